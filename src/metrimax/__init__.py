@@ -1,0 +1,38 @@
+"""Linear classifiers trained for the measure they are judged by.
+
+The public names load on first use, so that ``import metrimax`` imports neither scikit-learn nor matplotlib.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metrimax.estimators import MeasureSVC
+    from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "MeasureSVC": "metrimax.estimators",
+    "measures": "metrimax.measure",
+    "FBeta": "metrimax.measure",
+    "PrecisionAtK": "metrimax.measure",
+    "RecallAtK": "metrimax.measure",
+    "CostModel": "metrimax.measure",
+}
+
+__all__ = ["CostModel", "FBeta", "MeasureSVC", "PrecisionAtK", "RecallAtK", "__version__", "measures"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

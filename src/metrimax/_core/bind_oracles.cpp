@@ -1,0 +1,124 @@
+// Python bindings of the argmax kernels.
+#include "bindings.hpp"
+#include "ranking.hpp"
+#include "tables.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+namespace metrimax {
+
+using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static Index size_of(const In1<double> &v) { return static_cast<Index>(v.size()); }
+
+static void require(bool fits, const char *message) {
+    if (!fits)
+        throw nb::value_error(message);
+}
+
+template <class Link> static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
+    return MongeArgmax<Link>(pos, neg, A, B)();
+}
+
+void bind_oracles(nb::module_ &m) {
+    m.def(
+        "collect",
+        [](In1<double> scores, In1<Index> members, double sign, double low, double high, Vec out) {
+            require(out.size() >= members.size(), "collect: out is shorter than members");
+            const double *s = scores.data();
+            const Index *k = members.data();
+            const auto size = static_cast<Index>(members.size());
+            double *o = out.data();
+            Collected got;
+            {
+                nb::gil_scoped_release unlocked;
+                got = collect(s, k, size, sign, low, high, o);
+            }
+            return nb::make_tuple(got.size, got.first, got.first_sum);
+        },
+        nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("low"), nb::arg("high"),
+        nb::arg("out").noconvert(),
+        "Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.");
+    m.def(
+        "mark",
+        [](In1<double> scores, In1<Index> members, double sign, Index count, double last, double value, Vec slope) {
+            require(slope.size() == scores.size(), "mark: slope and scores differ in length");
+            const double *s = scores.data();
+            const Index *k = members.data();
+            const auto size = static_cast<Index>(members.size());
+            double *out = slope.data();
+            nb::gil_scoped_release unlocked;
+            mark(s, k, size, sign, count, last, value, out);
+        },
+        nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("count"),
+        nb::arg("last"), nb::arg("value"), nb::arg("slope").noconvert(),
+        "Write value to the slope of the count members of lowest cost sign * score, the highest of which is last.");
+    m.def(
+        "count_argmax",
+        [](In1<double> pos, Index pos_first, double pos_sum, In1<double> neg, Index neg_first, double neg_sum, double step,
+           Index n_pos, Index m_low, In1<double> u, In1<double> v) {
+            require(u.size() == v.size(), "count_argmax: u and v differ in length");
+            const Queue p{pos.data(), size_of(pos), pos_first, pos_sum, step};
+            const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, step};
+            const double *ud = u.data(), *vd = v.data();
+            const Index m_high = m_low + size_of(u) - 1;
+            Best best;
+            {
+                nb::gil_scoped_release unlocked;
+                best = count_argmax(p, q, n_pos, m_low, m_high, ud, vd);
+            }
+            return nb::make_tuple(best.value, best.i, best.j);
+        },
+        nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("neg").noconvert(),
+        nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("step"), nb::arg("n_pos"), nb::arg("m_low"),
+        nb::arg("u").noconvert(), nb::arg("v").noconvert(),
+        "Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.");
+    m.def(
+        "monge_argmax",
+        [](const std::string &link, In1<double> pos, Index pos_first, double pos_sum, double pos_step, In1<double> neg,
+           Index neg_first, double neg_sum, double neg_step, In1<double> A, In1<double> B) {
+            require(pos_first >= 0 && pos_first + size_of(pos) < size_of(A), "monge_argmax: A is too short");
+            require(neg_first >= 0 && neg_first + size_of(neg) < size_of(B), "monge_argmax: B is too short");
+            const auto run = link == "product" ? monge<ProductLink>
+                             : link == "hypot" ? monge<HypotLink>
+                             : link == "max"   ? monge<MaxLink>
+                                               : nullptr;
+            require(run != nullptr, "monge_argmax: link must be 'product', 'hypot' or 'max'");
+            const Queue p{pos.data(), size_of(pos), pos_first, pos_sum, pos_step};
+            const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, neg_step};
+            const double *a = A.data(), *b = B.data();
+            Best best;
+            {
+                nb::gil_scoped_release unlocked;
+                best = run(p, q, a, b);
+            }
+            return nb::make_tuple(best.value, best.i, best.j);
+        },
+        nb::arg("link"), nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("pos_step"),
+        nb::arg("neg").noconvert(), nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("neg_step"),
+        nb::arg("A").noconvert(), nb::arg("B").noconvert(),
+        "Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted ascending.");
+    m.def(
+        "margin_pairs",
+        [](In1<double> pos, In1<double> pos_weight, In1<double> neg, In1<double> neg_weight, Vec pos_count, Vec neg_count) {
+            require(pos_count.size() == pos.size() && neg_count.size() == neg.size(),
+                    "margin_pairs: counts and scores differ in length");
+            require((pos_weight.size() == 0 || pos_weight.size() == pos.size()) &&
+                        (neg_weight.size() == 0 || neg_weight.size() == neg.size()),
+                    "margin_pairs: weights and scores differ in length");
+            const double *p = pos.data(), *q = neg.data();
+            const double *pw = pos_weight.size() ? pos_weight.data() : nullptr;
+            const double *qw = neg_weight.size() ? neg_weight.data() : nullptr;
+            const Index np = size_of(pos), nn = size_of(neg);
+            double *pc = pos_count.data(), *nc = neg_count.data();
+            nb::gil_scoped_release unlocked;
+            return margin_pairs(p, pw, np, q, qw, nn, pc, nc);
+        },
+        nb::arg("pos").noconvert(), nb::arg("pos_weight").noconvert(), nb::arg("neg").noconvert(),
+        nb::arg("neg_weight").noconvert(), nb::arg("pos_count").noconvert(), nb::arg("neg_count").noconvert(),
+        "Weights of the opposite class inside the margin, for scores sorted ascending (empty weights: all 1).");
+}
+
+} // namespace metrimax

@@ -1,0 +1,159 @@
+// Bindings of products.hpp: check lengths, make room for the result, let go of the GIL, call the kernel.
+#include "bindings.hpp"
+#include "products.hpp"
+
+#include <cstdint>
+
+namespace metrimax {
+
+namespace {
+
+template <class T> Out1<double> py_dense_matvec(In2<T> X, In1<double> w, int n_threads) {
+    const size_t n = X.shape(0), p = X.shape(1);
+    check_length("w", w.shape(0), p);
+    auto out = empty<double>(n);
+    {
+        nb::gil_scoped_release unlocked;
+        dense_matvec(X.data(), n, p, w.data(), out.get(), n_threads);
+    }
+    return make_array(std::move(out), n);
+}
+
+template <class T> Out2<double> py_dense_matmat(In2<T> X, In2<double> W, int n_threads) {
+    const size_t n = X.shape(0), p = X.shape(1), L = W.shape(1);
+    check_length("rows of W", W.shape(0), p);
+    auto out = empty<double>(n * L);
+    {
+        nb::gil_scoped_release unlocked;
+        dense_matmat(X.data(), n, p, W.data(), L, out.get(), n_threads);
+    }
+    return make_array(std::move(out), n, L);
+}
+
+template <class T> Out1<double> py_dense_rmatvec(In2<T> X, In1<double> c, int n_threads) {
+    const size_t n = X.shape(0), p = X.shape(1);
+    check_length("c", c.shape(0), n);
+    auto out = zeros<double>(p);
+    {
+        nb::gil_scoped_release unlocked;
+        dense_rmatvec(X.data(), n, p, c.data(), out.get(), n_threads);
+    }
+    return make_array(std::move(out), p);
+}
+
+template <class T> Out2<double> py_dense_rmatmat(In2<T> X, In2<double> C, int n_threads) {
+    const size_t n = X.shape(0), p = X.shape(1), L = C.shape(1);
+    check_length("rows of C", C.shape(0), n);
+    auto out = zeros<double>(p * L);
+    {
+        nb::gil_scoped_release unlocked;
+        dense_rmatmat(X.data(), n, p, C.data(), L, out.get(), n_threads);
+    }
+    return make_array(std::move(out), p, L);
+}
+
+// What can be checked in no time, at every call; csr_check has seen the rest.
+template <class T, class I> size_t csr_rows(const In1<T> &data, const In1<I> &indices, const In1<I> &indptr) {
+    if (indptr.shape(0) == 0)
+        throw nb::value_error("indptr: expected at least one entry, got none");
+    const size_t n = indptr.shape(0) - 1;
+    check_length("indices", indices.shape(0), data.shape(0));
+    check_length("data", data.shape(0), static_cast<size_t>(indptr.data()[n]));
+    return n;
+}
+
+template <class I> void py_csr_check(In1<I> indices, In1<I> indptr, size_t n_cols) {
+    if (indptr.shape(0) == 0)
+        throw nb::value_error("bad CSR matrix: indptr must have at least one entry, got none");
+    nb::gil_scoped_release unlocked;
+    csr_check(indptr.data(), indptr.shape(0) - 1, indices.data(), indices.shape(0), n_cols);
+}
+
+template <class T, class I>
+Out1<double> py_csr_matvec(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, In1<double> w, int n_threads) {
+    const size_t n = csr_rows(data, indices, indptr);
+    check_length("w", w.shape(0), n_cols);
+    auto out = empty<double>(n);
+    {
+        nb::gil_scoped_release unlocked;
+        csr_matvec(data.data(), indices.data(), indptr.data(), n, w.data(), out.get(), n_threads);
+    }
+    return make_array(std::move(out), n);
+}
+
+template <class T, class I>
+Out2<double> py_csr_matmat(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, In2<double> W, int n_threads) {
+    const size_t n = csr_rows(data, indices, indptr), L = W.shape(1);
+    check_length("rows of W", W.shape(0), n_cols);
+    auto out = empty<double>(n * L);
+    {
+        nb::gil_scoped_release unlocked;
+        csr_matmat(data.data(), indices.data(), indptr.data(), n, W.data(), L, out.get(), n_threads);
+    }
+    return make_array(std::move(out), n, L);
+}
+
+template <class T, class I>
+Out1<double> py_csr_rmatvec(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, In1<double> c, int n_threads) {
+    const size_t n = csr_rows(data, indices, indptr);
+    check_length("c", c.shape(0), n);
+    auto out = zeros<double>(n_cols);
+    {
+        nb::gil_scoped_release unlocked;
+        csr_rmatmat(data.data(), indices.data(), indptr.data(), n, n_cols, c.data(), 1, out.get(), n_threads);
+    }
+    return make_array(std::move(out), n_cols);
+}
+
+template <class T, class I>
+Out2<double> py_csr_rmatmat(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, In2<double> C, int n_threads) {
+    const size_t n = csr_rows(data, indices, indptr), L = C.shape(1);
+    check_length("rows of C", C.shape(0), n);
+    auto out = zeros<double>(n_cols * L);
+    {
+        nb::gil_scoped_release unlocked;
+        csr_rmatmat(data.data(), indices.data(), indptr.data(), n, n_cols, C.data(), L, out.get(), n_threads);
+    }
+    return make_array(std::move(out), n_cols, L);
+}
+
+template <class T> void bind_dense(nb::module_ &m) {
+    const auto X = nb::arg("X").noconvert();
+    const auto w = nb::arg("w").noconvert(), W = nb::arg("W").noconvert();
+    const auto c = nb::arg("c").noconvert(), C = nb::arg("C").noconvert();
+    const auto n_threads = nb::arg("n_threads");
+    m.def("dense_matvec", &py_dense_matvec<T>, X, w, n_threads, "X w, (n,).");
+    m.def("dense_matmat", &py_dense_matmat<T>, X, W, n_threads, "X W, (n, L).");
+    m.def("dense_rmatvec", &py_dense_rmatvec<T>, X, c, n_threads, "X'c, (p,).");
+    m.def("dense_rmatmat", &py_dense_rmatmat<T>, X, C, n_threads, "X'C, (p, L).");
+}
+
+template <class T, class I> void bind_csr(nb::module_ &m) {
+    const auto data = nb::arg("data").noconvert();
+    const auto indices = nb::arg("indices").noconvert(), indptr = nb::arg("indptr").noconvert();
+    const auto w = nb::arg("w").noconvert(), W = nb::arg("W").noconvert();
+    const auto c = nb::arg("c").noconvert(), C = nb::arg("C").noconvert();
+    const auto n_cols = nb::arg("n_cols"), n_threads = nb::arg("n_threads");
+    m.def("csr_matvec", &py_csr_matvec<T, I>, data, indices, indptr, n_cols, w, n_threads, "X w, (n,).");
+    m.def("csr_matmat", &py_csr_matmat<T, I>, data, indices, indptr, n_cols, W, n_threads, "X W, (n, L).");
+    m.def("csr_rmatvec", &py_csr_rmatvec<T, I>, data, indices, indptr, n_cols, c, n_threads, "X'c, (p,).");
+    m.def("csr_rmatmat", &py_csr_rmatmat<T, I>, data, indices, indptr, n_cols, C, n_threads, "X'C, (p, L).");
+}
+
+template <class I> void bind_index(nb::module_ &m) {
+    m.def("csr_check", &py_csr_check<I>, nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
+          nb::arg("n_cols"), "Raise ValueError unless the CSR structure is sound.");
+    bind_csr<float, I>(m);
+    bind_csr<double, I>(m);
+}
+
+} // namespace
+
+void bind_products(nb::module_ &m) {
+    bind_dense<float>(m);
+    bind_dense<double>(m);
+    bind_index<std::int32_t>(m);
+    bind_index<std::int64_t>(m);
+}
+
+} // namespace metrimax

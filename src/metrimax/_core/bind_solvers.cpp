@@ -1,0 +1,28 @@
+// Python bindings of the small quadratic program.
+#include "bindings.hpp"
+#include "simplex_qp.hpp"
+
+
+namespace metrimax {
+
+using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void bind_solvers(nb::module_ &m) {
+    m.def(
+        "simplex_qp",
+        [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {
+            const auto size = static_cast<Index>(b.size());
+            if (size == 0 || a.size() != b.size() || G.shape(0) < b.size() || G.shape(1) < b.size())
+                throw nb::value_error("simplex_qp: G, b and a do not fit together, or are empty");
+            const double *g = G.data(), *c = b.data();
+            double *x = a.data();
+            const auto ld = static_cast<Index>(G.shape(1));
+            nb::gil_scoped_release unlocked;
+            return SimplexQP(g, ld, c, scale, size, x).solve(tol, max_changes);
+        },
+        nb::arg("G").noconvert(), nb::arg("b").noconvert(), nb::arg("scale"), nb::arg("a").noconvert(), nb::arg("tol"),
+        nb::arg("max_changes"),
+        "Minimise scale/2 a'Ga - b'a over the simplex, in place from a feasible a; returns the changes made.");
+}
+
+} // namespace metrimax

@@ -1,0 +1,9 @@
+// The extension module metrimax._kernels. Each file binds one family of kernels.
+#include "bindings.hpp"
+
+NB_MODULE(_kernels, m) {
+    m.doc() = "Compiled kernels. Private: the arguments are checked for type and length, not for meaning.";
+    metrimax::bind_products(m);
+    metrimax::bind_oracles(m);
+    metrimax::bind_solvers(m);
+}

@@ -1,0 +1,188 @@
+// The innermost loops of the products, over a range of rows and in one thread. See products.hpp for the conventions.
+//
+// On Linux x86 GCC compiles each loop for several instruction sets and the loader picks the best one the machine
+// has, so that one wheel is fast everywhere. Elsewhere the macro is empty and the compiler's target decides.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                            \
+    !defined(METRIMAX_NO_CLONES)
+#define METRIMAX_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define METRIMAX_CLONES
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define METRIMAX_RESTRICT __restrict__
+#elif defined(_MSC_VER)
+#define METRIMAX_RESTRICT __restrict
+#else
+#define METRIMAX_RESTRICT
+#endif
+
+namespace metrimax {
+
+using std::size_t;
+
+// out += x.
+inline void add(const double *METRIMAX_RESTRICT x, double *METRIMAX_RESTRICT out, size_t size) {
+    for (size_t j = 0; j < size; ++j)
+        out[j] += x[j];
+}
+
+inline bool any_nonzero(const double *c, size_t L) {
+    for (size_t l = 0; l < L; ++l)
+        if (c[l] != 0.0)
+            return true;
+    return false;
+}
+
+// out[i] = <row i, w> for n dense rows of length p. Four rows at a time share the reads of w and keep the adders busy.
+template <class T>
+METRIMAX_CLONES void dense_dot_rows(const T *METRIMAX_RESTRICT X, size_t n, size_t p,
+                                    const double *METRIMAX_RESTRICT w, double *METRIMAX_RESTRICT out) {
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const T *x0 = X + i * p, *x1 = x0 + p, *x2 = x1 + p, *x3 = x2 + p;
+        double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+        for (size_t j = 0; j < p; ++j) {
+            s0 += static_cast<double>(x0[j]) * w[j];
+            s1 += static_cast<double>(x1[j]) * w[j];
+            s2 += static_cast<double>(x2[j]) * w[j];
+            s3 += static_cast<double>(x3[j]) * w[j];
+        }
+        out[i] = s0;
+        out[i + 1] = s1;
+        out[i + 2] = s2;
+        out[i + 3] = s3;
+    }
+    for (; i < n; ++i) {
+        const T *row = X + i * p;
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t j = 0; j < p; ++j)
+            sum += static_cast<double>(row[j]) * w[j];
+        out[i] = sum;
+    }
+}
+
+// out += sum over the listed rows i of c[i] times row i, for the columns begin .. end - 1 alone.
+// Four rows pass at a time, which quarters the traffic on out.
+template <class T>
+METRIMAX_CLONES void dense_add_rows(const T *METRIMAX_RESTRICT X, size_t p, const size_t *METRIMAX_RESTRICT rows,
+                                    size_t n_rows, const double *METRIMAX_RESTRICT c, size_t begin, size_t end,
+                                    double *METRIMAX_RESTRICT out) {
+    size_t r = 0;
+    for (; r + 4 <= n_rows; r += 4) {
+        const T *x0 = X + rows[r] * p, *x1 = X + rows[r + 1] * p, *x2 = X + rows[r + 2] * p, *x3 = X + rows[r + 3] * p;
+        const double c0 = c[rows[r]], c1 = c[rows[r + 1]], c2 = c[rows[r + 2]], c3 = c[rows[r + 3]];
+#pragma omp simd
+        for (size_t j = begin; j < end; ++j)
+            out[j] += (static_cast<double>(x0[j]) * c0 + static_cast<double>(x1[j]) * c1) +
+                      (static_cast<double>(x2[j]) * c2 + static_cast<double>(x3[j]) * c3);
+    }
+    for (; r < n_rows; ++r) {
+        const T *x = X + rows[r] * p;
+        const double ci = c[rows[r]];
+#pragma omp simd
+        for (size_t j = begin; j < end; ++j)
+            out[j] += static_cast<double>(x[j]) * ci;
+    }
+}
+
+// out[i] = <row i, w> for the CSR rows begin .. end - 1.
+template <class T, class I>
+void csr_dot_rows(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
+                  const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end, const double *METRIMAX_RESTRICT w,
+                  double *METRIMAX_RESTRICT out) {
+    for (size_t i = begin; i < end; ++i) {
+        double sum = 0.0;
+        for (I k = indptr[i]; k < indptr[i + 1]; ++k)
+            sum += static_cast<double>(data[k]) * w[indices[k]];
+        out[i] = sum;
+    }
+}
+
+// out[i, :] = row i times W (p, L), for the CSR rows begin .. end - 1. Eight labels at a time are summed in registers.
+template <class T, class I>
+METRIMAX_CLONES void csr_dot_rows_many(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
+                                       const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end,
+                                       const double *METRIMAX_RESTRICT W, size_t L, double *METRIMAX_RESTRICT out) {
+    constexpr size_t B = 8;
+    for (size_t i = begin; i < end; ++i) {
+        double *o = out + i * L;
+        size_t l = 0;
+        for (; l + B <= L; l += B) {
+            double sums[B] = {};
+            for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
+                const double x = static_cast<double>(data[k]);
+                const double *wj = W + static_cast<size_t>(indices[k]) * L + l;
+#pragma omp simd
+                for (size_t b = 0; b < B; ++b)
+                    sums[b] += x * wj[b];
+            }
+            for (size_t b = 0; b < B; ++b)
+                o[l + b] = sums[b];
+        }
+        for (; l + 2 <= L; l += 2) {
+            double even = 0.0, odd = 0.0;
+            for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
+                const double *wj = W + static_cast<size_t>(indices[k]) * L + l;
+                even += static_cast<double>(data[k]) * wj[0];
+                odd += static_cast<double>(data[k]) * wj[1];
+            }
+            o[l] = even;
+            o[l + 1] = odd;
+        }
+        if (l < L) {
+            double sum = 0.0;
+            for (I k = indptr[i]; k < indptr[i + 1]; ++k)
+                sum += static_cast<double>(data[k]) * W[static_cast<size_t>(indices[k]) * L + l];
+            o[l] = sum;
+        }
+    }
+}
+
+// out += sum over the CSR rows begin .. end - 1 of c[i] times row i.
+template <class T, class I>
+void csr_add_rows(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
+                  const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end, const double *METRIMAX_RESTRICT c,
+                  double *METRIMAX_RESTRICT out) {
+    for (size_t i = begin; i < end; ++i) {
+        const double ci = c[i];
+        if (ci == 0.0)
+            continue;
+        for (I k = indptr[i]; k < indptr[i + 1]; ++k)
+            out[indices[k]] += ci * static_cast<double>(data[k]);
+    }
+}
+
+// out[j, :] += sum over the CSR rows i of begin .. end - 1 of X[i, j] C[i, :].
+template <class T, class I>
+METRIMAX_CLONES void csr_add_rows_many(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
+                                       const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end,
+                                       const double *METRIMAX_RESTRICT C, size_t L, double *METRIMAX_RESTRICT out) {
+    for (size_t i = begin; i < end; ++i) {
+        const double *c = C + i * L;
+        // The labels with a coefficient lie in first .. last - 1: often one label alone asks for this row.
+        size_t first = 0, last = L;
+        while (first < L && c[first] == 0.0)
+            ++first;
+        while (last > first && c[last - 1] == 0.0)
+            --last;
+        if (first == last)
+            continue;
+        for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
+            const double x = static_cast<double>(data[k]);
+            double *o = out + static_cast<size_t>(indices[k]) * L;
+#pragma omp simd
+            for (size_t l = first; l < last; ++l)
+                o[l] += x * c[l];
+        }
+    }
+}
+
+} // namespace metrimax

@@ -1,0 +1,196 @@
+// Products with the data matrix X (n rows, p columns), dense or CSR. Plain C++17, no Python.
+//
+// Conventions
+//   data     float or double; products are accumulated in double, and vectors are double
+//   dense    C-order, row i at X + i p. F-order is the transpose of a C-order matrix: swap matvec and rmatvec
+//   CSR      data, indices, indptr as in SciPy, one integer type I for both; csr_check has accepted them
+//   several  W is (p, L) and C is (n, L), row-major, and so are their products
+//   sizes    size_t throughout: n p and the number of non-zeros may exceed 2^31
+//   threads  n_threads is a ceiling; small work stays in the calling thread. X w does not depend on the number of
+//            threads to the last bit; X'c may, since it is summed in another order
+#pragma once
+
+#include "loops.hpp"
+#include "panels.hpp"
+#include "threads.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace metrimax {
+
+// Verify, once and for all, that a CSR matrix cannot be read or written out of its bounds.
+// In: indptr[n + 1], indices[nnz], the number of columns p. Throws std::invalid_argument saying what is wrong.
+template <class I> void csr_check(const I *indptr, size_t n, const I *indices, size_t nnz, size_t p) {
+    if (indptr[0] != 0)
+        throw std::invalid_argument("bad CSR matrix: indptr must start at 0, got " + std::to_string(indptr[0]));
+    for (size_t i = 0; i < n; ++i)
+        if (indptr[i + 1] < indptr[i])
+            throw std::invalid_argument("bad CSR matrix: indptr must not decrease, but it does after row " +
+                                        std::to_string(i));
+    if (static_cast<size_t>(indptr[n]) != nnz)
+        throw std::invalid_argument("bad CSR matrix: indptr must end at the number of non-zeros " +
+                                    std::to_string(nnz) + ", got " + std::to_string(indptr[n]));
+    for (size_t k = 0; k < nnz; ++k)
+        if (indices[k] < 0 || static_cast<size_t>(indices[k]) >= p)
+            throw std::invalid_argument("bad CSR matrix: column index " + std::to_string(indices[k]) +
+                                        " is outside 0 .. " + std::to_string(p) + " - 1");
+}
+
+// Sum the parts' private results, each of `size`, into the first one.
+inline void reduce_parts(std::vector<std::vector<double>> &partial, double *out, size_t size) {
+    parallel_for(threads_for(static_cast<int>(partial.size()), size * partial.size()), size,
+                 [&](size_t begin, size_t end, size_t) {
+                     for (const std::vector<double> &part : partial)
+                         add(part.data() + begin, out + begin, end - begin);
+                 });
+}
+
+// Run rows(part, begin, end, out) over all parts where each adds into the same `size` outputs: part 0 writes to out
+// itself, the others to accumulators of their own. `borders` are the parts' rows; out is zero on entry.
+template <class F> void accumulate_parts(const std::vector<size_t> &borders, double *out, size_t size, F &&rows) {
+    const size_t parts = borders.size() - 1;
+    std::vector<std::vector<double>> partial(parts - 1);
+    run_parts(parts, [&](size_t part) {
+        double *target = out;
+        if (part > 0) {
+            partial[part - 1].assign(size, 0.0); // by its own thread, so that the pages are near it
+            target = partial[part - 1].data();
+        }
+        rows(borders[part], borders[part + 1], target);
+    });
+    reduce_parts(partial, out, size);
+}
+
+inline std::vector<size_t> split_evenly(size_t n, size_t parts) {
+    std::vector<size_t> borders(parts + 1);
+    for (size_t part = 0; part <= parts; ++part)
+        borders[part] = n / parts * part + std::min(part, n % parts);
+    return borders;
+}
+
+// Threads for a product whose parts each own `size` accumulators: these have to be cleared and summed, so a part
+// must do several times that work for the thread to pay.
+inline size_t accumulating_threads(int n_threads, size_t work, size_t size) {
+    return std::max<size_t>(1, std::min(threads_for(n_threads, work), work / (4 * std::max<size_t>(size, 1))));
+}
+
+// X w for dense X. In: X (n, p), w (p). Out: out (n), overwritten.
+template <class T> void dense_matvec(const T *X, size_t n, size_t p, const double *w, double *out, int n_threads) {
+    parallel_for(threads_for(n_threads, n * p), n, [&](size_t begin, size_t end, size_t) {
+        dense_dot_rows(X + begin * p, end - begin, p, w, out + begin);
+    });
+}
+
+// X W for dense X and L vectors side by side. In: X (n, p), W (p, L). Out: out (n, L), overwritten.
+template <class T>
+void dense_matmat(const T *X, size_t n, size_t p, const double *W, size_t L, double *out, int n_threads) {
+    parallel_for(threads_for(n_threads, n * p * L), n, [&](size_t begin, size_t end, size_t) {
+        std::vector<double> packed(packed_size(L));
+        dense_dot_rows_many(X + begin * p, end - begin, p, W, L, packed.data(), out + begin * L);
+    });
+}
+
+// The rows that have a coefficient other than zero.
+inline std::vector<size_t> active_rows(const double *C, size_t n, size_t L) {
+    std::vector<size_t> rows;
+    for (size_t i = 0; i < n; ++i)
+        if (any_nonzero(C + i * L, L))
+            rows.push_back(i);
+    return rows;
+}
+
+// Share X'C among threads. Wide matrices split the columns, so that the parts share nothing; narrow ones split the
+// rows, each part with accumulators of its own. Calls add(first row, end row, first column, end column, out).
+template <class F> void share_transposed(size_t n_rows, size_t p, size_t L, double *out, int n_threads, F &&add) {
+    constexpr size_t kWideEnough = 1024;
+    const size_t work = n_rows * p * L, threads = threads_for(n_threads, work);
+    if (p >= kWideEnough * threads) {
+        parallel_for(threads, p, [&](size_t begin, size_t end, size_t) { add(0, n_rows, begin, end, out); });
+        return;
+    }
+    const std::vector<size_t> borders = split_evenly(n_rows, accumulating_threads(n_threads, work, p * L));
+    accumulate_parts(borders, out, p * L,
+                     [&](size_t begin, size_t end, double *target) { add(begin, end, 0, p, target); });
+}
+
+// X'c for dense X. Rows where c is zero are not read. In: X (n, p), c (n). Out: out (p), zero on entry.
+template <class T> void dense_rmatvec(const T *X, size_t n, size_t p, const double *c, double *out, int n_threads) {
+    const std::vector<size_t> rows = active_rows(c, n, 1);
+    share_transposed(rows.size(), p, 1, out, n_threads,
+                     [&](size_t r0, size_t r1, size_t begin, size_t end, double *target) {
+                         constexpr size_t kBlock = 2048; // outputs that stay in the nearest cache while all rows pass
+                         for (size_t j = begin; j < end; j += kBlock)
+                             dense_add_rows(X, p, rows.data() + r0, r1 - r0, c, j, std::min(j + kBlock, end), target);
+                     });
+}
+
+// X'C for dense X and L vectors side by side. Rows where C is zero throughout are not read.
+// In: X (n, p), C (n, L). Out: out (p, L), zero on entry.
+template <class T>
+void dense_rmatmat(const T *X, size_t n, size_t p, const double *C, size_t L, double *out, int n_threads) {
+    const std::vector<size_t> rows = active_rows(C, n, L);
+    share_transposed(rows.size(), p, L, out, n_threads,
+                     [&](size_t r0, size_t r1, size_t begin, size_t end, double *target) {
+                         std::vector<double> packed(packed_size(L));
+                         dense_add_rows_many(X, p, rows.data() + r0, r1 - r0, C, L, begin, end, packed.data(), target);
+                     });
+}
+
+// X w for CSR X. In: the matrix, w (p). Out: out (n), overwritten.
+template <class T, class I>
+void csr_matvec(const T *data, const I *indices, const I *indptr, size_t n, const double *w, double *out,
+                int n_threads) {
+    const size_t parts = threads_for(n_threads, static_cast<size_t>(indptr[n]));
+    const std::vector<size_t> borders = split_rows(indptr, n, parts);
+    run_parts(parts, [&](size_t part) {
+        csr_dot_rows(data, indices, indptr, borders[part], borders[part + 1], w, out);
+    });
+}
+
+// X W for CSR X and L vectors side by side. In: the matrix, W (p, L). Out: out (n, L), overwritten.
+template <class T, class I>
+void csr_matmat(const T *data, const I *indices, const I *indptr, size_t n, const double *W, size_t L, double *out,
+                int n_threads) {
+    const size_t parts = threads_for(n_threads, static_cast<size_t>(indptr[n]) * L);
+    const std::vector<size_t> borders = split_rows(indptr, n, parts);
+    run_parts(parts, [&](size_t part) {
+        csr_dot_rows_many(data, indices, indptr, borders[part], borders[part + 1], W, L, out);
+    });
+}
+
+// X'C for CSR X; L = 1 is the product with one vector. Rows whose coefficients are all zero are not read.
+// In: the matrix, C (n, L), the number of columns p. Out: out (p, L), zero on entry.
+template <class T, class I>
+void csr_rmatmat(const T *data, const I *indices, const I *indptr, size_t n, size_t p, const double *C, size_t L,
+                 double *out, int n_threads) {
+    auto add_rows = [&](size_t begin, size_t end, double *target) {
+        if (L == 1)
+            csr_add_rows(data, indices, indptr, begin, end, C, target);
+        else
+            csr_add_rows_many(data, indices, indptr, begin, end, C, L, target);
+    };
+    size_t parts = accumulating_threads(n_threads, static_cast<size_t>(indptr[n]) * L, p * L);
+    if (parts == 1)
+        return add_rows(0, n, out);
+    // Only the rows that are read count: late in a run most slopes are zero.
+    size_t work = 0;
+    for (size_t i = 0; i < n; ++i)
+        if (any_nonzero(C + i * L, L))
+            work += static_cast<size_t>(indptr[i + 1] - indptr[i]) + 1;
+    parts = accumulating_threads(n_threads, work * L, p * L);
+    std::vector<size_t> borders(parts + 1, n);
+    borders[0] = 0;
+    size_t done = 0;
+    for (size_t i = 0, part = 1; i < n && part < parts; ++i) {
+        if (any_nonzero(C + i * L, L))
+            done += static_cast<size_t>(indptr[i + 1] - indptr[i]) + 1;
+        while (part < parts && done >= work / parts * part)
+            borders[part++] = i + 1;
+    }
+    accumulate_parts(borders, out, p * L, add_rows);
+}
+
+} // namespace metrimax

@@ -1,0 +1,229 @@
+// The small quadratic program over the cuts:
+//     min over a of  1/2 a'Ha - b'a   subject to  a >= 0, sum(a) = 1,      H = scale * G positive semidefinite.
+// A primal active-set method. On the free set F it minimises with the equality alone, through the Cholesky factor
+// of M = H_FF + sigma 11' (on the plane sum(a) = 1 this adds a constant). A column that depends on the
+// others leaves a direction d with Hd = 0, sum(d) = 0: the objective is linear along it, so the step goes to
+// the boundary. No regularisation is needed and none is added.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace metrimax {
+
+using Index = std::ptrdiff_t;
+
+class SimplexQP {
+  public:
+    // G is row-major with leading dimension ld; a is the feasible start on entry and the solution on exit.
+    SimplexQP(const double *G, Index ld, const double *b, double scale, Index size, double *a)
+        : G(G), b(b), scale(scale), ld(ld), size(size), a(a), L(size * size),
+          free_(size, false) {
+        double largest = 0;
+        for (Index k = 0; k < size; ++k)
+            largest = std::max(largest, H(k, k));
+        sigma = largest > 0 ? largest : 1;
+    }
+
+    // Returns the number of changes of the free set. Stops when no a can improve the objective by more than tol.
+    Index solve(double tol, Index max_changes) {
+        start();
+        Index changes = 0;
+        std::vector<double> gradient(size);
+        while (true) {
+            while (!minimise_on_free() && changes < max_changes)
+                ++changes;
+            for (Index k = 0; k < size; ++k) {
+                double g = -b[k];
+                for (Index f : F)
+                    g += H(k, f) * a[f];
+                gradient[k] = g;
+            }
+            double level = 0; // a'gradient: the common value on the free set
+            for (Index f : F)
+                level += a[f] * gradient[f];
+            Index enter = -1;
+            double lowest = level - tol;
+            for (Index k = 0; k < size; ++k)
+                if (!free_[k] && gradient[k] < lowest) {
+                    lowest = gradient[k];
+                    enter = k;
+                }
+            if (enter < 0 || changes >= max_changes)
+                return changes;
+            ++changes;
+            add(enter);
+        }
+    }
+
+  private:
+    double H(Index i, Index j) const { return scale * G[i * ld + j]; }
+    double &l(Index row, Index column) { return L[row * size + column]; }
+
+    void start() {
+        double total = 0;
+        for (Index k = 0; k < size; ++k)
+            total += a[k] = a[k] > 0 ? a[k] : 0;
+        if (!(total > 0) || !std::isfinite(total)) {
+            std::fill(a, a + size, 0.0);
+            a[0] = total = 1;
+        }
+        for (Index k = 0; k < size; ++k)
+            a[k] /= total;
+        for (Index k = 0; k < size; ++k)
+            if (a[k] > 0 && !free_[k])
+                add(k);
+    }
+
+    // Let k join the free set; if its column depends on the others, step along the null direction first.
+    void add(Index k) {
+        const Index m = static_cast<Index>(F.size());
+        double diagonal = H(k, k) + sigma, rest = diagonal;
+        for (Index r = 0; r < m; ++r) {
+            double sum = H(F[r], k) + sigma;
+            for (Index c = 0; c < r; ++c)
+                sum -= l(r, c) * l(m, c);
+            l(m, r) = sum / l(r, r);
+            rest -= l(m, r) * l(m, r);
+        }
+        if (rest > 1e-13 * diagonal) {
+            l(m, m) = std::sqrt(rest);
+            F.push_back(k);
+            free_[k] = true;
+            return;
+        }
+        std::vector<double> y(m); // column k = sum of y_f column f, sum(y) = 1
+        for (Index r = m; r-- > 0;) {
+            double sum = l(m, r);
+            for (Index c = r + 1; c < m; ++c)
+                sum -= l(c, r) * y[c];
+            y[r] = sum / l(r, r);
+        }
+        double gain = b[k]; // of moving weight from the others to k
+        for (Index r = 0; r < m; ++r)
+            gain -= y[r] * b[F[r]];
+        const double direction = gain >= 0 ? 1.0 : -1.0;
+        double step = direction > 0 ? std::numeric_limits<double>::infinity() : a[k];
+        Index leaves = -1;
+        for (Index r = 0; r < m; ++r) {
+            const double speed = direction * y[r];
+            const double room = a[F[r]];
+            if (speed > 0 && room <= step * speed) {
+                step = room / speed;
+                leaves = r;
+            }
+        }
+        if (!std::isfinite(step))
+            return;
+        a[k] += direction * step;
+        for (Index r = 0; r < m; ++r) {
+            double &share = a[F[r]];
+            share = std::max(0.0, share - direction * step * y[r]);
+        }
+        if (leaves >= 0) {
+            a[F[leaves]] = 0;
+            remove(leaves);
+            if (a[k] > 0)
+                add(k);
+        } else {
+            a[k] = 0;
+        }
+    }
+
+    // Let the free variable at this position leave: rank-one update of the rows below it.
+    void remove(Index position) {
+        const Index m = static_cast<Index>(F.size());
+        free_[F[static_cast<std::size_t>(position)]] = false;
+        F.erase(F.begin() + position);
+        std::vector<double> x(m - position - 1);
+        for (Index r = position; r + 1 < m; ++r) {
+            x[r - position] = l(r + 1, position);
+            for (Index c = 0; c < position; ++c)
+                l(r, c) = l(r + 1, c);
+            for (Index c = position; c <= r; ++c)
+                l(r, c) = l(r + 1, c + 1);
+        }
+        for (Index c = position; c + 1 < m; ++c) {
+            double &pivot = l(c, c);
+            double &first = x[c - position];
+            const double length = std::hypot(pivot, first);
+            const double cosine = pivot / length, sine = first / length;
+            pivot = length;
+            for (Index r = c + 1; r + 1 < m; ++r) {
+                double &below = l(r, c);
+                double &rest = x[r - position];
+                const double old = below;
+                below = cosine * old + sine * rest;
+                rest = cosine * rest - sine * old;
+            }
+        }
+    }
+
+    // Minimise over the free set with the equality alone. If that leaves the simplex, stop at its boundary, drop
+    // what became zero, and return false.
+    bool minimise_on_free() {
+        const Index m = static_cast<Index>(F.size());
+        std::vector<double> x(m), ones(m);
+        for (Index r = 0; r < m; ++r) {
+            double s = b[F[r]], t = 1;
+            for (Index c = 0; c < r; ++c) {
+                s -= l(r, c) * x[c];
+                t -= l(r, c) * ones[c];
+            }
+            x[r] = s / l(r, r);
+            ones[r] = t / l(r, r);
+        }
+        for (Index r = m; r-- > 0;) {
+            double s = x[r], t = ones[r];
+            for (Index c = r + 1; c < m; ++c) {
+                s -= l(c, r) * x[c];
+                t -= l(c, r) * ones[c];
+            }
+            x[r] = s / l(r, r);
+            ones[r] = t / l(r, r);
+        }
+        double sum_x = 0, sum_ones = 0;
+        for (Index r = 0; r < m; ++r) {
+            sum_x += x[r];
+            sum_ones += ones[r];
+        }
+        const double multiplier = (sum_x - 1) / sum_ones;
+        double step = 1;
+        Index leaves = -1;
+        for (Index r = 0; r < m; ++r) {
+            double &target = x[r];
+            target -= multiplier * ones[r];
+            const double now = a[F[r]];
+            if (target <= 0 && now <= step * (now - target)) {
+                step = now > target ? now / (now - target) : 0;
+                leaves = r;
+            }
+        }
+        double total = 0;
+        for (Index r = 0; r < m; ++r) {
+            double &share = a[F[r]];
+            share = std::max(0.0, share + step * (x[r] - share));
+            total += share;
+        }
+        for (Index r = 0; r < m; ++r)
+            a[F[r]] /= total;
+        if (leaves < 0 || m == 1)
+            return true;
+        a[F[leaves]] = 0;
+        remove(leaves);
+        return false;
+    }
+
+    const double *G, *b;
+    double scale, sigma;
+    Index ld, size;
+    double *a;
+    std::vector<double> L; // Cholesky factor, row-major, leading dimension size
+    std::vector<Index> F;  // the free set, in the order of the factor's rows
+    std::vector<bool> free_;
+};
+
+} // namespace metrimax

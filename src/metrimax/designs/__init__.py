@@ -1,0 +1,7 @@
+"""The data as a linear map: every backend offers ``X w``, ``X' slope`` and an inner product, and knows no labels."""
+
+from metrimax.designs.convert import as_design
+from metrimax.designs.linear import CSR, Dense
+from metrimax.designs.wrappers import WithIntercept
+
+__all__ = ["CSR", "Dense", "WithIntercept", "as_design"]

@@ -1,0 +1,82 @@
+"""``as_design``: the one place in the library that looks at the type of X."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from metrimax.designs.linear import CSR, Dense
+from metrimax.designs.wrappers import WithIntercept
+from metrimax.protocols import Design
+
+
+def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int | None = None) -> Design:
+    """Return X as a design.
+
+    Parameters
+    ----------
+    X : ndarray, SciPy sparse matrix or array, or a design
+        float32 and float64 are kept, other real types become float64. Dense arrays in C or Fortran order are used
+        without a copy, as are CSR matrices; other layouts are copied. A design is used as it is.
+    intercept_scaling : float or None
+        The value of a constant feature to append as the last column; None for no intercept.
+    n_threads : int or None
+        The most threads a product may use; None for all cores available to the process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_design(np.eye(3), intercept_scaling=1.0).shape
+    (3, 4)
+    """
+    design: Design
+    if sparse.issparse(X):
+        design = _from_sparse(X, n_threads)
+    elif isinstance(X, np.ndarray):
+        design = _from_dense(X, n_threads)
+    elif all(hasattr(X, name) for name in ("shape", "matvec", "rmatvec", "inner")):
+        design = cast(Design, X)
+    else:
+        raise TypeError(
+            "X must be a NumPy array, a SciPy sparse matrix or array, or a design (shape, matvec, rmatvec, inner), "
+            f"got {type(X).__name__}: convert it first, for instance with numpy.asarray"
+        )
+    return design if intercept_scaling is None else WithIntercept(design, intercept_scaling)
+
+
+def _from_dense(X: npt.NDArray[Any], n_threads: int | None) -> Dense:
+    X = _real(np.asarray(X))  # asarray: subclasses such as numpy.matrix multiply otherwise than arrays
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, (examples, features), got shape {X.shape}")
+    if not X.flags.f_contiguous:
+        X = np.ascontiguousarray(X)
+    return Dense(X, n_threads)
+
+
+def _from_sparse(X: Any, n_threads: int | None) -> CSR:
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, (examples, features), got shape {X.shape}")
+    X = X.tocsr()
+    nnz = int(X.indptr[-1])  # SciPy allows room behind the last entry
+    data = np.ascontiguousarray(_real(X.data[:nnz]))
+    indices, indptr = _one_index_type(X.indices[:nnz], X.indptr)
+    return CSR(data, indices, indptr, X.shape[1], n_threads)
+
+
+def _real(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """float32 and float64 as they are, other real numbers as float64."""
+    if values.dtype in (np.float32, np.float64):
+        return values
+    if values.dtype.kind not in "fiubO":
+        raise TypeError(f"X must hold real numbers, got dtype {values.dtype}")
+    return values.astype(np.float64)
+
+
+def _one_index_type(indices: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The same integer type for both, that of the (long) indices where it will do."""
+    small = indices.dtype == np.int32 and indptr[-1] <= np.iinfo(np.int32).max
+    kind = np.int32 if small else np.int64
+    return np.ascontiguousarray(indices, dtype=kind), np.ascontiguousarray(indptr, dtype=kind)

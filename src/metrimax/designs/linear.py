@@ -1,0 +1,172 @@
+"""Dense and CSR matrices as designs, on the compiled products."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax import _kernels
+from metrimax.protocols import Vector
+
+
+def available_threads(n_threads: int | None) -> int:
+    """``n_threads`` itself, or the number of cores this process may use for None."""
+    if n_threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    if n_threads < 1:
+        raise ValueError(f"n_threads must be at least 1, or None for all cores, got {n_threads}")
+    return int(n_threads)
+
+
+def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
+    """One vector (length,) or several side by side (length, L), as the kernels want them: float64, C-order."""
+    v = np.asarray(v)
+    if v.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {v.dtype}")
+    if v.ndim not in (1, 2) or v.shape[0] != length:
+        raise ValueError(f"{name} must have shape ({length},) or ({length}, L), got {v.shape}")
+    return np.ascontiguousarray(v, dtype=np.float64)
+
+
+class Dense:
+    """A dense matrix, float32 or float64, in C or Fortran order.
+
+    Parameters
+    ----------
+    X : ndarray (n, p)
+        Kept, not copied.
+    n_threads : int or None
+        The most threads a product may use; None for all cores. Small products stay in one thread.
+
+    Notes
+    -----
+    A product costs n p multiply-adds, done in double precision whatever the dtype of X. A matrix in Fortran order
+    is the transpose of one in C order, so the same kernels serve both, with their roles swapped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = Dense(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> X.matvec(np.array([1.0, -1.0]))
+    array([-1., -1.])
+    >>> X.rmatvec(np.array([1.0, 0.0]))
+    array([1., 2.])
+    """
+
+    def __init__(self, X: npt.NDArray[Any], n_threads: int | None = None) -> None:
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions, got {X.ndim}")
+        if X.dtype not in (np.float32, np.float64):
+            raise TypeError(f"X must be float32 or float64, got {X.dtype}: convert it, or use as_design")
+        if not (X.flags.c_contiguous or X.flags.f_contiguous):
+            raise ValueError("X must be contiguous, in C or Fortran order: copy it, or use as_design")
+        self.X = X
+        self.n_threads = available_threads(n_threads)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.X.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.X.dtype
+
+    def matvec(self, w: Vector) -> Vector:
+        """``X w``."""
+        return self._product(columns("w", w, self.shape[1]), transposed=False)
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """``X' slope``."""
+        return self._product(columns("slope", slope, self.shape[0]), transposed=True)
+
+    def inner(self, U: Vector, v: Vector) -> Vector:
+        """``U @ v``."""
+        inner: Vector = U @ v
+        return inner
+
+    def _product(self, v: Vector, transposed: bool) -> Vector:
+        X = self.X
+        if not X.flags.c_contiguous:
+            X, transposed = X.T, not transposed
+        if v.ndim == 1:
+            return (_kernels.dense_rmatvec if transposed else _kernels.dense_matvec)(X, v, self.n_threads)
+        return (_kernels.dense_rmatmat if transposed else _kernels.dense_matmat)(X, v, self.n_threads)
+
+
+class CSR:
+    """A sparse matrix in compressed rows, float32 or float64, with int32 or int64 indices.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        As in SciPy; indices and indptr of one integer type. Kept, not copied. Unsorted or repeated column indices
+        within a row are fine: a product sums over them.
+    n_cols : int
+        The number of columns p.
+    n_threads : int or None
+        The most threads a product may use; None for all cores. Small products stay in one thread.
+
+    Notes
+    -----
+    The structure is checked once, here: a bad index raises ValueError and can never be read or written.
+    Changing the arrays afterwards is not allowed. A product costs one multiply-add per non-zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = CSR(np.array([1.0, 2.0]), np.array([2, 0], np.int32), np.array([0, 1, 2], np.int32), n_cols=3)
+    >>> X.matvec(np.array([1.0, 10.0, 100.0]))
+    array([100.,   2.])
+    """
+
+    def __init__(
+        self,
+        data: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+        indptr: npt.NDArray[Any],
+        n_cols: int,
+        n_threads: int | None = None,
+    ) -> None:
+        if data.dtype not in (np.float32, np.float64):
+            raise TypeError(f"data must be float32 or float64, got {data.dtype}: convert it, or use as_design")
+        if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64):
+            raise TypeError(
+                "indices and indptr must both be int32 or both int64, "
+                f"got {indices.dtype} and {indptr.dtype}: convert them, or use as_design"
+            )
+        if data.shape != indices.shape:
+            raise ValueError(f"data and indices must have the same length, got {data.shape} and {indices.shape}")
+        _kernels.csr_check(indices, indptr, n_cols)
+        self.data, self.indices, self.indptr = data, indices, indptr
+        self.n_cols = int(n_cols)
+        self.n_threads = available_threads(n_threads)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.n_cols
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.data.dtype
+
+    def matvec(self, w: Vector) -> Vector:
+        """``X w``."""
+        w = columns("w", w, self.n_cols)
+        product = _kernels.csr_matvec if w.ndim == 1 else _kernels.csr_matmat
+        return product(self.data, self.indices, self.indptr, self.n_cols, w, self.n_threads)
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """``X' slope``; rows where the slope is zero are not read."""
+        slope = columns("slope", slope, self.shape[0])
+        product = _kernels.csr_rmatvec if slope.ndim == 1 else _kernels.csr_rmatmat
+        return product(self.data, self.indices, self.indptr, self.n_cols, slope, self.n_threads)
+
+    def inner(self, U: Vector, v: Vector) -> Vector:
+        """``U @ v``."""
+        inner: Vector = U @ v
+        return inner

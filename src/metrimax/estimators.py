@@ -1,0 +1,357 @@
+"""The scikit-learn estimators. The only module that imports scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from metrimax.designs import as_design
+from metrimax.measure import ErrorRate, get_measure
+from metrimax.progress import ProgressLine
+from metrimax.protocols import Callback, Cuts, Design, Labels, Measure, Oracle, Solution, Solver, Status, Steps, Vector
+from metrimax.risk import run
+from metrimax.solvers import SOLVERS
+
+Array = npt.NDArray[Any]
+
+
+class MeasureSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear classifier trained for the measure it will be judged by.
+
+    Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``, where the risk R is a convex upper bound of the measure's loss on the training
+    sample as a whole and kappa, the price of one mistake, makes C mean the same for every measure.
+    Every solution comes with a lower bound on the optimum.
+
+    Parameters
+    ----------
+    measure : str, measure or callable, default="f1"
+        A name (`metrimax.measures` lists them), a measure with parameters such as ``FBeta(2)``, or a function of
+        (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
+    C : float, default=1.0
+        Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
+    solver : {"auto", "bundle", "cutting_plane"}, default="auto"
+        "auto" takes the bundle method; "cutting_plane" is the plain algorithm of Joachims (2005), for reference.
+    tol : float, default=1e-3
+        Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
+    max_iter : int, default=10000
+        Most iterations, each of which reads the data twice.
+    fit_intercept : bool, default=True
+        Add a constant feature. Its weight is regularised with the others.
+    intercept_scaling : float, default=1.0
+        Value of that constant feature.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    n_threads : int or None, default=None
+        Threads for products with X; None for all cores.
+    verbose : int, default=0
+        1 shows a line with the gap while fitting, if standard error is a terminal.
+    callback : callable or None, default=None
+        Called with a `Record` (iteration, n_passes, objective, bound, n_cuts, seconds) after each iteration. Returning
+        True stops the fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray (1, p), or (L, p) with L labels
+    intercept_ : ndarray (1,) or (L,)
+    threshold_ : ndarray (1,) or (L,)
+        Subtracted from ``X coef_ + intercept_`` by `decision_function`. Zero where training places the threshold; for
+        ROC area, PRBEP and the measures at k, which leave it open, the score halfway between the last of the top
+        k training examples and the next (k: the number of positives for ROC area and PRBEP).
+    objective_, dual_bound_ : float, or ndarray (L,)
+        J at the solution, and a proven lower bound of the least J.
+    gap_ : float, or ndarray (L,)
+        ``(objective_ - dual_bound_) / (C kappa n)``.
+    price_ : float, or ndarray (L,)
+        kappa.
+    n_iter_, n_passes_, n_support_ : int, or ndarray (L,)
+        Iterations, passes over the data, and cuts with weight in the solution.
+    status_ : Status, or list of them
+        How the fit ended; its value is a sentence.
+    history_ : list of Record, or list of such lists
+    cuts_ : Cuts, or list of them
+        The planes under the risk that were kept; they hold for every C.
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Several classes are trained one against the rest and the highest score is predicted; a label indicator matrix trains one
+    classifier per column. ``sample_weight`` means repetition, for the non-linear measures too.
+
+    References
+    ----------
+    Joachims, T. (2005). A support vector method for multivariate performance measures. ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax import MeasureSVC
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(1000) < 0.1
+    >>> X = rng.normal(size=(1000, 5)) + 1.5 * y[:, None]
+    >>> clf = MeasureSVC(measure="f1", C=1.0).fit(X, y)
+    >>> clf.gap_ <= 1e-3
+    True
+    >>> clf.score(X, y) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure | Callable[..., Any] = "f1",
+        *,
+        C: float = 1.0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.measure = measure
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MeasureSVC:
+        """Train on X (dense or sparse) and y: two classes, several, or a label indicator matrix."""
+        measure = get_measure(self.measure)
+        solver = self._solver()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+        )
+        classes, labels = _encode(y)
+        weight = _weights(self.class_weight, y, sample_weight, X)
+        design = as_design(
+            X, intercept_scaling=self.intercept_scaling if self.fit_intercept else None, n_threads=self.n_threads
+        )
+        oracles = [_oracle(measure, column, weight, several=labels.shape[1] > 1) for column in labels.T]
+        with self._progress(measure) as callback:
+            solutions = run(
+                design,
+                [
+                    _constant(design, column)
+                    if oracle is None
+                    else solver.steps(oracle, design, self.C * oracle.price * oracle.n, tol=self.tol, callback=callback)
+                    for oracle, column in zip(oracles, labels.T, strict=True)
+                ],
+            )
+        W = np.column_stack([solution.w for solution in solutions])
+        scores = design.matvec(W)
+        thresholds = [
+            0.0 if oracle is None else measure.threshold(column, scores[:, k], weight)
+            for k, (oracle, column) in enumerate(zip(oracles, labels.T, strict=True))
+        ]
+        self._store(classes, y, solutions, W, thresholds, [1.0 if o is None else o.price for o in oracles])
+        self._warn(solutions)
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        scores = as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
+        scores = scores + (self.intercept_ - self.threshold_)
+        return scores[:, 0] if self._binary else scores
+
+    def predict(self, X: Any) -> Array:
+        """Labels by the rule frozen at fit, example by example."""
+        scores = self.decision_function(X)
+        if self._multilabel:
+            return (scores > 0).astype(int)
+        choice = (scores > 0).astype(int) if self._binary else scores.argmax(axis=1)
+        predicted: Array = self.classes_[choice]
+        return predicted
+
+    def predict_top_k(self, X: Any, k: int) -> Array:
+        """Labels that call exactly ``k`` examples of this batch positive: those with the highest scores.
+
+        For two classes, or for every column of a label indicator matrix. Ties go by position.
+        """
+        scores = self.decision_function(X)
+        if not self._binary and not self._multilabel:
+            raise ValueError(
+                f"predict_top_k needs two classes or a label indicator matrix, got {len(self.classes_)} classes"
+            )
+        if not 0 <= k <= len(scores):
+            raise ValueError(f"expected k from 0 to the {len(scores)} examples of the batch, got {k}")
+        called = np.zeros(scores.shape, dtype=int)
+        np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
+        return called if self._multilabel else self.classes_[called]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The measure itself on (X, y), higher is better.
+
+        ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
+        mean over classes, each against the rest, but for ``error``, which is the plain accuracy.
+        """
+        measure = get_measure(self.measure)
+        scores = self.decision_function(X)
+        y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
+        if self._binary:
+            return measure.score(_against(column_or_1d(y), self.classes_[1]), scores, weight)
+        if self._multilabel:
+            truth = y > 0
+            if truth.shape != scores.shape:
+                raise ValueError(f"expected a label indicator matrix of shape {scores.shape}, got {truth.shape}")
+        else:
+            y = column_or_1d(y)
+            if isinstance(measure, ErrorRate):
+                return float(np.average(self.classes_[scores.argmax(axis=1)] == y, weights=weight))
+            truth = np.column_stack([_against(y, c) for c in self.classes_])
+            if not measure.ranks:
+                scores = np.where(scores == scores.max(axis=1, keepdims=True), 1.0, -1.0)
+        return float(np.mean([measure.score(truth[:, k], scores[:, k], weight) for k in range(scores.shape[1])]))
+
+    @property
+    def _multilabel(self) -> bool:
+        return self._target == "multilabel-indicator"
+
+    @property
+    def _binary(self) -> bool:
+        return len(self.coef_) == 1 and not self._multilabel
+
+    def _solver(self) -> Solver:
+        for name, low in (("C", 0.0), ("tol", 0.0)):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float, np.number)) and low < value < np.inf):
+                raise ValueError(f"expected a finite {name} > 0, got {value!r}")
+        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
+            raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
+        name = "bundle" if self.solver == "auto" else self.solver
+        if name not in SOLVERS:
+            raise ValueError(f"unknown solver {self.solver!r}: expected one of auto, {', '.join(SOLVERS)}")
+        return SOLVERS[name](max_iter=int(self.max_iter))
+
+    @contextmanager
+    def _progress(self, measure: Measure) -> Iterator[Callback | None]:
+        if not self.verbose:
+            yield self.callback
+            return
+        with ProgressLine(f"MeasureSVC({measure.name})", self.tol) as line:
+
+            def both(record: Any) -> Any:
+                line(record)
+                return self.callback(record) if self.callback is not None else None
+
+            yield both
+
+    def _store(
+        self,
+        classes: Array,
+        y: Array,
+        solutions: list[Solution],
+        W: Vector,
+        thresholds: list[float],
+        prices: list[float],
+    ) -> None:
+        """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
+        several = type_of_target(y) == "multilabel-indicator" or len(solutions) > 1
+
+        def each(values: list[Any]) -> Any:
+            if not several:
+                return values[0]
+            return np.array(values) if isinstance(values[0], (int, float)) else values
+
+        self.classes_ = classes
+        self._target = type_of_target(y)
+        features = W[:-1] if self.fit_intercept else W
+        self.coef_ = np.ascontiguousarray(features.T)
+        self.intercept_ = W[-1] * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
+        self.threshold_ = np.array(thresholds)
+        self.price_ = each(prices)
+        self.objective_ = each([s.objective for s in solutions])
+        self.dual_bound_ = each([s.bound for s in solutions])
+        self.gap_ = each([s.gap for s in solutions])
+        self.n_iter_ = each([s.n_iter for s in solutions])
+        self.n_passes_ = each([s.n_passes for s in solutions])
+        self.n_support_ = each([s.n_support for s in solutions])
+        self.status_ = each([s.status for s in solutions])
+        self.history_ = each([s.history for s in solutions])
+        self.cuts_ = each([s.cuts for s in solutions])
+
+    def _warn(self, solutions: list[Solution]) -> None:
+        missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]
+        if missed:
+            worst = max(missed, key=lambda s: s.gap)
+            which = "" if len(solutions) == 1 else f" ({len(missed)} of {len(solutions)} labels)"
+            warnings.warn(
+                f"{worst.status.value}{which}: the gap is {worst.gap:.3g}, tol {self.tol:g}. Raise max_iter or tol, lower C, "
+                "or scale the features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _encode(y: Array) -> tuple[Array, Labels]:
+    """The classes, and one boolean column per classifier to train (one for two classes)."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind == "multilabel-indicator":
+        labels = np.asarray(y.toarray() if hasattr(y, "toarray") else y) > 0
+        return np.arange(labels.shape[1]), labels
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"expected y as classes or as a label indicator matrix, got {kind}")
+    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"expected at least two classes in y, got one class only: {classes.tolist()}")
+    positive = [1] if len(classes) == 2 else range(len(classes))
+    return classes, np.column_stack([codes == k for k in positive])
+
+
+def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector | None:
+    if sample_weight is None and class_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is not None:
+        weight = weight * compute_sample_weight(class_weight, y)
+    return np.ascontiguousarray(weight)
+
+
+def _oracle(measure: Measure, labels: Labels, weight: Vector | None, *, several: bool) -> Oracle | None:
+    """The oracle of one label; None for a label of many that is the same for all examples."""
+    used = labels if weight is None else labels[weight > 0]
+    if several and len(used) and used.all() in (used.any(),):
+        return None
+    return measure.oracle(np.ascontiguousarray(labels), weight)
+
+
+def _constant(design: Design, labels: Labels) -> Steps:
+    """The run of a label that does not vary: no product is asked for, and the last weight says which it is."""
+    w = np.zeros(design.shape[1])
+    w[-1:] = 1.0 if labels.any() else -1.0
+    nothing = Cuts(np.empty(0), np.empty((0, design.shape[1])))
+    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], nothing)
+    yield  # a generator that never waits
+
+
+def _against(y: Array, positive: Any) -> Labels:
+    mask: Labels = np.asarray(y == positive)
+    return mask

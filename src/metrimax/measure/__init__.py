@@ -1,0 +1,109 @@
+"""The measures: what is lost by a labelling, and the oracles that find the most violated one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metrimax.measure.at_k import PRBEP, PrecisionAtK, RecallAtK
+from metrimax.measure.classification import (
+    MCC,
+    BalancedError,
+    CohenKappa,
+    CostModel,
+    ErrorRate,
+    FBeta,
+    GMean,
+    Jaccard,
+    MinTPRTNR,
+    QMean,
+    TableFunction,
+)
+from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.quantification import (
+    AbsoluteError,
+    KLDivergence,
+    NormalisedKLDivergence,
+    QMeasure,
+    RelativeAbsoluteError,
+)
+from metrimax.measure.ranking import ROCArea
+from metrimax.protocols import Measure
+
+_CLASSES: tuple[type, ...] = (
+    ErrorRate,
+    CostModel,
+    BalancedError,
+    FBeta,
+    Jaccard,
+    GMean,
+    QMean,
+    CohenKappa,
+    MCC,
+    MinTPRTNR,
+    PrecisionAtK,
+    RecallAtK,
+    PRBEP,
+    ROCArea,
+    AbsoluteError,
+    RelativeAbsoluteError,
+    KLDivergence,
+    NormalisedKLDivergence,
+    QMeasure,
+)
+REGISTRY: dict[str, type] = {cls.name: cls for cls in _CLASSES} | {"f1": FBeta}  # type: ignore[attr-defined]
+
+
+def measures() -> dict[str, str]:
+    """Names of the measures that ``measure=`` takes, each with one line on what it is.
+
+    >>> measures()["f1"]
+    'F_beta, the weighted harmonic mean of precision and recall.'
+    """
+    return {name: (cls.__doc__ or "").strip().splitlines()[0] for name, cls in sorted(REGISTRY.items())}
+
+
+def get_measure(measure: str | Measure | Callable[..., object]) -> Measure:
+    """The measure object for a name, a measure, or a function of (tp, fp, fn, tn)."""
+    if isinstance(measure, str):
+        if measure not in REGISTRY:
+            raise ValueError(f"unknown measure {measure!r}: expected one of {', '.join(sorted(REGISTRY))}")
+        made: Measure = REGISTRY[measure]()
+        return made
+    if isinstance(measure, type):
+        raise TypeError(f"expected a measure, got the class {measure.__name__}: call it, as in {measure.__name__}()")
+    if all(hasattr(measure, part) for part in ("name", "loss", "score", "oracle", "threshold")):
+        return measure  # type: ignore[return-value]
+    if callable(measure):
+        return TableFunction(measure)
+    raise TypeError(
+        "expected measure as a name, a measure object or a function of (tp, fp, fn, tn), got "
+        f"{type(measure).__name__}: {measure!r}"
+    )
+
+
+__all__ = [
+    "MCC",
+    "PRBEP",
+    "REGISTRY",
+    "AbsoluteError",
+    "BalancedError",
+    "CohenKappa",
+    "ContingencyMeasure",
+    "CostModel",
+    "ErrorRate",
+    "FBeta",
+    "GMean",
+    "Jaccard",
+    "KLDivergence",
+    "MinTPRTNR",
+    "NormalisedKLDivergence",
+    "PrecisionAtK",
+    "QMean",
+    "QMeasure",
+    "ROCArea",
+    "RecallAtK",
+    "RelativeAbsoluteError",
+    "TableFunction",
+    "get_measure",
+    "measures",
+]

@@ -1,0 +1,220 @@
+"""Measures of a fixed number of predicted positives: precision and recall at k, and their break-even point.
+
+Only labellings with the right number of positives are admissible, so these measures say nothing about
+a threshold: they look at the top of the ranking. `score` takes the top of the batch it is given, and the threshold
+frozen at fit lies halfway between the k-th and the next training score.
+
+Where k is not the number of positives, the truth itself is not admissible, and with ``labellings="exact"`` a constant
+feature (the intercept, or features with a common mean) lowers the risk of all labellings alike without learning anything:
+see the Notes of `PrecisionAtK`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
+from metrimax.measure.tables import Structure
+from metrimax.measure.units import split
+from metrimax.protocols import Cut, Labels, Oracle, Vector
+
+
+class TopMeasure(ContingencyMeasure):
+    """A measure of the ``k`` examples with the highest scores."""
+
+    structure: ClassVar[Structure] = "count"
+    ranks: ClassVar[bool] = True
+    labellings: str = "exact"
+
+    def number(self, n_pos: float, n_neg: float) -> float:
+        """How many examples of a sample are called positive."""
+        raise NotImplementedError
+
+    def score(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """The measure of the top k of this batch; ties at the boundary count by their average over all orders."""
+        y = np.asarray(y) > 0
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        n_pos, n_neg = float(weight[y].sum()), float(weight[~y].sum())
+        k = self.number(n_pos, n_neg)
+        boundary = _boundary(scores, weight, k)[0]
+        above, tied = scores > boundary, scores == boundary
+        share = (k - weight[above].sum()) / weight[tied].sum()
+        tp = float(weight[above & y].sum() + share * weight[tied & y].sum())
+        return float(self.table_score(*(np.asarray(t) for t in (tp, k - tp, n_pos - tp, n_neg - k + tp))))
+
+    def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """Halfway between the k-th highest training score and the next one."""
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        k = self.number(float(weight[y].sum()), float(weight[~y].sum()))
+        last, following = _boundary(scores, weight, k)
+        return (last + following) / 2
+
+    def counts(self, n_pos: float, n_neg: float) -> tuple[float, float]:
+        k, n = self.number(n_pos, n_neg), n_pos + n_neg
+        return {"exact": (k, k), "at_least": (k, n), "at_most": (0.0, k)}[self.labellings]
+
+    def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
+        return (TopOracle if self.labellings == "exact" else TopRangeOracle)(self, y, sample_weight)
+
+
+@dataclass(frozen=True)
+class PRBEP(TopMeasure):
+    """Precision/recall break-even point: precision (and recall) when as many are called positive as there are."""
+
+    name: ClassVar[str] = "prbep"
+
+    def number(self, n_pos: float, n_neg: float) -> float:
+        return n_pos
+
+    def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
+        return 1 - ratio(tp, tp + fn, 1.0)
+
+
+@dataclass(frozen=True)
+class _AtK(TopMeasure):
+    k: int | str = "1p"
+    labellings: Literal["exact", "at_least", "at_most"] = "exact"  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        self._share()
+        if self.labellings not in ("exact", "at_least", "at_most"):
+            raise ValueError(f"expected labellings 'exact', 'at_least' or 'at_most', got {self.labellings!r}")
+
+    def _share(self) -> float | None:
+        """The factor of a k given relative to the positives."""
+        if isinstance(self.k, str):
+            match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)p", self.k)
+            if match and float(match[1]) > 0:
+                return float(match[1])
+        elif isinstance(self.k, (int, np.integer)) and not isinstance(self.k, bool) and self.k >= 1:
+            return None
+        raise ValueError(
+            f"expected k as a whole number of at least 1, or as in '2p' for twice the positives, got {self.k!r}"
+        )
+
+    def number(self, n_pos: float, n_neg: float) -> float:
+        share = self._share()
+        k = float(self.k) if share is None else max(1.0, np.floor(share * n_pos + 1e-9))
+        if k > n_pos + n_neg:
+            raise ValueError(
+                f"{self.name}: k = {k:g} is more than the {n_pos + n_neg:g} examples given; choose a smaller k"
+            )
+        return k
+
+
+@dataclass(frozen=True)
+class PrecisionAtK(_AtK):
+    """Precision among the k examples with the highest scores.
+
+    Parameters
+    ----------
+    k : int or str
+        A number, or a multiple of the number of positives such as ``"0.5p"``.
+    labellings : {"exact", "at_least", "at_most"}
+        Which labellings the training problem compares with the truth: those with exactly k positives, or SVM-perf's
+        at least k (for precision).
+
+    Notes
+    -----
+    With "exact" and k other than the number of positives, every admissible labelling has the same surplus of positives over
+    the truth, so a shift of all scores changes the risk by the same amount for all of them: at a large C the cheapest solution is
+    a shift that learns nothing. "at_least" (k up to the number of positives) admits the truth and has no such solution.
+    """
+
+    name: ClassVar[str] = "precision_at_k"
+
+    def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
+        return 1 - ratio(tp, tp + fp, 0.0)
+
+
+@dataclass(frozen=True)
+class RecallAtK(_AtK):
+    """Recall among the k examples with the highest scores, relative to the most that k can hold, min(k, n+).
+
+    Parameters
+    ----------
+    k : int or str
+        A number, or a multiple of the number of positives: ``"2p"`` is twice the positives.
+    labellings : {"exact", "at_least", "at_most"}
+        As for `PrecisionAtK`; SVM-perf's recall at k compares with labellings of at most k positives.
+    """
+
+    k: int | str = "2p"
+    name: ClassVar[str] = "recall_at_k"
+
+    def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
+        n_pos, n_neg = tp + fn, fp + tn
+        k = self.number(float(np.ravel(n_pos)[0]), float(np.ravel(n_neg)[0]))
+        return 1 - ratio(np.minimum(tp, k), np.minimum(k, n_pos), 1.0)
+
+
+class TopOracle:
+    """The most violated labelling with exactly k positives, for a loss linear in tp.
+
+    With ``D = u + v tp`` and s the scores, the best labelling calls positive the k examples with the highest
+    ``s_i / n + v [y_i = +1]``: a selection, O(n) without weights. With fractional weights the last one counts in part.
+    """
+
+    def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
+        pos, neg = split(y, sample_weight)
+        self.n = pos.total + neg.total
+        self._y = np.asarray(y, dtype=bool)
+        self._weight = sample_weight
+        self._k = k = measure.number(pos.total, neg.total)
+        least, most = max(0.0, k - neg.total), min(k, pos.total)
+
+        def loss(tp: float) -> float:
+            table = tp, k - tp, pos.total - tp, neg.total - k + tp
+            return float(measure.table_loss(*(np.asarray(t) for t in table)))
+
+        self._v = (loss(most) - loss(least)) / (most - least) if most > least else 0.0
+        self._u = loss(least) - self._v * least
+        self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
+
+    def __call__(self, scores: Vector) -> Cut:
+        if scores.shape != self._y.shape:
+            raise ValueError(f"expected {len(self._y)} scores, got an array of shape {scores.shape}")
+        called = self._select(scores / self.n + self._v * self._y)
+        weighted = called if self._weight is None else called * self._weight
+        tp = float(weighted[self._y].sum())
+        slope = (weighted - (self._y if self._weight is None else self._y * self._weight)) / self.n
+        loss = self._u + self._v * tp
+        if loss + slope @ scores <= 0:
+            return Cut(0.0, np.zeros_like(slope))
+        return Cut(loss, slope)
+
+    def _select(self, merit: Vector) -> Vector:
+        """Which examples are called positive: the share of each, 0 or 1 but for the last."""
+        called = np.zeros(len(merit))
+        if self._weight is None:
+            k = round(self._k)
+            called[np.argpartition(-merit, k - 1)[:k]] = 1
+            return called
+        order = np.argsort(-merit, kind="stable")
+        weight = self._weight[order]
+        taken = np.clip(self._k - (np.cumsum(weight) - weight), 0, weight)
+        called[order] = np.divide(taken, weight, out=np.zeros_like(taken), where=weight > 0)
+        return called
+
+
+class TopRangeOracle(ContingencyOracle):
+    """At least, or at most, k positives; the price is that of a swap, as for exactly k."""
+
+    def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
+        super().__init__(measure, y, sample_weight)
+        self.price = TopOracle(measure, y, sample_weight).price
+
+
+def _boundary(scores: npt.NDArray[np.float64], weight: Vector, k: float) -> tuple[float, float]:
+    """The score at which k examples from the top are reached, and the next lower score."""
+    order = np.argsort(-scores, kind="stable")
+    order = order[weight[order] > 0]
+    reached = np.cumsum(weight[order])
+    last = min(int(np.searchsorted(reached, k * (1 - 1e-12))), len(order) - 1)
+    following = scores[order[last + 1]] if last + 1 < len(order) else scores[order[last]] - 2.0
+    return float(scores[order[last]]), float(following)

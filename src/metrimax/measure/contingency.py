@@ -1,0 +1,177 @@
+"""Measures of the contingency table, and the one oracle that serves them all.
+
+Conventions
+-----------
+* ``tp, fp, fn, tn`` may be arrays and need not be whole numbers (weights).
+* A perfect labelling has loss 0, also where a ratio would be 0/0; every other undefined ratio counts as the worst.
+* Ties between scores are broken by position in the argmax (the value does not depend on it), and averaged
+  over all orders where a measure is reported.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax import _kernels
+from metrimax.measure import tables
+from metrimax.measure.tables import Structure
+from metrimax.measure.units import ClassUnits, Queue, split
+from metrimax.protocols import Cut, Labels, Oracle, Vector
+
+
+def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
+    """``numerator / denominator``, and ``undefined`` where the denominator is zero."""
+    numerator, denominator = np.broadcast_arrays(numerator, denominator)
+    out = np.full(numerator.shape, undefined)
+    return np.divide(numerator, denominator, out=out, where=denominator != 0)
+
+
+def contingency(y: Labels, z: Labels, sample_weight: Vector | None = None) -> tuple[float, float, float, float]:
+    """``tp, fp, fn, tn`` of the labelling z against the truth y."""
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    return tuple(float(weight[a & b].sum()) for a, b in ((y, z), (~y, z), (y, ~z), (~y, ~z)))  # type: ignore[return-value]
+
+
+class ContingencyMeasure:
+    """A measure that is a function of the contingency table.
+
+    A new one gives its name, its `structure` (see `metrimax.measure.tables`), a docstring whose first line is shown
+    by `metrimax.measures`, and `table_loss`.
+    """
+
+    name: ClassVar[str]
+    structure: ClassVar[Structure | None] = None  #: None: probe it
+    ranks: ClassVar[bool] = False
+
+    def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
+        """D in [0, 1], vectorised."""
+        raise NotImplementedError
+
+    def table_score(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
+        """The measure as people report it, higher is better; ``1 - D`` unless said otherwise."""
+        score: Vector = 1 - self.table_loss(tp, fp, fn, tn)
+        return score
+
+    def loss(self, y: Labels, z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
+        """D of the labelling ``z`` (positive where > 0)."""
+        table = contingency(np.asarray(y) > 0, np.asarray(z) > 0, sample_weight)
+        return float(self.table_loss(*(np.asarray(t) for t in table)))
+
+    def score(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """The measure of the rule ``score > 0``."""
+        table = contingency(np.asarray(y) > 0, np.asarray(scores) > 0, sample_weight)
+        return float(self.table_score(*(np.asarray(t) for t in table)))
+
+    def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """Zero: the training problem places the intercept."""
+        return 0.0
+
+    def admissible(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> npt.NDArray[np.bool_] | None:
+        """Which tables a labelling may have; None for all."""
+        return None
+
+    def counts(self, n_pos: float, n_neg: float) -> tuple[float, float] | None:
+        """Least and greatest number of predicted positives admitted; None for no limit."""
+        return None
+
+    def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
+        return ContingencyOracle(self, y, sample_weight)
+
+
+class ContingencyOracle:
+    """The most violated labelling of a contingency measure, exact, in O(n log n) where the structure allows it.
+
+    References
+    ----------
+    Joachims (2005), Algorithm 2. The structures, and why no search over all tables is needed: `metrimax.measure.tables`.
+    """
+
+    def __init__(self, measure: ContingencyMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
+        self.pos, self.neg = split(y, sample_weight)
+        self.n = self.pos.total + self.neg.total
+        self._size = len(y)
+        self._measure = measure
+        self._counts = measure.counts(self.pos.total, self.neg.total)
+        n_pos, n_neg = self.pos.count, self.neg.count
+        equal_units = self.pos.unit == self.neg.unit
+        self.structure = measure.structure
+        if self.structure is None or (self.structure == "count" and not equal_units):
+            self.structure = tables.probe(self._loss, n_pos, n_neg, equal_units=equal_units)
+        self._low = self._high = (-np.inf, np.inf)
+        if self.structure == "count":
+            unit = self.pos.unit
+            low, high = (0, n_pos + n_neg) if self._counts is None else (round(m / unit) for m in self._counts)
+            self._first_count = low
+            self._u, self._v = tables.count_coefficients(self._loss, n_pos, n_neg, low, high)
+            if self._counts is None:
+                self._set_bounds(tables.count_marginals(self._u, self._v, n_pos, n_neg))
+        elif self.structure != "scan":
+            i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
+            self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
+            self._set_bounds(tables.monge_marginals(self._loss, n_pos, n_neg))
+        self.price = self._price()
+
+    def __call__(self, scores: Vector) -> Cut:
+        if scores.shape != (self._size,):
+            raise ValueError(f"expected {self._size} scores, got an array of shape {scores.shape}")
+        pos = self.pos.queue(scores, *self._low)
+        neg = self.neg.queue(scores, *self._high)
+        value, fn, fp = self._argmax(pos, neg)
+        slope = np.zeros(self._size)
+        if value <= 0:
+            return Cut(0.0, slope)
+        self.pos.mark(scores, pos, fn, self.n, slope)
+        self.neg.mark(scores, neg, fp, self.n, slope)
+        return Cut(float(self._loss(np.asarray(fn), np.asarray(fp))), slope)
+
+    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
+        steps = self.pos.unit / self.n, self.neg.unit / self.n
+        if self.structure == "count":
+            return _kernels.count_argmax(
+                *pos[:3], *neg[:3], steps[0], self.pos.count, self._first_count, self._u, self._v
+            )
+        if self.structure in tables.LINKS:
+            return _kernels.monge_argmax(self.structure, *pos[:3], steps[0], *neg[:3], steps[1], self._A, self._B)
+        search = tables.monge_argmax if self.structure == "monge" else tables.scan_argmax
+
+        def loss(i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
+            return self._loss(i + pos.first, j + neg.first)
+
+        value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
+        return value, i + pos.first, j + neg.first
+
+    def _loss(self, i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
+        """D of i units of false negatives and j of false positives; -inf where no labelling may have that table."""
+        fn, fp = np.asarray(i) * self.pos.unit, np.asarray(j) * self.neg.unit
+        table = self.pos.total - fn, fp, fn, self.neg.total - fp
+        value = self._measure.table_loss(*table)
+        allowed = self._measure.admissible(*table)
+        if self._counts is not None and self.structure != "count":
+            m, slack = table[0] + fp, 1e-9 * self.n
+            inside = (m >= self._counts[0] - slack) & (m <= self._counts[1] + slack)
+            allowed = inside if allowed is None else allowed & inside
+        return value if allowed is None else np.where(allowed, value, -np.inf)
+
+    def _set_bounds(self, marginals: tuple[float, float, float, float]) -> None:
+        """A flip pays if its cost is below what D can rise; keep a little more than that for rounding."""
+        fn_least, fn_most, fp_least, fp_most = marginals
+        self._low = _bounds(fn_least, fn_most, self.pos.unit / self.n)
+        self._high = _bounds(fp_least, fp_most, self.neg.unit / self.n)
+
+    def _price(self) -> float:
+        one_fn, one_fp, swap = (float(self._loss(np.asarray(i), np.asarray(j))) for i, j in ((1, 0), (0, 1), (1, 1)))
+        rise = one_fn / self.pos.unit + one_fp / self.neg.unit
+        if not np.isfinite(rise):
+            rise = swap / self.pos.unit
+        return max(1.0, self.n / 2 * rise)
+
+
+def _bounds(least: float, most: float, step: float) -> tuple[float, float]:
+    slack = 1e-9 * max(abs(least), abs(most))
+    return (least - slack) / step, (most + slack) / step
+
+
+__all__ = ["ClassUnits", "ContingencyMeasure", "ContingencyOracle", "contingency", "ratio"]

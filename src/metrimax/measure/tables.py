@@ -1,0 +1,164 @@
+"""The best contingency table: three ways to find it, and how the right one is chosen.
+
+With P and N the (concave) prefix sums of what flips give up, find ``max over (i, j) of D(i, j) + P[i] + N[j]``,
+i false negatives and j false positives, counted in units. What D looks like decides the way:
+
+``count``    for a given number m = tp + fp of predicted positives, D is linear in tp (error, cost models, balanced error,
+             F_beta for every beta, kappa, MCC, precision, AE, RAE, KLD, NKLD). Each m is a concave problem in one
+             variable whose solution is tracked from m to m + 1: O(n).
+``product``  1 - D(i, j) = (1 - D(i, 0)) (1 - D(0, j)) (G-mean, Jaccard),
+``hypot``    D(i, j)^2 = D(i, 0)^2 + D(0, j)^2 (Q-mean),
+``max``      D(i, j) = max(D(i, 0), D(0, j)) (the lower of TPR and TNR): Monge arrays, by divide and conquer: O(n log n).
+``monge``    any D whose cross-differences are never positive: the same, D being evaluated level by level.
+``scan``     every table that the bound D <= 1 does not exclude: O(n+ n-).
+
+The registered measures state their structure and the tests verify it; a user's function is probed (`probe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.protocols import Vector
+
+Structure = Literal["count", "product", "hypot", "max", "monge", "scan"]
+Indices = npt.NDArray[np.intp]
+TableLoss = Callable[[npt.NDArray[np.generic], npt.NDArray[np.generic]], Vector]
+"""D as a function of (i, j) in units, vectorised; -inf where a table is not admissible."""
+
+LINKS: dict[str, Callable[[Vector, Vector], Vector]] = {
+    "product": lambda a, b: 1 - (1 - a) * (1 - b),
+    "hypot": np.hypot,
+    "max": np.maximum,
+}
+
+EXHAUSTIVE = 2**17
+"""Up to this many tables, a probe looks at all of them; beyond, at a sample of about this many."""
+
+CELLS = 2**20
+"""Tables evaluated at a time by a scan."""
+
+
+def probe(loss: TableLoss, n_pos: int, n_neg: int, *, equal_units: bool = True, tol: float = 1e-12) -> Structure:
+    """Find the structure of ``loss`` on the tables 0..n_pos x 0..n_neg by looking at it.
+
+    Exhaustive for small samples; for large ones rows and columns are drawn, ends included, and a
+    structure that held on about 10^5 tables is taken to hold.
+    """
+    rng = np.random.default_rng(0)
+    rows, columns = _draw(n_pos, n_neg, rng)
+    table = loss(rows[:, None], columns[None, :])
+    if not np.isfinite(table).all():
+        return "scan"
+    if equal_units:
+        u, v = count_coefficients(loss, n_pos, n_neg, 0, n_pos + n_neg)
+        tp = n_pos - rows[:, None]
+        m = tp + columns[None, :]
+        if np.abs(u[m] + v[m] * tp - table).max() <= tol:
+            return "count"
+    for name, link in LINKS.items():
+        if np.abs(link(table[:, :1], table[:1, :]) - table).max() <= tol and _is_monge(table, tol):
+            return name  # type: ignore[return-value]
+    # adjacent tables as well: a coarse grid only sees sums of cross-differences
+    i, j = rng.integers(0, n_pos, EXHAUSTIVE // 4), rng.integers(0, n_neg, EXHAUSTIVE // 4)
+    cross = loss(i + 1, j + 1) - loss(i + 1, j) - loss(i, j + 1) + loss(i, j)
+    return "monge" if _is_monge(table, tol) and cross.max() <= tol else "scan"
+
+
+def _draw(n_pos: int, n_neg: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
+    if (n_pos + 1) * (n_neg + 1) <= EXHAUSTIVE:
+        return np.arange(n_pos + 1), np.arange(n_neg + 1)
+    rows = np.arange(n_pos + 1) if n_pos < 256 else np.union1d([0, 1, n_pos - 1, n_pos], rng.integers(0, n_pos, 252))
+    most = EXHAUSTIVE // len(rows)
+    columns = np.arange(n_neg + 1) if n_neg < most else np.union1d([0, 1, n_neg], rng.integers(0, n_neg, most))
+    return rows, columns
+
+
+def _is_monge(table: Vector, tol: float) -> bool:
+    return bool(np.diff(np.diff(table, axis=0), axis=1).max(initial=-np.inf) <= tol)
+
+
+def count_coefficients(loss: TableLoss, n_pos: int, n_neg: int, low: int, high: int) -> tuple[Vector, Vector]:
+    """``u, v`` with ``D = u[m - low] + v[m - low] tp`` for m = tp + fp from low to high, from the two ends of each m."""
+    m = np.arange(low, high + 1)
+    least, most = np.maximum(0, m - n_neg), np.minimum(m, n_pos)
+    at_least, at_most = loss(n_pos - least, m - least), loss(n_pos - most, m - most)
+    v = (at_most - at_least) / np.maximum(most - least, 1)
+    return at_least - v * least, v
+
+
+def count_marginals(u: Vector, v: Vector, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
+    """Least and greatest rise of D by one more false negative, and by one more false positive, over all tables."""
+    m = np.arange(1, n_pos + n_neg + 1)
+
+    def change(tp: Indices) -> Vector:  # one more false negative: m -> m - 1, tp -> tp - 1
+        rise: Vector = u[:-1] + v[:-1] * (tp - 1) - u[1:] - v[1:] * tp
+        return rise
+
+    fn = np.concatenate((change(np.maximum(1, m - n_neg)), change(np.minimum(m, n_pos))))
+    m = np.arange(n_pos + n_neg)
+
+    def rise(tp: Indices) -> Vector:  # one more false positive: m -> m + 1
+        more: Vector = u[1:] + v[1:] * tp - u[:-1] - v[:-1] * tp
+        return more
+
+    fp = np.concatenate((rise(np.maximum(0, m + 1 - n_neg)), rise(np.minimum(m, n_pos))))
+    return float(fn.min()), float(fn.max()), float(fp.min()), float(fp.max())
+
+
+def monge_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
+    """The same for a Monge array, where one more mistake of one kind costs most when there are none of the other."""
+    i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
+    fn_most, fn_least = np.diff(loss(i, np.zeros_like(i))), np.diff(loss(i, np.full_like(i, n_neg)))
+    fp_most, fp_least = np.diff(loss(np.zeros_like(j), j)), np.diff(loss(np.full_like(j, n_pos), j))
+    return float(fn_least.min()), float(fn_most.max()), float(fp_least.min()), float(fp_most.max())
+
+
+def monge_argmax(loss: TableLoss, P: Vector, N: Vector) -> tuple[float, int, int]:
+    """Divide and conquer, all rows of one level at once: O((n+ + n-) log n+) evaluations of ``loss``."""
+    size = len(P)
+    column = np.zeros(size, dtype=np.intp)  # the best j of every row solved so far; it never grows with the row
+    best = (-np.inf, 0, 0)
+    stride = 1 << (size.bit_length() - 1)
+    while stride:
+        rows = np.arange(stride - 1, size, 2 * stride)  # their neighbours at this distance are solved
+        last = np.where(rows >= stride, column[rows - stride], len(N) - 1)
+        first = np.where(rows + stride < size, column[np.minimum(rows + stride, size - 1)], 0)
+        width = last - first + 1
+        starts = np.cumsum(width) - width
+        i = np.repeat(rows, width)
+        j = np.arange(len(i)) - np.repeat(starts - first, width)
+        values = loss(i, j) + N[j]
+        tops = np.maximum.reduceat(values, starts)
+        at = np.flatnonzero(values == np.repeat(tops, width))
+        _, winner = np.unique(i[at], return_index=True)
+        column[rows] = j[at[winner]]
+        totals = tops + P[rows]
+        k = int(np.argmax(totals))
+        if totals[k] > best[0]:
+            best = (float(totals[k]), int(rows[k]), int(column[rows[k]]))
+        stride //= 2
+    return best
+
+
+def scan_argmax(loss: TableLoss, P: Vector, N: Vector) -> tuple[float, int, int]:
+    """Look at every table that ``D <= 1`` does not exclude, block by block, the most promising rows first."""
+    best = (-np.inf, 0, 0)
+    coarse = [np.unique(np.linspace(0, len(v) - 1, 256).astype(np.intp)) for v in (P, N)]
+    rows_per_block = max(1, CELLS // len(N))
+    order = np.argsort(-P, kind="stable")
+    blocks = [coarse[0], *(order[k : k + rows_per_block] for k in range(0, len(P), rows_per_block))]
+    for number, rows in enumerate(blocks):
+        columns = coarse[1] if number == 0 else np.flatnonzero(N >= best[0] - 1 - P[rows].max())
+        if len(columns) == 0:
+            break  # the rows that follow promise no more
+        values = loss(rows[:, None], columns[None, :]) + P[rows][:, None] + N[columns][None, :]
+        k = int(np.argmax(values))
+        if values.flat[k] > best[0]:
+            i, j = divmod(k, len(columns))
+            best = (float(values.flat[k]), int(rows[i]), int(columns[j]))
+    return best

@@ -1,0 +1,106 @@
+"""One class of a sample as a queue of flips, counted in units of weight.
+
+Without weights a unit is an example. Integer weights mean repetition, so a unit is one copy. For fractional
+weights the class's total is divided into at least as many equal units as it has examples, and an example may flip in part;
+equal weights give one unit per example. The set of tables reached does not depend on the scores, so the
+risk stays convex and its cuts valid whatever the weights.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax import _kernels
+from metrimax.protocols import Labels, Vector
+
+MOST_COPIES = 2**22
+"""Integer weights are expanded into copies up to this many per class; beyond it, units are larger than one."""
+
+
+class Queue(NamedTuple):
+    """Costs of the units that may flip, ascending; the ``first`` units before them cost less than ``low`` and do flip."""
+
+    costs: Vector
+    first: int = 0
+    first_sum: float = 0.0
+    low: float = -np.inf
+
+    def prefix(self, step: float) -> Vector:
+        """``-step * sum of the costs of the first i units`` for i from ``first`` on."""
+        return -step * np.cumsum(np.concatenate(([self.first_sum], self.costs)))
+
+
+class ClassUnits:
+    """The members of one class; ``sign`` is +1 for positives, -1 for negatives. The cost of a flip is sign * score.
+
+    ``count`` units of weight ``unit`` make up the class; ``whole`` says that every example is one unit.
+    """
+
+    def __init__(self, members: npt.NDArray[np.intp], sign: float, weight: Vector | None) -> None:
+        self.members = members
+        self.sign = sign
+        self._buffer = np.empty(len(members))
+        self._weight = np.ones(len(members)) if weight is None else weight
+        self.count, self.unit = _units(self._weight)
+        self.whole = bool((self._weight == self.unit).all())
+
+    @property
+    def total(self) -> float:
+        return self.count * self.unit
+
+    def queue(self, scores: Vector, low: float = -np.inf, high: float = np.inf) -> Queue:
+        """Sort what may flip: costs from ``low`` up to ``high``; what is below flips, what is above does not."""
+        if self.whole:
+            size, first, first_sum = _kernels.collect(scores, self.members, self.sign, low, high, self._buffer)
+            return Queue(np.sort(self._buffer[:size]), first, first_sum, low)
+        costs, weight, _ = self._sorted(scores)
+        if self.unit == 1:
+            return Queue(np.repeat(costs, weight.astype(np.intp)))
+        reached = np.concatenate(([0.0], np.cumsum(weight)))
+        paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
+        return Queue(np.diff(np.interp(self.unit * np.arange(self.count + 1), reached, paid)) / self.unit)
+
+    def mark(self, scores: Vector, queue: Queue, flips: int, n: float, slope: Vector) -> None:
+        """Write the slopes of the first ``flips`` units: ``-sign * weight / n`` for what flips."""
+        if flips == 0:
+            return
+        if self.whole:
+            last = queue.costs[flips - queue.first - 1] if flips > queue.first else queue.low
+            _kernels.mark(scores, self.members, self.sign, flips, last, -self.sign * self.unit / n, slope)
+            return
+        _, weight, order = self._sorted(scores)
+        before = np.cumsum(weight) - weight
+        slope[self.members[order]] = -self.sign / n * np.clip(flips * self.unit - before, 0, weight)
+
+    def _sorted(self, scores: Vector) -> tuple[Vector, Vector, npt.NDArray[np.intp]]:
+        costs = self.sign * scores[self.members]
+        order = np.argsort(costs, kind="stable")
+        return costs[order], self._weight[order], order
+
+
+def _units(weight: Vector) -> tuple[int, float]:
+    """Number of units of a class and the weight of one."""
+    total = float(weight.sum())
+    if (weight == np.round(weight)).all() and total <= max(MOST_COPIES, len(weight)):
+        return round(total), 1.0
+    if (weight == weight[0]).all():
+        return len(weight), float(weight[0])
+    count = max(len(weight), min(round(total), MOST_COPIES))
+    return count, total / count
+
+
+def split(y: Labels, sample_weight: Vector | None) -> tuple[ClassUnits, ClassUnits]:
+    """The positives and the negatives of a sample, without what has weight zero."""
+    used = np.ones(len(y), dtype=bool) if sample_weight is None else sample_weight > 0
+
+    def units(mask: Labels, sign: float) -> ClassUnits:
+        members = np.flatnonzero(mask & used)
+        if len(members) == 0:
+            kind = "positive" if sign > 0 else "negative"
+            raise ValueError(f"expected examples of both classes, got no {kind} example (of non-zero weight)")
+        return ClassUnits(members, sign, None if sample_weight is None else sample_weight[members])
+
+    return units(y, +1.0), units(~y, -1.0)

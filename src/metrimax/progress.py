@@ -1,0 +1,40 @@
+"""A progress line on a terminal; nothing in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from metrimax.protocols import Record
+
+
+class ProgressLine:
+    """A callback that rewrites one line on the terminal, at most ten times a second.
+
+    As a context manager it ends the line when the work ends, however it ends.
+    """
+
+    def __init__(self, title: str, tol: float) -> None:
+        self._title = title
+        self._tol = tol
+        self._stream = sys.stderr
+        self._next = 0.0 if self._stream.isatty() else float("inf")
+        self._shown = False
+
+    def __call__(self, record: Record) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + 0.1
+        self._shown = True
+        line = f"{self._title}: iteration {record.iteration}, gap {record.gap:.2e} (until {self._tol:g}), {record.seconds:.1f} s"
+        self._stream.write(f"\r\x1b[K{line}")
+        self._stream.flush()
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()

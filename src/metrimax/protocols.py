@@ -1,0 +1,186 @@
+"""The architecture on one page: what the rooms of the library say to each other.
+
+For every measure the risk touches the data only through the scores ``s = X w``::
+
+    R(w) = max over cuts of  loss + <slope, X w>,        gradient = X' slope
+
+A *measure* (through its *oracle*) knows labels and scores and never sees X. A *design* knows X and never
+sees labels. A *solver* knows neither: it asks for products with X and for cuts, and combines them.
+
+Conventions
+-----------
+* ``n`` examples, ``p`` weights (the intercept included), ``L`` labels solved side by side.
+* ``scores`` and ``slope`` have shape (n,), weights ``w`` have shape (p,); all float64.
+* Several at once are columns: ``W`` is (p, L), ``S`` is (n, L).
+* Labels inside the library are boolean: True for the positive class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.bool_]
+
+
+class Cut(NamedTuple):
+    """A plane under the risk: ``R(s) >= loss + slope @ s`` for all scores, equal at those it was asked for."""
+
+    loss: float
+    slope: Vector
+
+
+class Oracle(Protocol):
+    """The most violated labelling of one sample under one measure."""
+
+    @property
+    def n(self) -> float:
+        """Number of examples, or their total weight."""
+
+    @property
+    def price(self) -> float:
+        """kappa: the price of one mistake relative to the error rate's 1/n, at least 1."""
+
+    def __call__(self, scores: Vector) -> Cut:
+        """Return the cut that attains ``R(scores)``."""
+
+
+class Measure(Protocol):
+    """A performance measure: what it costs, what it is called, and its oracle on a sample."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ranks(self) -> bool:
+        """Whether `score` looks at the order of the scores, and not only at their signs."""
+
+    def loss(self, y: Labels, z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
+        """D(z) in [0, 1] of the labelling ``z`` (of the scores ``z`` for a ranking measure)."""
+
+    def score(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """The measure itself, higher is better, for real-valued scores (positive means the positive class)."""
+
+    def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle: ...
+
+    def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """The score above which an example is called positive, frozen at fit."""
+
+
+class Design(Protocol):
+    """The data as a linear map. ``w`` may be one vector (p,) or one per label (p, L), and so may ``slope``."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def matvec(self, w: Vector) -> Vector:
+        """``X w``: scores, (n,) or (n, L)."""
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """``X' slope``: (p,) or (p, L). Rows where the slope is zero are not read."""
+
+    def inner(self, U: Vector, v: Vector) -> Vector:
+        """Inner products of the rows of ``U`` (K, p) with ``v`` (p,)."""
+
+
+class Ask(NamedTuple):
+    """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull")."""
+
+    product: Literal["scores", "pull"]
+    vector: Vector
+
+
+class Status(Enum):
+    """How a run ended; the value is the sentence the user reads."""
+
+    CONVERGED = "converged: the duality gap is within tol"
+    TRIVIAL = (
+        "w = 0 is optimal up to tol: at this C the measure cannot be learnt from these features "
+        "(raise C, scale the features, or choose another measure)"
+    )
+    MAX_ITER = "stopped at max_iter before the duality gap reached tol"
+    STALLED = "stopped: no further progress in floating point before the duality gap reached tol"
+    CALLBACK = "stopped by the callback"
+    ONE_CLASS = "only one class: the prediction is constant"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def ok(self) -> bool:
+        """Whether the certificate is within the tolerance asked for."""
+        return self in (Status.CONVERGED, Status.TRIVIAL, Status.ONE_CLASS)
+
+
+class Record(NamedTuple):
+    """One line of the history of a run, in units of the measure (objective and bound divided by C kappa n)."""
+
+    iteration: int
+    n_passes: int
+    objective: float
+    bound: float
+    n_cuts: int
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        return self.objective - self.bound
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Cuts kept as data: ``R(w) >= losses[k] + vectors[k] @ w``. Valid for every C."""
+
+    losses: Vector
+    vectors: Vector
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A point, its value, a lower bound on the optimum, and how it was reached.
+
+    ``objective`` and ``bound`` are in units of J, ``1/2 |w|^2 + C kappa n R(w)``;
+    ``gap = (objective - bound) / (C kappa n)`` is in units of the measure.
+    """
+
+    w: Vector
+    objective: float
+    bound: float
+    gap: float
+    n_iter: int
+    n_passes: int
+    n_support: int
+    status: Status
+    history: list[Record] = field(repr=False)
+    cuts: Cuts = field(repr=False)
+
+
+Callback = Callable[[Record], Any]
+"""Called after every iteration; returning True stops the run."""
+
+Steps = Generator[Ask, Vector, Solution]
+"""A solver run: yields products it needs, receives them, returns a Solution.
+
+Written as a generator so that many labels can run in lockstep over one design, each product read once for all.
+"""
+
+
+class Solver(Protocol):
+    """A way to minimise ``1/2 |w|^2 + weight R(w)``; ``weight`` is C kappa n."""
+
+    def steps(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        *,
+        tol: float,
+        start: Cuts | None = None,
+        callback: Callback | None = None,
+    ) -> Steps: ...

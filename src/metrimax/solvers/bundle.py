@@ -1,0 +1,207 @@
+"""The cutting-plane algorithm, and the bundle method that adds a line search in score space."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector
+from metrimax.solvers.model import CutModel
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Cutting planes with a line search between the best point and the model's minimiser.
+
+    Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut. The line search
+    moves only scores, ``s + t X d``, so however many points it tries, X is not touched.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations.
+    stride : float
+        The new cut is taken at ``best + stride (minimiser - best)``.
+
+    References
+    ----------
+    Joachims (2005), Algorithm 1; Franc & Sonnenburg (2009), Algorithm 2 (OCAS).
+    """
+
+    max_iter: int = 10_000
+    stride: float = 0.1
+    line_search: ClassVar[bool] = True
+
+    def steps(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        *,
+        tol: float,
+        start: Cuts | None = None,
+        callback: Callback | None = None,
+    ) -> Steps:
+        """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
+        lam = 1 / weight
+        began = time.perf_counter()
+        model = CutModel(design, lam)
+        if start is not None:
+            for loss, vector in zip(start.losses, start.vectors, strict=True):
+                model.add(float(loss), vector)
+        n, p = design.shape
+        best = _Point(np.zeros(p), np.zeros(n), 0.0, oracle(np.zeros(n)))
+        at_zero = best.value(lam)
+        n_passes = 1
+        model.add(best.cut.loss, (yield Ask("pull", best.cut.slope)))
+        history: list[Record] = []
+        status = Status.MAX_ITER
+        gap = np.inf
+        for iteration in range(1, self.max_iter + 1):
+            w = model.solve(0.01 * min(gap, max(tol, 1e-15)))
+            scores = yield Ask("scores", w)
+            n_passes += 1
+            if self.line_search:
+                line = _Line(oracle, design, lam, best, w, scores)
+                best = line.point(line.minimise(0.1 * (best.value(lam) - model.bound)))
+                cut = oracle(best.scores + self.stride * (scores - best.scores))
+            else:
+                cut = oracle(scores)
+                here = _Point(w, scores, float(design.inner(w[None], w)[0]), cut)
+                best = min(best, here, key=lambda point: point.value(lam))
+            gap = best.value(lam) - model.bound
+            history.append(
+                Record(iteration, n_passes, best.value(lam), model.bound, model.size - 1, time.perf_counter() - began)
+            )
+            if gap <= tol:
+                status = Status.CONVERGED
+                break
+            if callback is not None and callback(history[-1]) is True:
+                status = Status.CALLBACK
+                break
+            model.prune()
+            model.add(cut.loss, (yield Ask("pull", cut.slope)))
+            n_passes += 1
+        if status is Status.CONVERGED and at_zero - model.bound <= tol:
+            status = Status.TRIVIAL
+        return Solution(
+            w=best.w,
+            objective=weight * best.value(lam),
+            bound=weight * model.bound,
+            gap=gap,
+            n_iter=len(history),
+            n_passes=n_passes,
+            n_support=model.n_support,
+            status=status,
+            history=history,
+            cuts=model.cuts(),
+        )
+
+
+@dataclass(frozen=True)
+class CuttingPlane(Bundle):
+    """The plain cutting-plane algorithm: the new cut is taken where the model is least. The reference.
+
+    References
+    ----------
+    Joachims (2005), Algorithm 1.
+    """
+
+    line_search: ClassVar[bool] = False
+
+
+@dataclass
+class _Point:
+    """Weights, their scores and squared length, and the cut that attains the risk there."""
+
+    w: Vector
+    scores: Vector
+    square: float
+    cut: Cut
+
+    def value(self, lam: float) -> float:
+        return lam / 2 * self.square + self.cut.loss + float(self.cut.slope @ self.scores)
+
+
+class _Line:
+    """The objective on the line from a point towards the scores of another.
+
+    ``phi(t) = lam/2 |w + t d|^2 + R(s + t Xd)`` is a parabola plus a convex function of which every
+    evaluation gives value and slope.
+    """
+
+    def __init__(self, oracle: Oracle, design: Design, lam: float, start: _Point, w: Vector, scores: Vector) -> None:
+        self._oracle = oracle
+        self.lam = lam
+        self.start = start
+        self.direction = w - start.w
+        self.move = scores - start.scores
+        self.cross = float(design.inner(start.w[None], self.direction)[0])
+        self.bend = float(design.inner(self.direction[None], self.direction)[0])
+
+    def evaluate(self, t: float, cut: Cut | None = None) -> _Step:
+        scores = self.start.scores + t * self.move
+        cut = self._oracle(scores) if cut is None else cut
+        risk = cut.loss + float(cut.slope @ scores)
+        rise = float(cut.slope @ self.move)
+        return _Step(t, risk, rise, self.parabola(t) + risk, self.lam * (self.cross + t * self.bend) + rise, cut)
+
+    def parabola(self, t: float) -> float:
+        return self.lam / 2 * (self.start.square + 2 * t * self.cross + t * t * self.bend)
+
+    def point(self, step: _Step) -> _Point:
+        if step.t == 0:
+            return self.start
+        t, start = step.t, self.start
+        square = start.square + 2 * t * self.cross + t * t * self.bend
+        return _Point(start.w + t * self.direction, start.scores + t * self.move, square, step.cut)
+
+    def minimise(self, accuracy: float) -> _Step:
+        """The least of the points tried, within ``accuracy`` of the minimum unless 30 of them did not reach it."""
+        left, right = self.evaluate(0.0, self.start.cut), self.evaluate(1.0)
+        lowest = min(left, right, key=lambda step: step.value)
+        for _ in range(30):
+            if right.slope < 0:  # the minimum lies further out
+                left, right = right, self.evaluate(2 * right.t)
+                lowest = min(lowest, right, key=lambda step: step.value)
+                continue
+            t, floor = self._least_of_tangents(left, right)
+            if lowest.value - floor <= accuracy or not left.t < t < right.t:
+                break
+            here = self.evaluate(t)
+            lowest = min(lowest, here, key=lambda step: step.value)
+            if here.slope < 0:
+                left = here
+            else:
+                right = here
+        return lowest
+
+    def _least_of_tangents(self, left: _Step, right: _Step) -> tuple[float, float]:
+        """Where the parabola plus the higher of the two tangents to the risk is least, and its value there."""
+
+        def least(step: _Step) -> float:
+            return -(step.rise / self.lam + self.cross) / self.bend if self.bend > 0 else step.t
+
+        def tangent(step: _Step, t: float) -> float:
+            return step.risk + step.rise * (t - step.t)
+
+        t = least(left)
+        if right.rise > left.rise:
+            meet = (tangent(left, 0.0) - tangent(right, 0.0)) / (right.rise - left.rise)
+            if t > meet:
+                t = max(meet, least(right))
+        return t, self.parabola(t) + max(tangent(left, t), tangent(right, t))
+
+
+class _Step(NamedTuple):
+    """A point on the line: the risk and its rise, the objective and its slope, and the cut."""
+
+    t: float
+    risk: float
+    rise: float
+    value: float
+    slope: float
+    cut: Cut
