@@ -4,8 +4,10 @@
 #include "tables.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <string>
+#include <tuple>
 
 namespace metrimax {
 
@@ -31,12 +33,9 @@ void bind_oracles(nb::module_ &m) {
             const Index *k = members.data();
             const auto size = static_cast<Index>(members.size());
             double *o = out.data();
-            Collected got;
-            {
-                nb::gil_scoped_release unlocked;
-                got = collect(s, k, size, sign, low, high, o);
-            }
-            return nb::make_tuple(got.size, got.first, got.first_sum);
+            nb::gil_scoped_release unlocked;
+            const Collected got = collect(s, k, size, sign, low, high, o);
+            return std::make_tuple(got.size, got.first, got.first_sum);
         },
         nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("low"), nb::arg("high"),
         nb::arg("out").noconvert(),
@@ -64,12 +63,9 @@ void bind_oracles(nb::module_ &m) {
             const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, step};
             const double *ud = u.data(), *vd = v.data();
             const Index m_high = m_low + size_of(u) - 1;
-            Best best;
-            {
-                nb::gil_scoped_release unlocked;
-                best = count_argmax(p, q, n_pos, m_low, m_high, ud, vd);
-            }
-            return nb::make_tuple(best.value, best.i, best.j);
+            nb::gil_scoped_release unlocked;
+            const Best best = count_argmax(p, q, n_pos, m_low, m_high, ud, vd);
+            return std::make_tuple(best.value, best.i, best.j);
         },
         nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("neg").noconvert(),
         nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("step"), nb::arg("n_pos"), nb::arg("m_low"),
@@ -89,12 +85,9 @@ void bind_oracles(nb::module_ &m) {
             const Queue p{pos.data(), size_of(pos), pos_first, pos_sum, pos_step};
             const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, neg_step};
             const double *a = A.data(), *b = B.data();
-            Best best;
-            {
-                nb::gil_scoped_release unlocked;
-                best = run(p, q, a, b);
-            }
-            return nb::make_tuple(best.value, best.i, best.j);
+            nb::gil_scoped_release unlocked;
+            const Best best = run(p, q, a, b);
+            return std::make_tuple(best.value, best.i, best.j);
         },
         nb::arg("link"), nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("pos_step"),
         nb::arg("neg").noconvert(), nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("neg_step"),

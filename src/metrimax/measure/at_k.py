@@ -4,9 +4,9 @@ Only labellings with the right number of positives are admissible, so these meas
 a threshold: they look at the top of the ranking. `score` takes the top of the batch it is given, and the threshold
 frozen at fit lies halfway between the k-th and the next training score.
 
-Where k is not the number of positives, the truth itself is not admissible, and with ``labellings="exact"`` a constant
-feature (the intercept, or features with a common mean) lowers the risk of all labellings alike without learning anything:
-see the Notes of `PrecisionAtK`.
+Where k is not the number of positives, the truth itself is not admissible, and with ``labellings="exact"`` a
+constant feature (the intercept, or features with a common mean) lowers the risk of all labellings alike without
+learning anything: see the Notes of `PrecisionAtK`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class PRBEP(TopMeasure):
 @dataclass(frozen=True)
 class _AtK(TopMeasure):
     k: int | str = "1p"
-    labellings: Literal["exact", "at_least", "at_most"] = "exact"  # type: ignore[misc]
+    labellings: Literal["exact", "at_least", "at_most"] = "exact"
 
     def __post_init__(self) -> None:
         self._share()
@@ -121,9 +121,10 @@ class PrecisionAtK(_AtK):
 
     Notes
     -----
-    With "exact" and k other than the number of positives, every admissible labelling has the same surplus of positives over
-    the truth, so a shift of all scores changes the risk by the same amount for all of them: at a large C the cheapest solution is
-    a shift that learns nothing. "at_least" (k up to the number of positives) admits the truth and has no such solution.
+    With "exact" and k other than the number of positives, every admissible labelling has the same surplus of
+    positives over the truth, so a shift of all scores changes the risk by the same amount for all of them: unless C is
+    small, the cheapest solution is a shift that learns nothing. "at_least" (k up to the number of positives) admits
+    the truth and has no such solution; nor has "at_most" for recall with k from the number of positives up.
     """
 
     name: ClassVar[str] = "precision_at_k"

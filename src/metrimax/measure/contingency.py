@@ -26,7 +26,8 @@ def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
     """``numerator / denominator``, and ``undefined`` where the denominator is zero."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
     out = np.full(numerator.shape, undefined)
-    return np.divide(numerator, denominator, out=out, where=denominator != 0)
+    np.divide(numerator, denominator, out=out, where=denominator != 0)
+    return out
 
 
 def contingency(y: Labels, z: Labels, sample_weight: Vector | None = None) -> tuple[float, float, float, float]:
@@ -86,7 +87,7 @@ class ContingencyOracle:
 
     References
     ----------
-    Joachims (2005), Algorithm 2. The structures, and why no search over all tables is needed: `metrimax.measure.tables`.
+    Joachims (2005), Algorithm 2. Why no search over all tables is needed: `metrimax.measure.tables`.
     """
 
     def __init__(self, measure: ContingencyMeasure, y: Labels, sample_weight: Vector | None = None) -> None:

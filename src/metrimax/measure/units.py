@@ -1,8 +1,8 @@
 """One class of a sample as a queue of flips, counted in units of weight.
 
 Without weights a unit is an example. Integer weights mean repetition, so a unit is one copy. For fractional
-weights the class's total is divided into at least as many equal units as it has examples, and an example may flip in part;
-equal weights give one unit per example. The set of tables reached does not depend on the scores, so the
+weights the class's total is divided into at least as many equal units as it has examples, and an example may flip
+in part; equal weights give one unit per example. The set of tables reached does not depend on the scores, so the
 risk stays convex and its cuts valid whatever the weights.
 """
 
@@ -21,7 +21,7 @@ MOST_COPIES = 2**22
 
 
 class Queue(NamedTuple):
-    """Costs of the units that may flip, ascending; the ``first`` units before them cost less than ``low`` and do flip."""
+    """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip."""
 
     costs: Vector
     first: int = 0

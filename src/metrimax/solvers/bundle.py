@@ -16,8 +16,8 @@ from metrimax.solvers.model import CutModel
 class Bundle:
     """Cutting planes with a line search between the best point and the model's minimiser.
 
-    Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut. The line search
-    moves only scores, ``s + t X d``, so however many points it tries, X is not touched.
+    Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut.
+    The line search moves only scores, ``s + t X d``, so however many points it tries, X is not touched.
 
     Parameters
     ----------
