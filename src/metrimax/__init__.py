@@ -9,12 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from metrimax.capo import CAPOClassifier
     from metrimax.estimators import MeasureSVC
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "CAPOClassifier": "metrimax.capo",
     "MeasureSVC": "metrimax.estimators",
     "measures": "metrimax.measure",
     "FBeta": "metrimax.measure",
@@ -23,7 +25,7 @@ _HOME = {
     "CostModel": "metrimax.measure",
 }
 
-__all__ = ["CostModel", "FBeta", "MeasureSVC", "PrecisionAtK", "RecallAtK", "__version__", "measures"]
+__all__ = ["CAPOClassifier", "CostModel", "FBeta", "MeasureSVC", "PrecisionAtK", "RecallAtK", "__version__", "measures"]
 
 
 def __getattr__(name: str) -> Any:
