@@ -32,7 +32,7 @@ from metrimax.auxiliary import AuxiliaryOutputs
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators import MeasureSVC, _encode, _kept, _oracle, _weights
 from metrimax.measure import get_measure
-from metrimax.protocols import Callback, Cut, Design, Labels, Measure, Oracle, Solution, Status, Vector
+from metrimax.protocols import Callback, Cut, Design, Labels, Line, Measure, Oracle, Solution, Status, Vector
 
 
 class CAPOClassifier(MeasureSVC, _BaseComposition):
@@ -348,6 +348,9 @@ class _Shifted:
     def __call__(self, scores: Vector) -> Cut:
         cut = self._oracle(scores + self._offset)
         return Cut(cut.loss + float(cut.slope @ self._offset), cut.slope)
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        return self._oracle.line(scores + self._offset, move, until)
 
 
 def _unchanged(solution: Solution) -> Solution:

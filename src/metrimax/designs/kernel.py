@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
 
+from metrimax import _kernels
 from metrimax.designs.linear import Dense, columns
 from metrimax.protocols import Vector
 
@@ -210,6 +211,10 @@ class Gram:
 
     def inner(self, U: Vector, v: Vector) -> Vector:
         """``U K v``."""
+        return _kernels.dense_matvec(U, self.dual(v), 1)
+
+    def dual(self, v: Vector) -> Vector:
+        """``K v``: the u with ``inner(U, v) = U u``."""
         if self._last is None or not np.array_equal(self._last[0], v):
             Kv = self.matvec(v)
             square = float(v @ Kv)
@@ -219,8 +224,7 @@ class Gram:
                     "or other parameters"
                 )
             self._last = np.array(v), Kv
-        inner: Vector = U @ self._last[1]
-        return inner
+        return self._last[1]
 
     def expansion(self, W: Vector) -> Expansion:
         """The classifier with the weights W, (n,) or (n, L)."""

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from metrimax import _kernels
+from metrimax.designs.linear import columns
 from metrimax.protocols import Design, Vector
 
 
@@ -39,18 +41,24 @@ class WithIntercept:
 
     def matvec(self, w: Vector) -> Vector:
         """``X w[:-1] + value w[-1]``."""
-        if len(w) != self.shape[1]:
-            raise ValueError(f"w must have {self.shape[1]} rows, the last for the intercept, got {len(w)}")
-        return self.design.matvec(w[:-1]) + self.value * w[-1]
+        w = columns("w", w, self.shape[1])
+        scores: Vector = self.design.matvec(w[:-1]) + self.value * w[-1]
+        return scores
 
     def rmatvec(self, slope: Vector) -> Vector:
         """``X' slope`` followed by ``value * sum(slope)``."""
+        slope = columns("slope", slope, self.shape[0])
         return np.concatenate([self.design.rmatvec(slope), self.value * slope.sum(axis=0, keepdims=True)])
 
     def inner(self, U: Vector, v: Vector) -> Vector:
-        """That of the design on the other weights, plus the product of the intercept's."""
-        inner: Vector = self.design.inner(U[:, :-1], v[:-1]) + U[:, -1] * v[-1]
-        return inner
+        """That of the design, plus the product of the intercept's weights."""
+        return _kernels.dense_matvec(U, self.dual(v), 1)
+
+    def dual(self, v: Vector) -> Vector:
+        """The u with ``inner(U, v) = U u``."""
+        own = v[:-1]
+        u = _dual(self.design, own)
+        return v if u is own else np.append(u, v[-1])
 
 
 class ExtraColumns:
@@ -91,7 +99,17 @@ class ExtraColumns:
         return np.concatenate([self.extra.T @ slope, self.design.rmatvec(slope)])
 
     def inner(self, U: Vector, v: Vector) -> Vector:
-        """The product of the extra weights, plus the design's inner product on its own."""
+        """That of the design, plus the product of the extra weights."""
+        return _kernels.dense_matvec(U, self.dual(v), 1)
+
+    def dual(self, v: Vector) -> Vector:
+        """The u with ``inner(U, v) = U u``."""
         m = self.extra.shape[1]
-        inner: Vector = U[:, :m] @ v[:m] + self.design.inner(U[:, m:], v[m:])
-        return inner
+        own = v[m:]
+        u = _dual(self.design, own)
+        return v if u is own else np.concatenate([v[:m], u])
+
+
+def _dual(design: Design, v: Vector) -> Vector:
+    """The vector v itself, unless the design has an inner product of its own."""
+    return design.dual(v) if hasattr(design, "dual") else v
