@@ -46,6 +46,7 @@ class ClassUnits:
         self._weight = np.ones(len(members)) if weight is None else weight
         self.count, self.unit = _units(self._weight)
         self.whole = bool((self._weight == self.unit).all())
+        self._copies = self.unit == 1 and bool((self._weight == np.round(self._weight)).all())
 
     @property
     def total(self) -> float:
@@ -57,7 +58,7 @@ class ClassUnits:
             size, first, first_sum = _kernels.collect(scores, self.members, self.sign, low, high, self._buffer)
             return Queue(np.sort(self._buffer[:size]), first, first_sum, low)
         costs, weight, _ = self._sorted(scores)
-        if self.unit == 1:
+        if self._copies:
             return Queue(np.repeat(costs, weight.astype(np.intp)))
         reached = np.concatenate(([0.0], np.cumsum(weight)))
         paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
