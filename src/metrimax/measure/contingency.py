@@ -100,6 +100,7 @@ class ContingencyOracle:
         equal_units = self.pos.unit == self.neg.unit
         self.structure = measure.structure
         if self.structure is None or (self.structure == "count" and not equal_units):
+            self.structure = None  # so that the probe sees which tables are admissible
             self.structure = tables.probe(self._loss, n_pos, n_neg, equal_units=equal_units)
         self._low = self._high = (-np.inf, np.inf)
         if self.structure == "count":
