@@ -100,6 +100,19 @@ def collect(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order=
     Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.
     """
 
+def collect_line(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float, until: float, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], rates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float, float]:
+    """
+    Costs and their rates of what may flip on scores + t * move, t in [0, until]; returns their number, and the number, sum and rate of what flips on all of it.
+    """
+
+def collect_at(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float, low: float, high: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float]:
+    """As collect, for the costs of a line at t."""
+
+def rate_of_lowest(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float, count: int, last: float) -> float:
+    """
+    Sum of the rates of the count lowest costs at t, the highest of which is last.
+    """
+
 def mark(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, count: int, last: float, value: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     Write value to the slope of the count members of lowest cost sign * score, the highest of which is last.

@@ -7,7 +7,7 @@
 //   several  W is (p, L) and C is (n, L), row-major, and so are their products
 //   sizes    size_t throughout: n p and the number of non-zeros may exceed 2^31
 //   threads  n_threads is a ceiling; small work stays in the calling thread. X w is the same to the last bit for every
-//            number of threads; X'c need not be, for it may be summed in another order
+//            number of threads; X'c need not be, for the rows may be shared out and summed in another order
 #pragma once
 
 #include "loops.hpp"
