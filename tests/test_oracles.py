@@ -280,3 +280,23 @@ def test_kernels_refuse_other_dtypes_and_lengths():
         _kernels.margin_pairs(d, d, d, d, np.zeros(2), np.zeros(3))
     with pytest.raises(TypeError):
         _kernels.margin_pairs(d, d, d, d, np.zeros(3, dtype=np.float32), np.zeros(3))
+
+
+# --- along a line of scores
+
+
+@pytest.mark.parametrize("case", [*CASES, pytest.param(ref.Case("roc_area", ROCArea(), lambda *t: 0), id="roc_area")])
+def test_the_risk_on_a_line_is_the_risk_at_its_points(case):
+    for seed, scale in enumerate((0.1, 1.0, 5.0)):
+        y, scores = large_sample(seed, scale)
+        move = scale * np.round(np.random.default_rng(seed).normal(size=len(y)), 1)
+        oracle = case.measure.oracle(y)
+        until = 2.0
+        line = oracle.line(scores, move, until)
+        points = np.linspace(0, until, 9)
+        found = [line(t) for t in points]
+        for t, (risk, slope) in zip(points, found, strict=True):
+            here = scores + t * move
+            assert risk == pytest.approx(value(oracle(here), here), rel=1e-9, abs=1e-9)
+            for other, (higher, _) in zip(points, found, strict=True):
+                assert higher >= risk + slope * (other - t) - 1e-9 * (1 + scale)

@@ -43,6 +43,8 @@ class CutModel:
         self._losses[k] = loss
         self.size += 1
         row = self._design.inner(self._vectors[: self.size], vector)
+        if not np.isfinite(row).all():
+            raise ValueError("the features are too large: their inner products overflow; scale them before training")
         self._gram[k, : self.size] = self._gram[: self.size, k] = row
         self._alpha[k] = 0.0
         self._idle[k] = 0
@@ -56,9 +58,10 @@ class CutModel:
         self._idle[:K] += 1
         self._idle[active] = 0
         share = alpha[active]
-        quadratic = share @ self._gram[np.ix_(active, active)] @ share
-        self.bound = max(self.bound, float(share @ self._losses[active] - quadratic / (2 * self.lam)))
         w: Vector = (-share / self.lam) @ self._vectors[active]
+        # |w|^2 from w itself: in the Gram matrix of long vectors that nearly cancel, rounding could exceed it by far
+        square = float(self._design.inner(w[None], w)[0])
+        self.bound = max(self.bound, float(share @ self._losses[active]) - self.lam / 2 * square)
         return w
 
     @property
