@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -137,8 +138,9 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         """Train on X (dense or sparse) and y: two classes, several, or a label indicator matrix."""
         measure = get_measure(self.measure)
         solver = self._solver()
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
         classes, labels = _encode(y)
         weight = _weights(self.class_weight, y, sample_weight, X)
@@ -150,18 +152,21 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
             solutions = run(
                 design,
                 [
-                    _constant(design, column)
+                    _constant(design)
                     if oracle is None
                     else solver.steps(oracle, design, self.C * oracle.price * oracle.n, tol=self.tol, callback=callback)
-                    for oracle, column in zip(oracles, labels.T, strict=True)
+                    for oracle in oracles
                 ],
             )
         W = np.column_stack([solution.w for solution in solutions])
         scores = design.matvec(W)
         thresholds = [
-            0.0 if oracle is None else measure.threshold(column, scores[:, k], weight)
+            _one_sided(column, weight, y.ndim > 1)
+            if oracle is None
+            else measure.threshold(column, scores[:, k], weight)
             for k, (oracle, column) in enumerate(zip(oracles, labels.T, strict=True))
         ]
+        self.__dict__ = vars(checked)
         self._store(classes, y, solutions, W, thresholds, [1.0 if o is None else o.price for o in oracles])
         self._warn(solutions)
         return self
@@ -343,13 +348,18 @@ def _oracle(measure: Measure, labels: Labels, weight: Vector | None, *, several:
     return measure.oracle(np.ascontiguousarray(labels), weight)
 
 
-def _constant(design: Design, labels: Labels) -> Steps:
-    """The run of a label that does not vary: no product is asked for, and the last weight says which it is."""
-    w = np.zeros(design.shape[1])
-    w[-1:] = 1.0 if labels.any() else -1.0
-    nothing = Cuts(np.empty(0), np.empty((0, design.shape[1])))
-    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], nothing)
+def _constant(design: Design) -> Steps:
+    """The run of a label that does not vary: no product is asked for, and the threshold says which it is."""
+    p = design.shape[1]
+    nothing = Cuts(np.empty(0), np.empty((0, p)))
+    return Solution(np.zeros(p), 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], nothing)
     yield  # a generator that never waits
+
+
+def _one_sided(labels: Labels, weight: Vector | None, multilabel: bool) -> float:
+    """A threshold below or above the score zero: what does not vary is predicted as it is, a class never seen never."""
+    always = (labels if weight is None else labels[weight > 0]).all()
+    return -1.0 if always else 1.0 if multilabel else np.inf
 
 
 def _against(y: Array, positive: Any) -> Labels:
