@@ -29,7 +29,20 @@ from metrimax.measure import REGISTRY, TableFunction, get_measure
 from metrimax.protocols import Status
 
 
-@parametrize_with_checks([MeasureSVC(m) for m in ("f1", "error", "roc_area", "prbep")])
+def to_be_expected(estimator):
+    """Weights and repetition pose the same problem (tested below), but ties between copies are broken by position.
+
+    So the two runs take different ways and end at points that agree to tol, and not to the seven digits asked for.
+    """
+    if estimator.measure == "roc_area":  # where ties share alike
+        return {}
+    reason = "the same optimum, reached to within tol by another way"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [MeasureSVC(m) for m in ("f1", "error", "roc_area", "prbep")], expected_failed_checks=to_be_expected
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -215,10 +228,15 @@ def test_a_label_that_never_varies_is_predicted_as_it_is(labels, fit_intercept):
     assert not svc.predict(fresh)[:, 0].any()
 
 
-def test_a_class_without_weight_is_not_predicted(three):
-    X, y = three
+def test_a_class_without_weight_is_not_predicted():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 4
+    X = rng.normal(size=(120, 6)) + np.eye(4, 6)[y]
     svc = MeasureSVC("f1").fit(X, y, sample_weight=(y != 2).astype(float))
-    assert not (svc.predict(20 * X) == 2).any()
+    assert svc.status_[2] is Status.ONE_CLASS
+    assert not (svc.predict(50 * rng.normal(size=(500, 6))) == 2).any()
+    without = MeasureSVC("f1").fit(X[y != 2], y[y != 2])
+    assert svc.objective_[0] == pytest.approx(without.objective_[0], rel=1e-2)
 
 
 # --- weights
@@ -240,25 +258,11 @@ def test_sample_weight_is_repetition(binary, measure):
 @pytest.mark.parametrize("measure", list(REGISTRY))
 def test_class_weight(binary, measure):
     X, y = binary
-    for class_weight in ("balanced", {0: 1.0, 1: 2.5}):
-        by_class = MeasureSVC(measure, class_weight=class_weight).fit(X, y) if measure not in TOO_MANY else None
-        if by_class is None:
-            with pytest.raises(ValueError, match="choose a smaller k") if class_weight != "balanced" else nothing():
-                MeasureSVC(measure, class_weight=class_weight).fit(X, y)
-            continue
-        factors = {"balanced": len(y) / (2 * np.bincount(y))}.get(str(class_weight), np.array([1.0, 2.5]))
+    for class_weight, factors in (("balanced", len(y) / (2 * np.bincount(y))), ({0: 1.0, 1: 2.5}, np.array([1, 2.5]))):
+        by_class = MeasureSVC(measure, class_weight=class_weight).fit(X, y)
         by_example = MeasureSVC(measure).fit(X, y, sample_weight=factors[y])
         assert by_class.objective_ == pytest.approx(by_example.objective_, rel=1e-9)
         assert by_class.status_.ok
-
-
-def nothing():
-    from contextlib import nullcontext
-
-    return nullcontext()
-
-
-TOO_MANY = ()
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1 / 150, 1e6])
@@ -422,13 +426,13 @@ import numpy as np
 from metrimax import MeasureSVC
 rng = np.random.default_rng(0)
 y = rng.random(500) < 0.2
-MeasureSVC(verbose={verbose}).fit(rng.normal(size=(500, 5)) + y[:, None], y)
+for verbose in (0, 1):
+    MeasureSVC(verbose=verbose).fit(rng.normal(size=(500, 5)) + y[:, None], y)
 """
 
 
-@pytest.mark.parametrize("verbose", [0, 1])
-def test_nothing_is_written_to_a_pipe(verbose):
-    done = subprocess.run([sys.executable, "-c", SCRIPT.format(verbose=verbose)], capture_output=True, check=True)
+def test_nothing_is_written_to_a_pipe():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True)
     assert done.stdout == done.stderr == b""
 
 
@@ -438,7 +442,7 @@ def test_progress_is_shown_on_a_terminal():
     import pty
 
     leader, follower = pty.openpty()
-    done = subprocess.Popen([sys.executable, "-c", SCRIPT.format(verbose=1)], stdout=follower, stderr=follower)
+    done = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=follower, stderr=follower)
     os.close(follower)
     shown = b""
     try:

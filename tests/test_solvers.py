@@ -245,3 +245,17 @@ def test_the_first_cut_is_rocchios_difference_of_class_sums():
     np.testing.assert_allclose(solution.cuts.vectors[0], (X[~y].sum(axis=0) - X[y].sum(axis=0)) / 30, atol=1e-12)
     assert solution.cuts.losses[0] == 1
     assert solution.w @ (X[y].sum(axis=0) - X[~y].sum(axis=0)) > 0
+
+
+def test_a_run_that_cannot_go_on_says_so():
+    X, y = data(5, n=40, p=5, shift=0.5)
+    solution, _ = solve(1e8 * X, y, "f1", 1e3, Bundle(), 1e-15)
+    assert solution.status in (Status.STALLED, Status.CONVERGED)
+    assert solution.n_iter < 5000
+
+
+def test_features_whose_squares_overflow():
+    X, y = data()
+    for scale in (1e160, 1e300):
+        with pytest.raises(ValueError, match="too large: their inner products overflow; scale them"):
+            solve(scale * X, y, "f1", 1.0, Bundle(), 1e-3)
