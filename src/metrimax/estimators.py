@@ -166,7 +166,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
             else measure.threshold(column, scores[:, k], weight)
             for k, (oracle, column) in enumerate(zip(oracles, labels.T, strict=True))
         ]
-        self.__dict__ = vars(checked)
+        self.__dict__ = checked.__dict__
         self._store(classes, y, solutions, W, thresholds, [1.0 if o is None else o.price for o in oracles])
         self._warn(solutions)
         return self
