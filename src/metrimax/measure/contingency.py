@@ -22,6 +22,9 @@ from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
+SCANNED_UNITS = 2**11
+"""Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
+
 
 def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
     """``numerator / denominator``, and ``undefined`` where the denominator is zero."""
@@ -96,12 +99,14 @@ class ContingencyOracle(SampleOracle):
         super().__init__(self.pos.total + self.neg.total, len(y))
         self._measure = measure
         self._counts = measure.counts(self.pos.total, self.neg.total)
-        n_pos, n_neg = self.pos.count, self.neg.count
         equal_units = self.pos.unit == self.neg.unit
         self.structure = measure.structure
         if self.structure is None or (self.structure == "count" and not equal_units):
             self.structure = None  # so that the probe sees which tables are admissible
-            self.structure = tables.probe(self._loss, n_pos, n_neg, equal_units=equal_units)
+            self.structure = tables.probe(self._loss, self.pos.count, self.neg.count, equal_units=equal_units)
+        if self.structure == "scan" and sample_weight is not None:  # every table: keep them few
+            self.pos, self.neg = split(y, sample_weight, most=SCANNED_UNITS)
+        n_pos, n_neg = self.pos.count, self.neg.count
         self._low = self._high = (-np.inf, np.inf)
         if self.structure == "count":
             unit = self.pos.unit
