@@ -316,6 +316,8 @@ def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector 
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
         weight = weight * compute_sample_weight(class_weight, y)
+    if not weight.any():
+        raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
     return np.ascontiguousarray(weight)
 
 
