@@ -204,6 +204,22 @@ def test_fractional_weights_approach_those_of_repetition():
         assert value(whole(scores), scores) == pytest.approx(value(half(scores), scores), rel=0.05), name
 
 
+def test_large_weights_do_not_make_the_search_endless():
+    rng = np.random.default_rng(0)
+    y = rng.random(40) < 0.4
+    scores = rng.normal(size=40)
+    for case in ref.CASES:
+        if not ref.fits(case, int(y.sum()), int((~y).sum())):
+            continue
+        plain = case.measure.oracle(y, np.full(40, 1e6 / 7))
+        for weight in (rng.integers(10**4, 10**5, size=40).astype(float), 1e9 * rng.uniform(0.5, 2, size=40)):
+            oracle = case.measure.oracle(y, weight)
+            assert value(oracle(scores), scores) >= 0
+            if getattr(oracle, "structure", None) == "scan":
+                assert oracle.pos.count * oracle.neg.count <= 2**22
+        assert plain.n == pytest.approx(40e6 / 7)
+
+
 def test_value_with_weights_against_all_tables_of_units():
     """Restrictions on the number of positives hold for unequal weights too."""
     rng = np.random.default_rng(5)

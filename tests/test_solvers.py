@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.protocols import Cuts, Status
+from metrimax.protocols import Ask, Cuts, Status
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS, Bundle, CuttingPlane
 
@@ -103,8 +103,8 @@ def test_cuts_kept_lie_under_the_risk_and_start_a_run_at_another_C():
     assert warm.n_iter < cold.n_iter
     again, _ = solve(X, y, "f1", 1.0, Bundle(), 1e-5, start=first.cuts)
     assert again.n_iter <= 5
-    none = Cuts(np.empty(0), np.empty((0, 7)))
-    assert solve(X, y, "f1", 1.0, Bundle(), 1e-6, start=none)[0].n_iter == first.n_iter
+    none = Cuts(np.empty(0), np.empty((0, 7)), np.empty((0, 0)))
+    assert solve(X, y, "f1", 1.0, Bundle(), 1e-6, start=none)[0].objective == pytest.approx(first.objective, rel=1e-5)
 
 
 @pytest.mark.parametrize("stop", [True, np.True_])
@@ -221,6 +221,21 @@ def test_many_runs_in_lockstep_equal_separate_runs():
         assert a.status is b.status
         assert a.objective == pytest.approx(b.objective, rel=1e-5)
     assert run(design, []) == []
+
+
+def test_runs_that_end_at_once_leave_their_place_to_others():
+    def at_once(k):
+        return k
+        yield
+
+    def later(k):
+        got = yield Ask("scores", np.zeros(3))
+        return k + int(got.sum())
+
+    design = as_design(np.eye(3))
+    assert run(design, [*map(at_once, range(200)), later(200), *map(at_once, range(201, 300)), later(300)]) == list(
+        range(301)
+    )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
