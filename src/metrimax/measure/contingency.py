@@ -22,7 +22,7 @@ from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
-SCANNED_UNITS = 2**11
+SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
 
 
