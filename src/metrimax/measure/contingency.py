@@ -171,8 +171,9 @@ class ContingencyOracle(SampleOracle):
             short = False
             for k, (queue, count, limit) in enumerate(zip(queues, enough, self._limits, strict=True)):
                 if count > len(queue.costs):
-                    short |= self._windows[k] < limit.high
-                    self._windows[k] = min(2 * self._windows[k], limit.high)
+                    if self._windows[k] < limit.high:
+                        short = True
+                        self._windows[k] = min(2 * self._windows[k], limit.high)
                 elif 0 < limit.high < np.inf:
                     needed = queue.costs[count - 1] if count else 0.0
                     self._windows[k] = min(max(1.25 * needed, 0.01 * limit.high), limit.high)
@@ -195,7 +196,8 @@ class ContingencyOracle(SampleOracle):
             return self._loss(i + pos.first, j + neg.first)
 
         value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
-        return value, i + pos.first, j + neg.first, len(pos.costs), len(neg.costs)
+        # these searches do not tell how many candidates would have done: ask for all that the limits leave
+        return value, i + pos.first, j + neg.first, len(pos.costs) + 1, len(neg.costs) + 1
 
     def _loss(self, i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
         """D of i units of false negatives and j of false positives; -inf where no labelling may have that table."""
