@@ -316,3 +316,16 @@ def test_the_risk_on_a_line_is_the_risk_at_its_points(case):
             assert risk == pytest.approx(value(oracle(here), here), rel=1e-9, abs=1e-9)
             for other, (higher, _) in zip(points, found, strict=True):
                 assert higher >= risk + slope * (other - t) - 1e-9 * (1 + scale)
+
+
+def test_all_wrong_need_not_be_the_worst():
+    """A loss of the false negatives alone, worst when half of the positives are missed."""
+    measure = TableFunction(lambda tp, fp, fn, tn: 4 * tp * fn / (tp + fn) ** 2, kind="loss")
+    for seed in range(5):
+        y, scores = large_sample(seed, 0.5)
+        n_pos, cut = int(y.sum()), measure.oracle(y)(scores)
+        i = np.arange(n_pos + 1)
+        P = np.concatenate(([0.0], np.cumsum(-np.sort(scores[y]) / len(y))))
+        N = np.concatenate(([0.0], np.cumsum(np.sort(scores[~y])[::-1] / len(y))))
+        expected = max(0.0, (4 * (n_pos - i) * i / n_pos**2 + P).max() + N.max())
+        assert value(cut, scores) == pytest.approx(expected, rel=1e-10)
