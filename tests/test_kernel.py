@@ -68,24 +68,15 @@ def designs():
 
 @pytest.mark.parametrize(("name", "design"), list(designs()), ids=lambda v: v if isinstance(v, str) else "")
 def test_design_agrees_with_explicit_features(name, design):
-    """X w, X' slope and the inner products, told apart only by the coordinates of w."""
+    """X w and X' slope, told apart only by the coordinates of w."""
     phi = as_design(quadratic(X), intercept_scaling=2.0 if name == "intercept" else None)
     A, B = rng.normal(size=(2, 150))
     u, v = design.rmatvec(A), design.rmatvec(B)
     U, V = phi.rmatvec(A), phi.rmatvec(B)
     np.testing.assert_allclose(design.matvec(u), phi.matvec(U), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(design.inner(np.stack([u, v]), v), np.stack([U, V]) @ V, rtol=1e-9)
-    np.testing.assert_allclose(design.inner(np.stack([u, v]), u), np.stack([U, V]) @ U, rtol=1e-9)
+    assert A @ design.matvec(v) == pytest.approx(U @ V)  # the inner product, as the solvers take it
     both = design.matvec(np.column_stack([u, v]))
     np.testing.assert_allclose(both, np.column_stack([phi.matvec(U), phi.matvec(V)]), rtol=1e-9, atol=1e-9)
-
-
-def test_inner_sees_a_vector_changed_in_place():
-    design = kernel_design(Kernel("rbf"), X)
-    v = rng.normal(size=150)
-    before = design.inner(np.eye(150), v)
-    v *= 2
-    np.testing.assert_allclose(design.inner(np.eye(150), v), 2 * before)
 
 
 @pytest.mark.parametrize("measure", ["f1", "error", "prbep", "roc_area"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -30,9 +31,9 @@ from sklearn.utils.validation import (
 
 from metrimax.auxiliary import AuxiliaryOutputs
 from metrimax.designs import ExtraColumns, as_design
-from metrimax.estimators import MeasureSVC, _encode, _kept, _oracle, _weights
+from metrimax.estimators import MeasureSVC, _encode, _kept, _Label, _weights
 from metrimax.measure import get_measure
-from metrimax.protocols import Callback, Cut, Design, Labels, Line, Measure, Oracle, Solution, Status, Vector
+from metrimax.protocols import Callback, Design, Labels, Measure, Status, Vector
 
 
 class CAPOClassifier(MeasureSVC, _BaseComposition):
@@ -178,8 +179,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         measure, solver = get_measure(self.measure), self._solver()
         self._check_parameters()
         given = X
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
         classes, labels = _encode(y)
         weight = _weights(self.class_weight, y, sample_weight, X)
@@ -190,36 +192,29 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         rest = _rest(X, columns)
         auxiliaries, blocks = self._train_auxiliaries(given if rest is X else rest, X, problem, sample_weight, params)
         F = np.column_stack(blocks)
-        oracles = [_oracle(measure, column, weight, several=labels.shape[1] > 1) for column in labels.T]
-
         features = None if self.delta is None else self._features(rest)
         design, offset = self._augmented(features, F, labels.shape[1])
+        fitted = self._train(measure, solver, design, labels, weight, type_of_target(y), offset)
+        if features is not None and _kept(features) < 1:
+            fitted = [label.approximate() for label in fitted]
         if offset is not None:
-            oracles = [None if o is None else _Shifted(o, offset[:, k]) for k, o in enumerate(oracles)]
-        exact = features is None or _kept(features) == 1
-        solutions = self._solve(solver, design, oracles, labels, measure, exact=exact)
-        if offset is not None:
-            solutions = [_unchanged(solution) for solution in solutions]
-        W = np.column_stack([solution.w for solution in solutions])
-        scores = design.matvec(W) + (0 if offset is None else offset)
-        thresholds = [
-            0.0 if oracle is None else measure.threshold(column, np.ascontiguousarray(scores[:, k]), weight)
-            for k, (oracle, column) in enumerate(zip(oracles, labels.T, strict=True))
-        ]
+            fitted = [_unchanged(label) for label in fitted]
+        W = self._weights(fitted)
 
-        self._store(classes, y, solutions, W, thresholds, [1.0 if o is None else o.price for o in oracles])
+        self.__dict__ = checked.__dict__
+        self._store(classes, y, fitted)
         self._columns = columns
         self._problem = replace(problem, labels=labels[:0], y=y[:0])
         self._names = [name for name, _ in self.estimators]
         self.estimators_ = auxiliaries
-        W = W[:-1] if self.fit_intercept else W
         learned = 0 if offset is not None else F.shape[1]
         self._mix = W[:learned] / math.sqrt(self.B) if learned else _fixed(len(blocks), labels.shape[1])
         self.aux_weights_ = self._mix[:, 0] if self._binary else np.ascontiguousarray(self._mix.T)
         if features is not None:
             self._store_weights(features, W[learned:])
-        self.report_ = _report(measure, labels, multilabel, self._names, blocks, scores - thresholds, weight)
-        self._warn(solutions)
+        scores = design.matvec(W) + (0 if offset is None else offset) + (self.intercept_ - self.threshold_)
+        self.report_ = _report(measure, labels, multilabel, self._names, blocks, scores, weight)
+        self._warn([label.solution for label in fitted])
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -244,7 +239,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             design = as_design(F / math.sqrt(self.B), n_threads=self.n_threads)
         else:
             design = ExtraColumns(features, F / math.sqrt(self.B))
-        return as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None), offset
+        return design, offset
 
     def _train_auxiliaries(
         self, inputs: Any, X: Any, problem: AuxiliaryOutputs, sample_weight: Any, params: dict[str, Any]
@@ -337,24 +332,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         return tags
 
 
-class _Shifted:
-    """An oracle for scores on top of given ones: ``R'(s) = R(s + offset)``."""
-
-    def __init__(self, oracle: Oracle, offset: Vector) -> None:
-        self._oracle = oracle
-        self._offset = np.ascontiguousarray(offset)
-        self.n, self.price = oracle.n, oracle.price
-
-    def __call__(self, scores: Vector) -> Cut:
-        cut = self._oracle(scores + self._offset)
-        return Cut(cut.loss + float(cut.slope @ self._offset), cut.slope)
-
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        return self._oracle.line(scores + self._offset, move, until)
-
-
-def _unchanged(solution: Solution) -> Solution:
-    return replace(solution, status=Status.UNCHANGED) if solution.status is Status.TRIVIAL else solution
+def _unchanged(label: _Label) -> _Label:
+    """With fixed weights, w = 0 leaves the auxiliaries as they are."""
+    if label.solution.status is not Status.TRIVIAL:
+        return label
+    return label._replace(solution=replace(label.solution, status=Status.UNCHANGED))
 
 
 def _fixed(n_auxiliaries: int, n_labels: int) -> Vector:

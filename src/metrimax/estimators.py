@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from itertools import repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +21,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from metrimax.designs import as_design
 from metrimax.designs.kernel import Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.measure import ErrorRate, get_measure
+from metrimax.measure.shifted import Shifted
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Callback, Cuts, Design, Labels, Measure, Oracle, Solution, Solver, Status, Steps, Vector
+from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS
 
@@ -102,8 +105,6 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
     history_ : list of Record, or list of such lists
-    cuts_ : Cuts, or list of them
-        The planes under the risk that were kept; they hold for every C.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -175,24 +176,19 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         """Train on X (dense or sparse) and y: two classes, several, or a label indicator matrix."""
         measure = get_measure(self.measure)
         solver = self._solver()
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
         classes, labels = _encode(y)
         weight = _weights(self.class_weight, y, sample_weight, X)
         features = self._features(X)
-        design = as_design(features, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
-        oracles = [_oracle(measure, column, weight, several=labels.shape[1] > 1) for column in labels.T]
-        solutions = self._solve(solver, design, oracles, labels, measure, exact=_kept(features) == 1)
-        W = np.column_stack([solution.w for solution in solutions])
-        scores = design.matvec(W)
-        thresholds = [
-            0.0 if oracle is None else measure.threshold(column, scores[:, k], weight)
-            for k, (oracle, column) in enumerate(zip(oracles, labels.T, strict=True))
-        ]
-        self._store(classes, y, solutions, W, thresholds, [1.0 if o is None else o.price for o in oracles])
-        self._store_weights(features, W[:-1] if self.fit_intercept else W)
-        self._warn(solutions)
+        fitted = self._train(measure, solver, features, labels, weight, type_of_target(y))
+        fitted = [label.approximate() for label in fitted] if _kept(features) < 1 else fitted
+        self.__dict__ = checked.__dict__
+        self._store(classes, y, fitted)
+        self._store_weights(features, self._weights(fitted))
+        self._warn([label.solution for label in fitted])
         return self
 
     def _features(self, X: Any) -> Design:
@@ -202,40 +198,35 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             K = X.toarray() if hasattr(X, "toarray") else X
             return Gram(check_symmetric(np.ascontiguousarray(K)), n_threads=self.n_threads)
-        seed = check_random_state(self.random_state).randint(2**31)
         return kernel_design(
             Kernel(self.kernel, choose_gamma(self.gamma, X), self.degree, self.coef0),
             X,
             cache_size=self.cache_size,
             n_components=self.n_components,
-            seed=seed,
+            seed=check_random_state(self.random_state).randint(2**31),
             n_threads=self.n_threads,
         )
 
-    def _solve(
+    def _train(
         self,
-        solver: Solver,
-        design: Design,
-        oracles: list[Oracle | None],
-        labels: Labels,
         measure: Measure,
-        *,
-        exact: bool = True,
-    ) -> list[Solution]:
-        """One solution per label."""
+        solver: Solver,
+        features: Design,
+        labels: Labels,
+        weight: Vector | None,
+        kind: str,
+        offset: Vector | None = None,
+    ) -> list[_Label]:
+        """Train the labels in lockstep, on top of the scores ``offset`` (n, L) if there are any."""
+        design = as_design(features, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
         with self._progress(measure) as callback:
-            solutions = run(
+            return run(
                 design,
-                [
-                    _constant(design, column)
-                    if oracle is None
-                    else solver.steps(oracle, design, self.C * oracle.price * oracle.n, tol=self.tol, callback=callback)
-                    for oracle, column in zip(oracles, labels.T, strict=True)
-                ],
+                (
+                    _fit_label(self, measure, solver, design, column, weight, callback, kind, shift)
+                    for column, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
+                ),
             )
-        if exact:
-            return solutions
-        return [replace(s, status=Status.APPROXIMATE) if s.status is Status.CONVERGED else s for s in solutions]
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
@@ -334,28 +325,23 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
 
             yield both
 
-    def _store(
-        self,
-        classes: Array,
-        y: Array,
-        solutions: list[Solution],
-        W: Vector,
-        thresholds: list[float],
-        prices: list[float],
-    ) -> None:
+    def _store(self, classes: Array, y: Array, fitted: list[_Label]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
-        several = type_of_target(y) == "multilabel-indicator" or len(solutions) > 1
+        target = type_of_target(y)
+        single = target != "multilabel-indicator" and len(fitted) == 1
+        solutions = [label.solution for label in fitted]
 
         def each(values: list[Any]) -> Any:
-            if not several:
+            if single:
                 return values[0]
             return np.array(values) if isinstance(values[0], (int, float)) else values
 
+        last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
-        self._target = type_of_target(y)
-        self.intercept_ = W[-1] * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
-        self.threshold_ = np.array(thresholds)
-        self.price_ = each(prices)
+        self._target = target
+        self.intercept_ = last * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
+        self.threshold_ = np.array([label.threshold for label in fitted])
+        self.price_ = each([label.price for label in fitted])
         self.objective_ = each([s.objective for s in solutions])
         self.dual_bound_ = each([s.bound for s in solutions])
         self.gap_ = each([s.gap for s in solutions])
@@ -364,7 +350,11 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         self.n_support_ = each([s.n_support for s in solutions])
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
-        self.cuts_ = each([s.cuts for s in solutions])
+
+    def _weights(self, fitted: list[_Label]) -> Vector:
+        """The weights of the features, (p, L)."""
+        W = np.column_stack([label.solution.w for label in fitted])
+        return W[:-1] if self.fit_intercept else W
 
     def _store_weights(self, features: Design, W: Vector) -> None:
         """Set what the scores are made of, and remove what an earlier fit with another kernel left."""
@@ -426,24 +416,59 @@ def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector 
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
         weight = weight * compute_sample_weight(class_weight, y)
+    if not weight.any():
+        raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
     return np.ascontiguousarray(weight)
 
 
-def _oracle(measure: Measure, labels: Labels, weight: Vector | None, *, several: bool) -> Oracle | None:
-    """The oracle of one label; None for a label of many that is the same for all examples."""
+class _Label(NamedTuple):
+    """What the training of one label leaves."""
+
+    solution: Solution
+    price: float
+    threshold: float
+
+    def approximate(self) -> _Label:
+        """The same, found for an approximation of the kernel."""
+        if self.solution.status is not Status.CONVERGED:
+            return self
+        return self._replace(solution=replace(self.solution, status=Status.APPROXIMATE))
+
+
+def _fit_label(
+    model: MeasureSVC,
+    measure: Measure,
+    solver: Solver,
+    design: Design,
+    labels: Labels,
+    weight: Vector | None,
+    callback: Callback | None,
+    kind: str,
+    offset: Vector | None = None,
+) -> Generator[Ask, Vector, _Label]:
+    """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame."""
+    labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
-    if several and len(used) and used.all() in (used.any(),):
-        return None
-    return measure.oracle(np.ascontiguousarray(labels), weight)
+    if kind != "binary" and (used.all() or not used.any()):
+        # all scores are zero, and the threshold lies below them or above; a class never seen is never the highest
+        threshold = -1.0 if used.all() else 1.0 if kind == "multilabel-indicator" else np.inf
+        return _Label(_constant(design), 1.0, threshold)
+    oracle = measure.oracle(labels, weight)
+    if offset is not None:
+        oracle = Shifted(oracle, offset)
+    solution = yield from solver.steps(
+        oracle, design, model.C * oracle.price * oracle.n, tol=model.tol, callback=callback
+    )
+    threshold = 0.0
+    if measure.ranks:
+        scores = yield Ask("scores", solution.w)
+        threshold = measure.threshold(labels, scores if offset is None else scores + offset, weight)
+    return _Label(replace(solution, cuts=None), oracle.price, threshold)
 
 
-def _constant(design: Design, labels: Labels) -> Steps:
-    """The run of a label that does not vary: no product is asked for, and the last weight says which it is."""
-    w = np.zeros(design.shape[1])
-    w[-1:] = 1.0 if labels.any() else -1.0
-    nothing = Cuts(np.empty(0), np.empty((0, design.shape[1])))
-    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], nothing)
-    yield  # a generator that never waits
+def _constant(design: Design) -> Solution:
+    """The solution of a label that does not vary: the threshold says which it is."""
+    return Solution(np.zeros(design.shape[1]), 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)
 
 
 def _against(y: Array, positive: Any) -> Labels:

@@ -1,7 +1,7 @@
-"""Kernels as designs: the weights are coefficients over examples, and the inner product is the kernel's.
+"""Kernels as designs: the weights are coefficients over examples.
 
-With ``w = sum_j beta_j phi(x_j)`` the scores are ``K beta``, the pull-back of a slope is the slope itself, and the
-inner product of two weights is ``u' K v``. A solver that asks the design for its products needs no change.
+With ``w = sum_j beta_j phi(x_j)`` the scores are ``K beta`` and the pull-back of a slope is the slope itself. Solvers
+take inner products as ``<X'c, w> = c.(X w)`` where there are no more examples than weights, so they need no change.
 Where the Gram matrix K is too large to keep, a few examples span the map instead (Nystroem), and a product costs n m.
 """
 
@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
 
-from metrimax import _kernels
 from metrimax.designs.linear import Dense, columns
 from metrimax.protocols import Vector
 
@@ -177,8 +176,7 @@ class Gram:
 
     Notes
     -----
-    A product costs one multiply-add per entry in the columns where the vector is not zero. The last product is
-    remembered, for solvers ask for several inner products with one vector.
+    A product costs one multiply-add per entry in the columns where the vector is not zero.
 
     Examples
     --------
@@ -186,8 +184,6 @@ class Gram:
     >>> design = Gram(np.array([[2.0, 1.0], [1.0, 2.0]]))
     >>> design.matvec(np.array([1.0, -1.0]))
     array([ 1., -1.])
-    >>> design.inner(np.eye(2), np.array([1.0, 0.0]))
-    array([2., 1.])
     """
 
     kept = 1.0
@@ -195,7 +191,6 @@ class Gram:
     def __init__(self, K: Array, kernel: Kernel | None = None, X: Any = None, n_threads: int | None = None) -> None:
         self._K = Dense(K, n_threads)
         self._kernel, self._X = kernel, X
-        self._last: tuple[Vector, Vector] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -203,28 +198,18 @@ class Gram:
 
     def matvec(self, w: Vector) -> Vector:
         """``K w``, as ``K' w``: rows of K where w is zero are not read."""
-        return self._K.rmatvec(w)
+        scores = self._K.rmatvec(w)
+        square, scale = np.sum(w * scores, axis=0), np.sum(np.abs(w * scores), axis=0)
+        if np.any(square < -1e-6 * scale):
+            raise ValueError(
+                f"the kernel must be positive semidefinite, but w'Kw = {np.min(square):.3g} for one w: "
+                "use another kernel, or other parameters"
+            )
+        return scores
 
     def rmatvec(self, slope: Vector) -> Vector:
         """The slope itself: ``sum_i slope_i phi(x_i)``."""
         return columns("slope", slope, self.shape[0])
-
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """``U K v``."""
-        return _kernels.dense_matvec(U, self.dual(v), 1)
-
-    def dual(self, v: Vector) -> Vector:
-        """``K v``: the u with ``inner(U, v) = U u``."""
-        if self._last is None or not np.array_equal(self._last[0], v):
-            Kv = self.matvec(v)
-            square = float(v @ Kv)
-            if square < -1e-6 * float(np.abs(v) @ np.abs(Kv)):
-                raise ValueError(
-                    f"the kernel must be positive semidefinite, but v'Kv = {square:.3g} for one v: use another kernel, "
-                    "or other parameters"
-                )
-            self._last = np.array(v), Kv
-        return self._last[1]
 
     def expansion(self, W: Vector) -> Expansion:
         """The classifier with the weights W, (n,) or (n, L)."""

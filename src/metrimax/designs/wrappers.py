@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from metrimax import _kernels
 from metrimax.designs.linear import columns
 from metrimax.protocols import Design, Vector
 
@@ -50,16 +49,6 @@ class WithIntercept:
         slope = columns("slope", slope, self.shape[0])
         return np.concatenate([self.design.rmatvec(slope), self.value * slope.sum(axis=0, keepdims=True)])
 
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """That of the design, plus the product of the intercept's weights."""
-        return _kernels.dense_matvec(U, self.dual(v), 1)
-
-    def dual(self, v: Vector) -> Vector:
-        """The u with ``inner(U, v) = U u``."""
-        own = v[:-1]
-        u = _dual(self.design, own)
-        return v if u is own else np.append(u, v[-1])
-
 
 class ExtraColumns:
     """A design with a few more columns before its own: rows ``[extra_i, x_i]``.
@@ -97,19 +86,3 @@ class ExtraColumns:
     def rmatvec(self, slope: Vector) -> Vector:
         """``extra' slope`` followed by ``X' slope``."""
         return np.concatenate([self.extra.T @ slope, self.design.rmatvec(slope)])
-
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """That of the design, plus the product of the extra weights."""
-        return _kernels.dense_matvec(U, self.dual(v), 1)
-
-    def dual(self, v: Vector) -> Vector:
-        """The u with ``inner(U, v) = U u``."""
-        m = self.extra.shape[1]
-        own = v[m:]
-        u = _dual(self.design, own)
-        return v if u is own else np.concatenate([v[:m], u])
-
-
-def _dual(design: Design, v: Vector) -> Vector:
-    """The vector v itself, unless the design has an inner product of its own."""
-    return design.dual(v) if hasattr(design, "dual") else v
