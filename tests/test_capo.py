@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.metrics
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
@@ -130,6 +132,10 @@ def test_out_of_fold_outputs(outputs):
     plain = MeasureSVC("f1", tol=1e-9).fit(f[:, None], y)
     assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     np.testing.assert_array_equal(clf.estimators_[0].predict(new), GaussianNB().fit(X, y).predict(new))
+    few = CAPOClassifier([("nb", GaussianNB())], cv=5).fit(X[:30], np.arange(30) < 3)  # three positives: three folds
+    assert few.report_ == CAPOClassifier([("nb", GaussianNB())], cv=3).fit(X[:30], np.arange(30) < 3).report_
+    one = CAPOClassifier([("nb", GaussianNB())], cv=5).fit(X[:30], np.arange(30) < 1)  # none without its only positive
+    assert one.report_ == CAPOClassifier([("nb", GaussianNB())], cv=None).fit(X[:30], np.arange(30) < 1).report_
     with pytest.raises(ValueError, match="a cv that tests every example"):
         clone(clf).set_params(cv=ShuffleSplit(2, random_state=0)).fit(X, y)
 
@@ -171,6 +177,14 @@ def test_precomputed_outputs_as_columns():
     assert mixed.estimators_[1].n_features_in_ == 3
     with pytest.raises(ValueError, match=r"from 0 to 3, got \[7\]"):
         CAPOClassifier([("tree", 7)]).fit(wide, y)
+
+
+def test_tables_keep_their_names():
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    chosen = make_pipeline(make_column_transformer((StandardScaler(), ["a", "c"])), GaussianNB())
+    clf = CAPOClassifier([("nb", chosen)], cv=3).fit(table, y)
+    assert list(clf.feature_names_in_) == ["a", "b", "c"]
+    assert clf.predict(table).shape == (300,)
 
 
 def test_prefit():

@@ -23,6 +23,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_method_params,
+    _check_sample_weight,
     check_is_fitted,
     column_or_1d,
     has_fit_parameter,
@@ -66,10 +67,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         the result stays as near to it as C allows (eq. 9 of the paper).
     prefit : bool, default=False
         The estimators are fitted already and are used as they are. They should not have been trained on X.
-    cv : int, splitter or None, default=None
+    cv : int, splitter or None, default=5
         Train the adaptation on outputs for examples that the auxiliary was not trained on, by cross-validation; the
-        auxiliaries kept are trained on all examples. None: the outputs on the examples they were trained on, which are
-        over-confident. Without effect if ``prefit``.
+        auxiliaries kept are trained on all examples. A number is lowered to the size of the smallest class. None: the
+        outputs on the examples they were trained on, as in the paper; they are over-confident, and the result is
+        worse on average (docs/results/capo.md). Without effect if ``prefit``.
     gamma, degree, coef0, cache_size, n_components, random_state
         Of the kernel of the delta function, as in `MeasureSVC`.
     solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
@@ -121,7 +123,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         outputs: str = "label",
         aux_weight: str = "learned",
         prefit: bool = False,
-        cv: Any = None,
+        cv: Any = 5,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -190,7 +192,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         problem = AuxiliaryOutputs(classes, labels, y, multilabel, self.outputs)
         columns = [int(a) for _, a in self.estimators if isinstance(a, (int, np.integer))]
         rest = _rest(X, columns)
-        auxiliaries, blocks = self._train_auxiliaries(given if rest is X else rest, X, problem, sample_weight, params)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X)
+        auxiliaries, blocks = self._train_auxiliaries(_inputs(given, X, rest), X, problem, sample_weight, params)
         F = np.column_stack(blocks)
         features = None if self.delta is None else self._features(rest)
         design, offset = self._augmented(features, F, labels.shape[1])
@@ -223,7 +227,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         given = X
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
         rest = _rest(X, self._columns)
-        F = np.column_stack([self._output(a, given if rest is X else rest, X, self._problem) for a in self.estimators_])
+        F = np.column_stack([self._output(a, _inputs(given, X, rest), X, self._problem) for a in self.estimators_])
         scores: Vector = F @ self._mix + (self.intercept_ - self.threshold_)
         if self.delta is not None:
             scores += self._feature_scores(rest)
@@ -250,6 +254,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         else:
             _raise_for_params(params, self, "fit")
             routed = None
+        folds = self._folds(X, problem)
         fitted, blocks = [], []
         for name, auxiliary in self.estimators:
             if isinstance(auxiliary, (int, np.integer)) or self.prefit:
@@ -263,11 +268,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 extra = {"sample_weight": sample_weight}
             target = problem.target(auxiliary)
             fitted.append(clone(auxiliary).fit(inputs, target, **extra))
-            if self.cv is None:
+            if folds is None:
                 blocks.append(self._output(fitted[-1], inputs, X, problem))
                 continue
             block = np.full((X.shape[0], problem.labels.shape[1]), np.nan)
-            for train, test in check_cv(self.cv, problem.y, classifier=True).split(X, problem.y):
+            for train, test in folds:
                 part = _check_method_params(inputs, extra, indices=train)
                 fold = clone(auxiliary).fit(_safe_indexing(inputs, train), target[train], **part)
                 block[test] = self._output(fold, _safe_indexing(inputs, test), X, problem)
@@ -275,6 +280,15 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 raise ValueError("expected a cv that tests every example: its test sets leave some out")
             blocks.append(block)
         return fitted, blocks
+
+    def _folds(self, X: Any, problem: AuxiliaryOutputs) -> list[tuple[Any, Any]] | None:
+        """The same splits for all auxiliaries; None where every example is to be seen in training."""
+        cv = self.cv
+        if isinstance(cv, (int, np.integer)):
+            cv = min(cv, X.shape[0] if problem.multilabel else np.unique(problem.y, return_counts=True)[1].min())
+        if cv is None or (isinstance(cv, (int, np.integer)) and cv < 2):
+            return None
+        return list(check_cv(cv, problem.y, classifier=True).split(X, problem.y))
 
     def _output(self, auxiliary: Any, inputs: Any, X: Any, problem: AuxiliaryOutputs) -> Vector:
         """What an auxiliary says of the examples: (n, L)."""
@@ -342,6 +356,11 @@ def _unchanged(label: _Label) -> _Label:
 def _fixed(n_auxiliaries: int, n_labels: int) -> Vector:
     """The weights that add up the auxiliaries, label by label."""
     return np.tile(np.eye(n_labels), (n_auxiliaries, 1))
+
+
+def _inputs(given: Any, X: Any, rest: Any) -> Any:
+    """What the auxiliaries see: the table that was given, with its names, or the checked array."""
+    return given if rest is X and hasattr(given, "columns") else rest
 
 
 def _rest(X: Any, columns: list[int]) -> Any:
