@@ -2,8 +2,8 @@
 
 metrimax trains them in lockstep; the peer is ``OneVsRestClassifier(LinearSVC(loss="hinge"))``, which minimises the
 error rate of each. For F1 the two solve different problems, so the time is compared at the same C and each one's
-default accuracy, and the macro-F1 is given beside it; for the error rate the objectives are recomputed by one function and
-summed over the labels.
+default accuracy, and the macro-F1 is given beside it; for the error rate the objectives are recomputed by one function
+and summed over the labels.
 """
 
 from __future__ import annotations

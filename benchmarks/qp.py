@@ -64,7 +64,7 @@ def record(name: str, measure: str, c: float, sizes: tuple[int, ...]) -> list[Pr
     design = as_design(task.X, intercept_scaling=1.0)
     with mock.patch.object(CutModel, "solve", spy), mock.patch.object(CutModel, "prune"):
         steps = SOLVERS["bundle"]().steps(
-            oracle, design, 100 * c, tol=1e-12, callback=lambda record: len(programs) == len(sizes)
+            oracle, design, 100 * c, tol=1e-6, callback=lambda record: len(programs) == len(sizes)
         )
         run(design, [steps])
     return programs
