@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-PARTS = ("compare", "shares", "products", "qp", "labels", "scale")
+PARTS = ("compare", "shares", "products", "qp", "labels", "path", "scale")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
