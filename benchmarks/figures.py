@@ -99,7 +99,7 @@ def _qp(rows: list[Row]) -> Any:
     from matplotlib.figure import Figure
 
     programs = list(dict.fromkeys(row["program"] for row in rows))
-    figure = Figure(figsize=(10, 5.2))
+    figure = Figure(figsize=(10, 5.2), layout="constrained")
     grid = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
     for axes, program in zip(grid, programs, strict=False):
         for k, solver in enumerate(("simplex_qp", "daqp", "piqp")):
@@ -109,7 +109,10 @@ def _qp(rows: list[Row]) -> Any:
                     times = [1e3 * row["seconds"] for row in own]
                     axes.plot([row["cuts"] for row in own], times, line, color=f"C{k}", label=f"{solver}, {start}")
         axes.set_title(program, fontsize=9)
+        cuts = sorted({int(row["cuts"]) for row in rows})
         axes.set(xscale="log", yscale="log")
+        axes.set_xticks(cuts, cuts)
+        axes.minorticks_off()
         axes.grid(alpha=0.3)
     for axes in grid[3:]:
         axes.set_xlabel("cuts")
@@ -122,7 +125,7 @@ def _qp(rows: list[Row]) -> Any:
 def _scale(rows: list[Row]) -> Any:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 3.4))
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     for kind, measure in dict.fromkeys((row["kind"], row["measure"]) for row in rows):
         own = [row for row in rows if (row["kind"], row["measure"]) == (kind, measure)]

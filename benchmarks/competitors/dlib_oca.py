@@ -20,7 +20,7 @@ def _rows(X: Any) -> Any:
     if not sparse.issparse(X):
         out = dlib.vectors()
         for row in X:
-            out.append(dlib.vector(row))
+            out.append(dlib.vector(row.tolist()))
         return out
     out = dlib.sparse_vectors()
     for i in range(X.shape[0]):
@@ -56,7 +56,7 @@ class _Prepared:
             for index, value in ((pair.first, pair.second) for pair in function.weights):
                 w[index] = value
         else:
-            weights = np.array(function.weights).ravel()
+            weights = np.array(list(function.weights))
             w[: len(weights)] = weights
         w[-1] = 0.0 if self.measure == "roc_area" else -function.bias
         return Answer(w)
