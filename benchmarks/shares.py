@@ -24,6 +24,7 @@ CASES = [
     ("optdigits:8", "f1", 1.0),
     ("splice", "f1", 1.0),
     ("covtype:2", "f1", 0.1),
+    ("covtype:2", "roc_area", 0.1),
 ]
 SMOKE = [("dense:1000", "f1", 1.0), ("sparse:500", "roc_area", 1.0)]
 
