@@ -141,6 +141,9 @@ def dot(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', devi
     u'v in the calling thread (a threaded BLAS spends more on its threads than they give).
     """
 
+def axpy(t: float, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """y += t x, in place and without a copy."""
+
 def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_changes: int) -> int:
     """
     Minimise scale/2 a'Ga - b'a over the simplex, in place from a feasible a; returns the changes made.
