@@ -1,0 +1,157 @@
+"""SVM-perf's model files (the text format of SVM-light V6.20), read and written."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metrimax.io.files import FileError
+from metrimax.io.models import LinearModel
+from metrimax.io.svmlight import Svmlight, parse_svmlight
+from metrimax.protocols import Vector
+
+VERSION = "SVM-light Version V6.20"
+HIGHEST = 99_999_999
+"""The largest feature index of SVM-light."""
+
+_KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "user")
+_HEADER = (
+    ("kernel type", int),
+    ("kernel parameter -d", int),
+    ("kernel parameter -g", float),
+    ("kernel parameter -s", float),
+    ("kernel parameter -r", float),
+    ("kernel parameter -u", str),
+    ("highest feature index", int),
+    ("number of training documents", int),
+    ("number of support vectors plus 1", int),
+    ("threshold b, each following line is a SV (starting with alpha*y)", float),
+)
+
+
+@dataclass(frozen=True)
+class SvmperfModel:
+    """The content of a model file: ``score = sum_j alphas[j] K(vectors[j], x) - b``."""
+
+    name: str | os.PathLike[str]
+    kernel: int
+    d: int
+    g: float
+    s: float
+    r: float
+    highest: int
+    b: float
+    alphas: Vector
+    vectors: Svmlight
+
+    def linear(self) -> LinearModel:
+        """As weights; an error for a kernel."""
+        if self.kernel != 0:
+            raise FileError(
+                f"{self.name}: the model has a {_KERNELS[self.kernel]} kernel: only svm_perf_classify reads such models"
+            )
+        row = np.repeat(np.arange(self.vectors.n), np.diff(self.vectors.indptr))
+        w = np.bincount(self.vectors.indices - 1, self.alphas[row] * self.vectors.values, minlength=1)
+        return LinearModel(w[None, :], np.array([-self.b]), np.zeros(1), [-1.0, 1.0], index_base=1)
+
+    def scores(self, X: Any, n_threads: int | None = None) -> Vector:
+        """Scores of the rows of a CSR matrix with 1-based columns 1, 2, ... Features above `highest` are left out."""
+        from metrimax.io.data import csr
+
+        if self.kernel == 0:
+            model = self.linear()
+            width = min(model.n_features, X.shape[1])
+            w = np.zeros(X.shape[1])
+            w[:width] = model.coef[0, :width]
+            from metrimax.designs import as_design
+
+            return as_design(X, n_threads=n_threads).matvec(w) - self.b
+        S = csr(self.vectors, 1, max(X.shape[1], self.vectors.highest, 1))
+        width = min(X.shape[1], self.highest)
+        X = X[:, :width]
+        values = np.empty(X.shape[0])
+        block = max(1, 2**24 // max(1, S.shape[0]))  # 128 MB of kernel values at a time
+        for first in range(0, X.shape[0], block):
+            part = X[first : first + block]
+            inner = (part @ S[:, :width].T).toarray()
+            values[first : first + block] = self._kernel(inner, part, S) @ self.alphas - self.b
+        return values
+
+    def _kernel(self, inner: Vector, X: Any, S: Any) -> Vector:
+        if self.kernel == 1:
+            return (self.s * inner + self.r) ** self.d
+        if self.kernel == 2:
+            squares = [np.asarray(A.multiply(A).sum(axis=1)).ravel() for A in (X, S)]
+            return np.exp(-self.g * (squares[0][:, None] - 2 * inner + squares[1][None, :]))
+        if self.kernel == 3:
+            return np.tanh(self.s * inner + self.r)
+        raise FileError(f"{self.name}: the model has a user-defined kernel, which is not known here")
+
+
+def parse_svmperf_model(name: str | os.PathLike[str], raw: bytes) -> SvmperfModel:
+    """Read a model file of SVM-perf (or SVM-light V6.20) from memory."""
+    lines = raw.split(b"\n", len(_HEADER) + 1)
+    first = lines[0].decode("ascii", "replace").rstrip("\r")
+    if first != VERSION:
+        raise FileError(f"{name}: line 1: expected '{VERSION}', got '{first[:60]}'")
+    if len(lines) < len(_HEADER) + 2:
+        raise FileError(f"{name}: the file ends inside its header, after {len(lines) - 1} lines: it was cut off")
+    values: list[Any] = []
+    for number, ((what, kind), line) in enumerate(zip(_HEADER, lines[1:], strict=False), start=2):
+        text, mark, _ = line.decode("utf-8", "replace").partition("#")
+        try:
+            value = kind(text.strip()) if kind is not str else text
+            if not mark or (kind is float and not math.isfinite(value)):
+                raise ValueError
+        except (ValueError, OverflowError):
+            raise FileError(f"{name}: line {number}: expected '<{kind.__name__}> # {what}', got {text.strip()[:60]!r}") from None
+        values.append(value)
+    kernel, d, g, s, r, _, highest, _, count, b = values
+    if not 0 <= kernel < len(_KERNELS):
+        raise FileError(f"{name}: line 2: expected a kernel type from 0 to {len(_KERNELS) - 1}, got {kernel}")
+    if not 0 <= highest <= HIGHEST + 2:
+        raise FileError(f"{name}: line 8: expected a highest feature index from 0 to {HIGHEST + 2}, got {highest}")
+    try:
+        vectors = parse_svmlight(np.frombuffer(lines[-1], np.uint8), name, light_tags=True, least=1, most=HIGHEST + 2)
+    except FileError as error:
+        raise FileError(f"{error} (lines counted from line {len(_HEADER) + 2} of the file)") from None
+    if vectors.n != count - 1 or len(vectors.labels) != vectors.n:
+        raise FileError(
+            f"{name}: line 10 promises {count - 1} support vectors, got {vectors.n}: the file was cut off or is damaged"
+        )
+    return SvmperfModel(name, kernel, d, g, s, r, highest, b, vectors.labels, vectors)
+
+
+def format_svmperf_model(w: Vector, b: float, *, highest: int, n_cuts: int) -> bytes:
+    """A linear model as SVM-perf writes it: one vector, zero weights left out; ``score = w.x - b``.
+
+    Parameters
+    ----------
+    w : ndarray (p,)
+        The weight of feature 1 first, the bias left out.
+    b : float
+    highest : int
+        What line 8 says: the largest training index, plus 1 for the bias, plus 1.
+    n_cuts : int
+        What line 9 says: the number of cuts of the last quadratic program.
+    """
+    pairs = "".join(f"{j + 1}:{w[j]:.8g} " for j in np.flatnonzero(w.astype(np.float32)))
+    lines = [
+        VERSION,
+        "0 # kernel type",
+        "3 # kernel parameter -d ",
+        "1 # kernel parameter -g ",
+        "1 # kernel parameter -s ",
+        "1 # kernel parameter -r ",
+        "empty# kernel parameter -u ",
+        f"{highest} # highest feature index ",
+        f"{n_cuts} # number of training documents ",
+        "2 # number of support vectors plus 1 ",
+        f"{b:.8g} # threshold b, each following line is a SV (starting with alpha*y)",
+        f"1 {pairs}#",
+    ]
+    return ("\n".join(lines) + "\n").encode("ascii")
