@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from metrimax.io.files import FileError
 from metrimax.io.models import LinearModel
@@ -126,20 +127,27 @@ def parse_svmperf_model(name: str | os.PathLike[str], raw: bytes) -> SvmperfMode
     return SvmperfModel(name, kernel, d, g, s, r, highest, b, vectors.labels, vectors)
 
 
-def format_svmperf_model(w: Vector, b: float, *, highest: int, n_cuts: int) -> bytes:
+def format_svmperf_model(
+    w: Vector, b: float, *, highest: int, n_cuts: int, indices: npt.NDArray[np.integer[Any]] | None = None
+) -> bytes:
     """A linear model as SVM-perf writes it: one vector, zero weights left out; ``score = w.x - b``.
 
     Parameters
     ----------
     w : ndarray (p,)
-        The weight of feature 1 first, the bias left out.
+        Weights without that of the bias.
     b : float
     highest : int
         What line 8 says: the largest training index, plus 1 for the bias, plus 1.
     n_cuts : int
         What line 9 says: the number of cuts of the last quadratic program.
+    indices : ndarray (p,), optional
+        The features' indices, ascending; 1, 2, ... by default.
     """
-    pairs = "".join(f"{j + 1}:{w[j]:.8g} " for j in np.flatnonzero(w.astype(np.float32)))
+    w = w.astype(np.float32)
+    kept = np.flatnonzero(w)
+    numbers = kept + 1 if indices is None else indices[kept]
+    pairs = "".join(f"{j}:{value:.8g} " for j, value in zip(numbers.tolist(), w[kept].tolist(), strict=True))
     lines = [
         VERSION,
         "0 # kernel type",

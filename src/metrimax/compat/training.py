@@ -1,0 +1,117 @@
+"""SVM-perf's training problem, solved by this library: ``1/2 |w|^2 + c xi`` with xi in percent, so the weight of R is 100 c."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from metrimax import _kernels
+from metrimax.compat.losses import loss_for
+from metrimax.designs import as_design
+from metrimax.io.files import FileError
+from metrimax.io.svmlight import Svmlight, read_svmlight
+from metrimax.io.svmperf_model import HIGHEST
+from metrimax.protocols import Callback, Cut, Labels, Oracle, Solution, Vector
+from metrimax.risk import run
+from metrimax.solvers import Bundle
+
+
+def read_examples(path: str) -> Svmlight:
+    """A file as SVM-perf accepts it: one label per line, indices from 1 to 99999999, no blank lines."""
+    rows = read_svmlight(path, allow_blank=False, light_tags=True, least=1, most=HIGHEST)
+    if rows.n == 0:
+        raise FileError(f"{path}: expected examples, got none")
+    if len(rows.labels) != rows.n or rows.multilabel:
+        raise FileError(f"{path}: expected one label on every line")
+    return rows
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Weights, apart from that of the bias, and how they were found."""
+
+    w: Vector
+    bias_weight: float
+    bias_score: float  #: what the bias adds to every score
+    indices: npt.NDArray[np.integer[Any]] | None  #: of the features of w, where they are not 1, 2, ...
+    solution: Solution
+    n_argmax: int
+
+
+class _Counted:
+    """An oracle that counts how often it is asked."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+        self.n, self.price = oracle.n, oracle.price
+        self.calls = 0
+
+    def __call__(self, scores: Vector) -> Cut:
+        self.calls += 1
+        return self._oracle(scores)
+
+
+def train(
+    rows: Svmlight,
+    *,
+    code: int,
+    c: float,
+    epsilon: float = 0.1,
+    bias: float = 1.0,
+    p: float = 0.0,
+    beta: float = 1.0,
+    callback: Callback | None = None,
+) -> Trained:
+    """Train on the examples of a file. Values are rounded to 32-bit floats, as in SVM-perf."""
+    indices, columns, width = _compact(rows)
+    values = rows.values.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise FileError("expected values within the range of a 32-bit float")
+    X = sparse.csr_matrix((values, columns, rows.indptr.astype(columns.dtype)), shape=(rows.n, width))
+    solution, n_argmax = solve(X, rows.labels > 0, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)
+    w = solution.w if bias == 0 else solution.w[:-1]
+    weight = 0.0 if bias == 0 else float(solution.w[-1])
+    return Trained(w, weight, weight * bias, indices, solution, n_argmax)
+
+
+def solve(
+    X: Any,
+    y: Labels,
+    *,
+    code: int,
+    c: float,
+    epsilon: float = 0.1,
+    bias: float = 1.0,
+    p: float = 0.0,
+    beta: float = 1.0,
+    callback: Callback | None = None,
+) -> tuple[Solution, int]:
+    """Minimise ``1/2 |w|^2 + c xi`` for the loss with SVM-perf's code; also the number of calls of the argmax."""
+    design = as_design(X, intercept_scaling=bias or None)
+    loss = loss_for(code, n=len(y), n_pos=int(y.sum()), p=p, beta=beta)
+    oracle = _Counted(loss.oracle(np.ascontiguousarray(y)))
+    steps = Bundle(max_iter=100_000).steps(oracle, design, 100 * c, tol=epsilon / 100, callback=callback)
+    return run(design, [steps])[0], oracle.calls
+
+
+def _compact(rows: Svmlight) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any], int]:
+    """Columns from 0; where few of the indices up to the highest occur, only those get a column."""
+    if rows.highest <= 2 * len(rows.indices) + 1000:
+        return None, rows.indices - np.int32(1), max(rows.highest, 1)
+    indices, columns = np.unique(rows.indices, return_inverse=True)
+    return indices, columns.astype(np.int32), len(indices)
+
+
+def dual_variables(trained: Trained, c: float) -> Vector:
+    """The dual variables of the cuts kept, their sum at most c."""
+    cuts = trained.solution.cuts
+    vectors = np.vstack([np.zeros((1, cuts.vectors.shape[1])), cuts.vectors])  # the zero cut stands for xi >= 0
+    losses = np.concatenate([[0.0], cuts.losses])
+    alpha = np.zeros(len(losses))
+    alpha[0] = 1.0
+    _kernels.simplex_qp(vectors @ vectors.T, losses, 100 * c, alpha, 1e-9, 100 * len(losses) + 1000)
+    return c * alpha[1:]
