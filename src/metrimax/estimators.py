@@ -25,11 +25,11 @@ from metrimax.solvers import SOLVERS
 Array = npt.NDArray[Any]
 
 
-class MeasureSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MeasureSVC(ClassifierMixin, BaseEstimator):
     """Linear classifier trained for the measure it will be judged by.
 
-    Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``, where the risk R is a convex upper bound of the measure's loss on the training
-    sample as a whole and kappa, the price of one mistake, makes C mean the same for every measure.
+    Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``. The risk R is a convex upper bound of the measure's loss on the
+    training sample as a whole; kappa, the price of one mistake, makes C mean the same for every measure.
     Every solution comes with a lower bound on the optimum.
 
     Parameters
@@ -85,8 +85,8 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Several classes are trained one against the rest and the highest score is predicted; a label indicator matrix trains one
-    classifier per column. ``sample_weight`` means repetition, for the non-linear measures too.
+    Several classes are trained one against the rest and the highest score is predicted; a label indicator matrix
+    trains one classifier per column. ``sample_weight`` means repetition, for the non-linear measures too.
 
     References
     ----------
@@ -170,8 +170,8 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
-        scores = as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
-        scores = scores + (self.intercept_ - self.threshold_)
+        scores: Vector = as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
+        scores += self.intercept_ - self.threshold_
         return scores[:, 0] if self._binary else scores
 
     def predict(self, X: Any) -> Array:
@@ -226,7 +226,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _multilabel(self) -> bool:
-        return self._target == "multilabel-indicator"
+        return bool(self._target == "multilabel-indicator")
 
     @property
     def _binary(self) -> bool:
@@ -297,8 +297,8 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             worst = max(missed, key=lambda s: s.gap)
             which = "" if len(solutions) == 1 else f" ({len(missed)} of {len(solutions)} labels)"
             warnings.warn(
-                f"{worst.status.value}{which}: the gap is {worst.gap:.3g}, tol {self.tol:g}. Raise max_iter or tol, lower C, "
-                "or scale the features.",
+                f"{worst.status.value}{which}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
+                "Raise max_iter or tol, lower C, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -27,8 +27,8 @@ class ProgressLine:
             return
         self._next = now + 0.1
         self._shown = True
-        line = f"{self._title}: iteration {record.iteration}, gap {record.gap:.2e} (until {self._tol:g}), {record.seconds:.1f} s"
-        self._stream.write(f"\r\x1b[K{line}")
+        gap = f"gap {record.gap:.2e} (until {self._tol:g})"
+        self._stream.write(f"\r\x1b[K{self._title}: iteration {record.iteration}, {gap}, {record.seconds:.1f} s")
         self._stream.flush()
 
     def __enter__(self) -> ProgressLine:

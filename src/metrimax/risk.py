@@ -12,8 +12,8 @@ from metrimax.protocols import Ask, Design, Solution, Steps, Vector
 def run(design: Design, runs: Sequence[Steps]) -> list[Solution]:
     """Drive the solvers to their end, in lockstep.
 
-    In each round, those that wait for scores are served by one product ``X W`` and those that wait for a pull-back by one
-    ``X' S``, however many there are; a solver that has finished costs nothing more.
+    In each round, those that wait for scores are served by one product ``X W`` and those that wait for a pull-back
+    by one ``X' S``, however many there are; a solver that has finished costs nothing more.
     """
     solutions: dict[int, Solution] = {}
     waiting: dict[int, Ask] = {}

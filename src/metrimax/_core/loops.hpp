@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                            \
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                           \
     !defined(METRIMAX_NO_CLONES)
 #define METRIMAX_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -41,8 +41,8 @@ inline bool any_nonzero(const double *c, size_t L) {
 
 // out[i] = <row i, w> for n dense rows of length p. Four rows at a time share the reads of w and keep the adders busy.
 template <class T>
-METRIMAX_CLONES void dense_dot_rows(const T *METRIMAX_RESTRICT X, size_t n, size_t p,
-                                    const double *METRIMAX_RESTRICT w, double *METRIMAX_RESTRICT out) {
+METRIMAX_CLONES void dense_dot_rows(const T *METRIMAX_RESTRICT X, size_t n, size_t p, const double *METRIMAX_RESTRICT w,
+                                    double *METRIMAX_RESTRICT out) {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const T *x0 = X + i * p, *x1 = x0 + p, *x2 = x1 + p, *x3 = x2 + p;
@@ -165,6 +165,7 @@ template <class T, class I>
 METRIMAX_CLONES void csr_add_rows_many(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
                                        const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end,
                                        const double *METRIMAX_RESTRICT C, size_t L, double *METRIMAX_RESTRICT out) {
+    constexpr size_t B = 8;
     for (size_t i = begin; i < end; ++i) {
         const double *c = C + i * L;
         // The labels with a coefficient lie in first .. last - 1: often one label alone asks for this row.
@@ -178,8 +179,13 @@ METRIMAX_CLONES void csr_add_rows_many(const T *METRIMAX_RESTRICT data, const I 
         for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
             const double x = static_cast<double>(data[k]);
             double *o = out + static_cast<size_t>(indices[k]) * L;
+            size_t l = first;
+            for (; l + B <= last; l += B) {
 #pragma omp simd
-            for (size_t l = first; l < last; ++l)
+                for (size_t b = 0; b < B; ++b)
+                    o[l + b] += x * c[l + b];
+            }
+            for (; l < last; ++l)
                 o[l] += x * c[l];
         }
     }

@@ -6,8 +6,8 @@
 //   CSR      data, indices, indptr as in SciPy, one integer type I for both; csr_check has accepted them
 //   several  W is (p, L) and C is (n, L), row-major, and so are their products
 //   sizes    size_t throughout: n p and the number of non-zeros may exceed 2^31
-//   threads  n_threads is a ceiling; small work stays in the calling thread. X w does not depend on the number of
-//            threads to the last bit; X'c may, since it is summed in another order
+//   threads  n_threads is a ceiling; small work stays in the calling thread. X w is the same to the last bit for every
+//            number of threads; X'c need not be, for the rows may be shared out and summed in another order
 #pragma once
 
 #include "loops.hpp"
@@ -39,7 +39,7 @@ template <class I> void csr_check(const I *indptr, size_t n, const I *indices, s
                                         " is outside 0 .. " + std::to_string(p) + " - 1");
 }
 
-// Sum the parts' private results, each of `size`, into the first one.
+// Add the parts' private results, each of `size`, to out.
 inline void reduce_parts(std::vector<std::vector<double>> &partial, double *out, size_t size) {
     parallel_for(threads_for(static_cast<int>(partial.size()), size * partial.size()), size,
                  [&](size_t begin, size_t end, size_t) {
@@ -79,8 +79,10 @@ inline size_t accumulating_threads(int n_threads, size_t work, size_t size) {
 
 // X w for dense X. In: X (n, p), w (p). Out: out (n), overwritten.
 template <class T> void dense_matvec(const T *X, size_t n, size_t p, const double *w, double *out, int n_threads) {
-    parallel_for(threads_for(n_threads, n * p), n, [&](size_t begin, size_t end, size_t) {
-        dense_dot_rows(X + begin * p, end - begin, p, w, out + begin);
+    // Whole groups of four rows to each thread: then every row is summed in the same order whatever their number.
+    parallel_for(threads_for(n_threads, n * p), (n + 3) / 4, [&](size_t begin, size_t end, size_t) {
+        const size_t first = 4 * begin, last = std::min(4 * end, n);
+        dense_dot_rows(X + first * p, last - first, p, w, out + first);
     });
 }
 
@@ -145,9 +147,8 @@ void csr_matvec(const T *data, const I *indices, const I *indptr, size_t n, cons
                 int n_threads) {
     const size_t parts = threads_for(n_threads, static_cast<size_t>(indptr[n]));
     const std::vector<size_t> borders = split_rows(indptr, n, parts);
-    run_parts(parts, [&](size_t part) {
-        csr_dot_rows(data, indices, indptr, borders[part], borders[part + 1], w, out);
-    });
+    run_parts(parts,
+              [&](size_t part) { csr_dot_rows(data, indices, indptr, borders[part], borders[part + 1], w, out); });
 }
 
 // X W for CSR X and L vectors side by side. In: the matrix, W (p, L). Out: out (n, L), overwritten.

@@ -4,9 +4,9 @@ Only labellings with the right number of positives are admissible, so these meas
 a threshold: they look at the top of the ranking. `score` takes the top of the batch it is given, and the threshold
 frozen at fit lies halfway between the k-th and the next training score.
 
-Where k is not the number of positives, the truth itself is not admissible, and with ``labellings="exact"`` a constant
-feature (the intercept, or features with a common mean) lowers the risk of all labellings alike without learning anything:
-see the Notes of `PrecisionAtK`.
+Where k is not the number of positives, the truth itself is not admissible, and with ``labellings="exact"`` a
+constant feature (the intercept, or features with a common mean) lowers the risk of all labellings alike without
+learning anything: see the Notes of `PrecisionAtK`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
+from metrimax.measure.sample import SampleOracle
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
@@ -78,7 +79,7 @@ class PRBEP(TopMeasure):
 @dataclass(frozen=True)
 class _AtK(TopMeasure):
     k: int | str = "1p"
-    labellings: Literal["exact", "at_least", "at_most"] = "exact"  # type: ignore[misc]
+    labellings: Literal["exact", "at_least", "at_most"] = "exact"
 
     def __post_init__(self) -> None:
         self._share()
@@ -121,9 +122,10 @@ class PrecisionAtK(_AtK):
 
     Notes
     -----
-    With "exact" and k other than the number of positives, every admissible labelling has the same surplus of positives over
-    the truth, so a shift of all scores changes the risk by the same amount for all of them: at a large C the cheapest solution is
-    a shift that learns nothing. "at_least" (k up to the number of positives) admits the truth and has no such solution.
+    With "exact" and k other than the number of positives, every admissible labelling has the same surplus of
+    positives over the truth, so a shift of all scores changes the risk by the same amount for all of them: unless C is
+    small, the cheapest solution is a shift that learns nothing. "at_least" (k up to the number of positives) admits
+    the truth and has no such solution; nor has "at_most" for recall with k from the number of positives up.
     """
 
     name: ClassVar[str] = "precision_at_k"
@@ -153,7 +155,7 @@ class RecallAtK(_AtK):
         return 1 - ratio(np.minimum(tp, k), np.minimum(k, n_pos), 1.0)
 
 
-class TopOracle:
+class TopOracle(SampleOracle):
     """The most violated labelling with exactly k positives, for a loss linear in tp.
 
     With ``D = u + v tp`` and s the scores, the best labelling calls positive the k examples with the highest
@@ -162,7 +164,7 @@ class TopOracle:
 
     def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         pos, neg = split(y, sample_weight)
-        self.n = pos.total + neg.total
+        super().__init__(pos.total + neg.total, len(y))
         self._y = np.asarray(y, dtype=bool)
         self._weight = sample_weight
         self._k = k = measure.number(pos.total, neg.total)
@@ -177,8 +179,7 @@ class TopOracle:
         self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
 
     def __call__(self, scores: Vector) -> Cut:
-        if scores.shape != self._y.shape:
-            raise ValueError(f"expected {len(self._y)} scores, got an array of shape {scores.shape}")
+        self.check(scores)
         called = self._select(scores / self.n + self._v * self._y)
         weighted = called if self._weight is None else called * self._weight
         tp = float(weighted[self._y].sum())

@@ -104,7 +104,8 @@ class QMean(ContingencyMeasure):
     structure: ClassVar[Structure] = "hypot"
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
-        return np.hypot(ratio(fn, tp + fn, 0.0), ratio(fp, tn + fp, 0.0)) / np.sqrt(2)
+        rms: Vector = np.hypot(ratio(fn, tp + fn, 0.0), ratio(fp, tn + fp, 0.0)) / np.sqrt(2)
+        return rms
 
 
 @dataclass(frozen=True)
@@ -200,8 +201,8 @@ class TableFunction(ContingencyMeasure):
         perfect = float(self._call(self.function, zero + n_pos, zero, zero, zero + n_neg)[0])
         if abs(perfect) > 1e-9 and abs(perfect - 1) > 1e-9:
             raise ValueError(
-                f"the measure {self.name!r} returned {perfect:g} for a perfect labelling: expected 1 (a score, higher is "
-                "better) or 0 (a loss)"
+                f"the measure {self.name!r} returned {perfect:g} for a perfect labelling: "
+                "expected 1 (a score, higher is better) or 0 (a loss)"
             )
         return "score" if perfect > 0.5 else "loss"
 

@@ -1,7 +1,7 @@
 """Losses of quantification: how far the predicted share of positives is from the true one.
 
-The formulas are those of the quantification losses known from SVM-perf (Esuli & Sebastiani 2015), with RAE and KLD divided by
-the greatest value they can take on the sample, so that all of them lie in [0, 1].
+The formulas are those used with SVM-perf for quantification (Esuli & Sebastiani 2015), with RAE and KLD divided
+by the greatest value they can take on the sample, so that all of them lie in [0, 1].
 """
 
 from __future__ import annotations

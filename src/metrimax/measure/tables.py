@@ -3,12 +3,13 @@
 With P and N the (concave) prefix sums of what flips give up, find ``max over (i, j) of D(i, j) + P[i] + N[j]``,
 i false negatives and j false positives, counted in units. What D looks like decides the way:
 
-``count``    for a given number m = tp + fp of predicted positives, D is linear in tp (error, cost models, balanced error,
-             F_beta for every beta, kappa, MCC, precision, AE, RAE, KLD, NKLD). Each m is a concave problem in one
-             variable whose solution is tracked from m to m + 1: O(n).
+``count``    for a given number m = tp + fp of predicted positives, D is linear in tp (error, cost models, balanced
+             error, F_beta for every beta, kappa, MCC, precision, AE, RAE, KLD, NKLD). Each m is a concave problem in
+             one variable whose solution is tracked from m to m + 1: O(n).
 ``product``  1 - D(i, j) = (1 - D(i, 0)) (1 - D(0, j)) (G-mean, Jaccard),
 ``hypot``    D(i, j)^2 = D(i, 0)^2 + D(0, j)^2 (Q-mean),
-``max``      D(i, j) = max(D(i, 0), D(0, j)) (the lower of TPR and TNR): Monge arrays, by divide and conquer: O(n log n).
+``max``      D(i, j) = max(D(i, 0), D(0, j)) (the lower of TPR and TNR): Monge arrays, by divide and conquer,
+             O(n log n).
 ``monge``    any D whose cross-differences are never positive: the same, D being evaluated level by level.
 ``scan``     every table that the bound D <= 1 does not exclude: O(n+ n-).
 
@@ -83,7 +84,7 @@ def _is_monge(table: Vector, tol: float) -> bool:
 
 
 def count_coefficients(loss: TableLoss, n_pos: int, n_neg: int, low: int, high: int) -> tuple[Vector, Vector]:
-    """``u, v`` with ``D = u[m - low] + v[m - low] tp`` for m = tp + fp from low to high, from the two ends of each m."""
+    """``u, v`` with ``D = u[m - low] + v[m - low] tp`` for m = tp + fp from low to high, by the ends of each m."""
     m = np.arange(low, high + 1)
     least, most = np.maximum(0, m - n_neg), np.minimum(m, n_pos)
     at_least, at_most = loss(n_pos - least, m - least), loss(n_pos - most, m - most)
@@ -153,7 +154,7 @@ def scan_argmax(loss: TableLoss, P: Vector, N: Vector) -> tuple[float, int, int]
     order = np.argsort(-P, kind="stable")
     blocks = [coarse[0], *(order[k : k + rows_per_block] for k in range(0, len(P), rows_per_block))]
     for number, rows in enumerate(blocks):
-        columns = coarse[1] if number == 0 else np.flatnonzero(N >= best[0] - 1 - P[rows].max())
+        columns = coarse[1] if number == 0 else np.flatnonzero(best[0] - 1 - P[rows].max() <= N)
         if len(columns) == 0:
             break  # the rows that follow promise no more
         values = loss(rows[:, None], columns[None, :]) + P[rows][:, None] + N[columns][None, :]

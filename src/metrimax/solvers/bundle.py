@@ -16,8 +16,8 @@ from metrimax.solvers.model import CutModel
 class Bundle:
     """Cutting planes with a line search between the best point and the model's minimiser.
 
-    Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut. The line search
-    moves only scores, ``s + t X d``, so however many points it tries, X is not touched.
+    Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut.
+    The line search moves only scores, ``s + t X d``, so however many points it tries, X is not touched.
 
     Parameters
     ----------
@@ -25,6 +25,9 @@ class Bundle:
         Most iterations.
     stride : float
         The new cut is taken at ``best + stride (minimiser - best)``.
+    accuracy : float
+        Of the line search, relative to the gap. Below ``stride``, or a new cut may say nothing new: where the line
+        search is exact, the cut is violated by at least ``stride`` times the gap.
 
     References
     ----------
@@ -33,6 +36,7 @@ class Bundle:
 
     max_iter: int = 10_000
     stride: float = 0.1
+    accuracy: float = 0.02
     line_search: ClassVar[bool] = True
 
     def steps(
@@ -53,8 +57,8 @@ class Bundle:
             for loss, vector in zip(start.losses, start.vectors, strict=True):
                 model.add(float(loss), vector)
         n, p = design.shape
-        best = _Point(np.zeros(p), np.zeros(n), 0.0, oracle(np.zeros(n)))
-        at_zero = best.value(lam)
+        best = _Point(np.zeros(p), np.zeros(n), 0.0, oracle(np.zeros(n)), lam)
+        at_zero = best.value
         n_passes = 1
         model.add(best.cut.loss, (yield Ask("pull", best.cut.slope)))
         history: list[Record] = []
@@ -65,16 +69,16 @@ class Bundle:
             scores = yield Ask("scores", w)
             n_passes += 1
             if self.line_search:
-                line = _Line(oracle, design, lam, best, w, scores)
-                best = line.point(line.minimise(0.1 * (best.value(lam) - model.bound)))
+                search = _Search(oracle, design, lam, best, w, scores)
+                best = search.minimise(self.accuracy * (best.value - model.bound))
                 cut = oracle(best.scores + self.stride * (scores - best.scores))
             else:
                 cut = oracle(scores)
-                here = _Point(w, scores, float(design.inner(w[None], w)[0]), cut)
-                best = min(best, here, key=lambda point: point.value(lam))
-            gap = best.value(lam) - model.bound
+                here = _Point(w, scores, float(design.inner(w[None], w)[0]), cut, lam)
+                best = min(best, here, key=lambda point: point.value)
+            gap = best.value - model.bound
             history.append(
-                Record(iteration, n_passes, best.value(lam), model.bound, model.size - 1, time.perf_counter() - began)
+                Record(iteration, n_passes, best.value, model.bound, model.size - 1, time.perf_counter() - began)
             )
             if gap <= tol:
                 status = Status.CONVERGED
@@ -89,7 +93,7 @@ class Bundle:
             status = Status.TRIVIAL
         return Solution(
             w=best.w,
-            objective=weight * best.value(lam),
+            objective=weight * best.value,
             bound=weight * model.bound,
             gap=gap,
             n_iter=len(history),
@@ -113,77 +117,89 @@ class CuttingPlane(Bundle):
     line_search: ClassVar[bool] = False
 
 
-@dataclass
 class _Point:
-    """Weights, their scores and squared length, and the cut that attains the risk there."""
+    """Weights, their scores and squared length, the cut that attains the risk there, and the objective."""
 
-    w: Vector
-    scores: Vector
-    square: float
-    cut: Cut
-
-    def value(self, lam: float) -> float:
-        return lam / 2 * self.square + self.cut.loss + float(self.cut.slope @ self.scores)
+    def __init__(self, w: Vector, scores: Vector, square: float, cut: Cut, lam: float) -> None:
+        self.w, self.scores, self.square, self.cut = w, scores, square, cut
+        self.risk = cut.loss + float(cut.slope @ scores)
+        self.value = lam / 2 * square + self.risk
 
 
-class _Line:
-    """The objective on the line from a point towards the scores of another.
+class _Step(NamedTuple):
+    """A point on a line: the risk and its rise, the objective and its slope."""
+
+    t: float
+    risk: float
+    rise: float
+    value: float
+    slope: float
+
+
+class _Search:
+    """Line search in score space: from a point towards the minimiser of the model.
 
     ``phi(t) = lam/2 |w + t d|^2 + R(s + t Xd)`` is a parabola plus a convex function of which every
-    evaluation gives value and slope.
+    evaluation gives value and slope, so two tangents bracket the minimum and bound it from below.
     """
 
     def __init__(self, oracle: Oracle, design: Design, lam: float, start: _Point, w: Vector, scores: Vector) -> None:
         self._oracle = oracle
-        self.lam = lam
-        self.start = start
-        self.direction = w - start.w
-        self.move = scores - start.scores
-        self.cross = float(design.inner(start.w[None], self.direction)[0])
-        self.bend = float(design.inner(self.direction[None], self.direction)[0])
+        self._lam = lam
+        self._start = start
+        self._direction = w - start.w
+        self._move = scores - start.scores
+        self._cross = float(design.inner(start.w[None], self._direction)[0])
+        self._bend = float(design.inner(self._direction[None], self._direction)[0])
 
-    def evaluate(self, t: float, cut: Cut | None = None) -> _Step:
-        scores = self.start.scores + t * self.move
-        cut = self._oracle(scores) if cut is None else cut
-        risk = cut.loss + float(cut.slope @ scores)
-        rise = float(cut.slope @ self.move)
-        return _Step(t, risk, rise, self.parabola(t) + risk, self.lam * (self.cross + t * self.bend) + rise, cut)
-
-    def parabola(self, t: float) -> float:
-        return self.lam / 2 * (self.start.square + 2 * t * self.cross + t * t * self.bend)
-
-    def point(self, step: _Step) -> _Point:
-        if step.t == 0:
-            return self.start
-        t, start = step.t, self.start
-        square = start.square + 2 * t * self.cross + t * t * self.bend
-        return _Point(start.w + t * self.direction, start.scores + t * self.move, square, step.cut)
-
-    def minimise(self, accuracy: float) -> _Step:
+    def minimise(self, accuracy: float) -> _Point:
         """The least of the points tried, within ``accuracy`` of the minimum unless 30 of them did not reach it."""
-        left, right = self.evaluate(0.0, self.start.cut), self.evaluate(1.0)
+        start = self._start
+        until = 1.0
+        line = self._oracle.line(start.scores, self._move, until)
+        left = self._step(0.0, start.risk, float(start.cut.slope @ self._move))
+        right = self._step(until, *line(until))
         lowest = min(left, right, key=lambda step: step.value)
         for _ in range(30):
             if right.slope < 0:  # the minimum lies further out
-                left, right = right, self.evaluate(2 * right.t)
+                until *= 2
+                line = self._oracle.line(start.scores, self._move, until)
+                left, right = right, self._step(until, *line(until))
                 lowest = min(lowest, right, key=lambda step: step.value)
                 continue
             t, floor = self._least_of_tangents(left, right)
             if lowest.value - floor <= accuracy or not left.t < t < right.t:
                 break
-            here = self.evaluate(t)
+            here = self._step(t, *line(t))
             lowest = min(lowest, here, key=lambda step: step.value)
             if here.slope < 0:
                 left = here
             else:
                 right = here
-        return lowest
+        return self._point(lowest.t)
+
+    def _step(self, t: float, risk: float, rise: float) -> _Step:
+        slope = self._lam * (self._cross + t * self._bend) + rise
+        return _Step(t, risk, rise, self._parabola(t) + risk, slope)
+
+    def _parabola(self, t: float) -> float:
+        return self._lam / 2 * self._square(t)
+
+    def _square(self, t: float) -> float:
+        return self._start.square + 2 * t * self._cross + t * t * self._bend
+
+    def _point(self, t: float) -> _Point:
+        if t == 0:
+            return self._start
+        scores = self._start.scores + t * self._move
+        w = self._start.w + t * self._direction
+        return _Point(w, scores, self._square(t), self._oracle(scores), self._lam)
 
     def _least_of_tangents(self, left: _Step, right: _Step) -> tuple[float, float]:
         """Where the parabola plus the higher of the two tangents to the risk is least, and its value there."""
 
         def least(step: _Step) -> float:
-            return -(step.rise / self.lam + self.cross) / self.bend if self.bend > 0 else step.t
+            return -(step.rise / self._lam + self._cross) / self._bend if self._bend > 0 else step.t
 
         def tangent(step: _Step, t: float) -> float:
             return step.risk + step.rise * (t - step.t)
@@ -193,15 +209,4 @@ class _Line:
             meet = (tangent(left, 0.0) - tangent(right, 0.0)) / (right.rise - left.rise)
             if t > meet:
                 t = max(meet, least(right))
-        return t, self.parabola(t) + max(tangent(left, t), tangent(right, t))
-
-
-class _Step(NamedTuple):
-    """A point on the line: the risk and its rise, the objective and its slope, and the cut."""
-
-    t: float
-    risk: float
-    rise: float
-    value: float
-    slope: float
-    cut: Cut
+        return t, self._parabola(t) + max(tangent(left, t), tangent(right, t))

@@ -2,7 +2,8 @@
 
 With cuts ``R(w) >= b_k + a_k.w`` (the zero cut among them, for R >= 0), the model problem and its dual are::
 
-    min over w of  lam/2 |w|^2 + max_k (b_k + a_k.w)  =  max over the simplex of  b.alpha - 1/(2 lam) |sum alpha_k a_k|^2
+    min over w of  lam/2 |w|^2 + max_k (b_k + a_k.w)
+        =  max over the simplex of  b.alpha - 1/(2 lam) |sum alpha_k a_k|^2
 
 so every feasible ``alpha`` gives a true lower bound, and ``w = -1/lam sum alpha_k a_k``.
 """
