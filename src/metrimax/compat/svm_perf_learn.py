@@ -190,7 +190,7 @@ def _summary(trained: Any, c: float) -> str:
         f"Primal objective value: pval={solution.objective:.5f}\n"
         f"Total number of constraints in final working set: {len(solution.cuts.losses)} (of {solution.n_iter + 1})\n"
         f"Number of iterations: {solution.n_iter}\n"
-        f"Number of calls to 'find_most_violated_constraint': {trained.n_argmax}\n"
+        f"Number of calls to 'find_most_violated_constraint': {solution.n_iter + 1}\n"
         f"Number of SV: {solution.n_support} \n"
         f"Norm of weight vector: |w|={square**0.5:.5f}\n"
         f"Value of slack variable (on working set): xi={100 * max(on_cuts.max(initial=0.0), 0.0):.5f}\n"

@@ -15,7 +15,7 @@ from metrimax.designs import as_design
 from metrimax.io.files import FileError
 from metrimax.io.svmlight import Svmlight, read_svmlight
 from metrimax.io.svmperf_model import HIGHEST
-from metrimax.protocols import Callback, Cut, Labels, Oracle, Solution, Vector
+from metrimax.protocols import Callback, Labels, Solution, Vector
 from metrimax.risk import run
 from metrimax.solvers import Bundle
 
@@ -39,20 +39,6 @@ class Trained:
     bias_score: float  #: what the bias adds to every score
     indices: npt.NDArray[np.integer[Any]] | None  #: of the features of w, where they are not 1, 2, ...
     solution: Solution
-    n_argmax: int
-
-
-class _Counted:
-    """An oracle that counts how often it is asked."""
-
-    def __init__(self, oracle: Oracle) -> None:
-        self._oracle = oracle
-        self.n, self.price = oracle.n, oracle.price
-        self.calls = 0
-
-    def __call__(self, scores: Vector) -> Cut:
-        self.calls += 1
-        return self._oracle(scores)
 
 
 def train(
@@ -72,10 +58,11 @@ def train(
     if not np.isfinite(values).all():
         raise FileError("expected values within the range of a 32-bit float")
     X = sparse.csr_matrix((values, columns, rows.indptr.astype(columns.dtype)), shape=(rows.n, width))
-    solution, n_argmax = solve(X, rows.labels > 0, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)
+    y = rows.labels > 0
+    solution = solve(X, y, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)
     w = solution.w if bias == 0 else solution.w[:-1]
     weight = 0.0 if bias == 0 else float(solution.w[-1])
-    return Trained(w, weight, weight * bias, indices, solution, n_argmax)
+    return Trained(w, weight, weight * bias, indices, solution)
 
 
 def solve(
@@ -89,13 +76,13 @@ def solve(
     p: float = 0.0,
     beta: float = 1.0,
     callback: Callback | None = None,
-) -> tuple[Solution, int]:
-    """Minimise ``1/2 |w|^2 + c xi`` for the loss with SVM-perf's code; also the number of calls of the argmax."""
+) -> Solution:
+    """Minimise ``1/2 |w|^2 + c xi`` for the loss with SVM-perf's code."""
     design = as_design(X, intercept_scaling=bias or None)
     loss = loss_for(code, n=len(y), n_pos=int(y.sum()), p=p, beta=beta)
-    oracle = _Counted(loss.oracle(np.ascontiguousarray(y)))
+    oracle = loss.oracle(np.ascontiguousarray(y))
     steps = Bundle(max_iter=100_000).steps(oracle, design, 100 * c, tol=epsilon / 100, callback=callback)
-    return run(design, [steps])[0], oracle.calls
+    return run(design, [steps])[0]
 
 
 def _compact(rows: Svmlight) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any], int]:
