@@ -142,6 +142,9 @@ class QBeta(SvmperfMeasure):
         defined: npt.NDArray[np.bool_] = self.beta**2 * part + share != 0
         return defined
 
+    def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
+        return StoredTableOracle(self, y, sample_weight)
+
     def _parts(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> tuple[Vector, Vector]:
         return 1 - np.abs(fn - fp) / np.maximum(tp + fn, tn + fp), self.part(tp, fp, fn, tn)
 
@@ -168,6 +171,43 @@ class WrongCountOracle(ContingencyOracle):
         # for a given count the loss must be u + v tp, so exclude by u; no flip is certain once a count is forbidden
         self._u[self.pos.count - self._first_count] = -np.inf
         self._low = self._high = (-np.inf, np.inf)
+
+
+class StoredTableOracle(ContingencyOracle):
+    """Scan of a table of D <= 1 that is computed once, while it fits; beyond, the plain scan.
+
+    P and N are concave, so the rows and the columns that the bound does not exclude are without gaps.
+    """
+
+    most = 2**25  #: tables stored, 256 MB
+    block = 2**16  #: tables looked at at a time: they stay in the cache
+
+    def __init__(self, measure: ContingencyMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
+        super().__init__(measure, y, sample_weight)
+        n_pos, n_neg = self.pos.count, self.neg.count
+        self._table: Vector | None = None
+        if (n_pos + 1) * (n_neg + 1) <= self.most:
+            self._table = self._loss(np.arange(n_pos + 1)[:, None], np.arange(n_neg + 1)[None, :])
+
+    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
+        if self._table is None:
+            return super()._argmax(pos, neg)
+        P, N = pos.prefix(self.pos.unit / self.n), neg.prefix(self.neg.unit / self.n)
+        best = float((self._table[::16, ::16] + P[::16, None] + N[None, ::16]).max())  # a start for the bound
+        rows, columns = (np.flatnonzero(own + other.max() + 1 >= best) for own, other in ((P, N), (N, P)))
+        first, last = columns[0], columns[-1] + 1
+        height = max(1, self.block // (last - first))
+        best, at = -np.inf, (0, 0)
+        for top in range(rows[0], rows[-1] + 1, height):
+            under = min(top + height, rows[-1] + 1)
+            values = self._table[top:under, first:last] + N[first:last]
+            values += P[top:under, None]
+            k = int(values.argmax())
+            if values.flat[k] > best:
+                best = float(values.flat[k])
+                i, j = divmod(k, int(last - first))
+                at = (int(top) + i, int(first) + j)
+        return best, *at
 
 
 class ForcedOracle(ContingencyOracle):
