@@ -133,6 +133,11 @@ def margin_pairs(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
     Weights of the opposite class inside the margin, for scores sorted ascending (empty weights: all 1).
     """
 
+def dot(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
+    """
+    u'v in the calling thread (a threaded BLAS spends more on its threads than they give).
+    """
+
 def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_changes: int) -> int:
     """
     Minimise scale/2 a'Ga - b'a over the simplex, in place from a feasible a; returns the changes made.

@@ -142,10 +142,11 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Cuts:
-    """Cuts kept as data: ``R(w) >= losses[k] + vectors[k] @ w``. Valid for every C."""
+    """Cuts kept as data: ``R(w) >= losses[k] + vectors[k] @ w``, and their Gram matrix. Valid for every C."""
 
     losses: Vector
     vectors: Vector
+    gram: Vector
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ class Solution:
     n_support: int
     status: Status
     history: list[Record] = field(repr=False)
-    cuts: Cuts = field(repr=False)
+    cuts: Cuts | None = field(repr=False)
 
 
 Callback = Callable[[Record], Any]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from metrimax import _kernels
 from metrimax.designs.linear import columns
 from metrimax.protocols import Design, Vector
 
@@ -51,5 +52,4 @@ class WithIntercept:
 
     def inner(self, U: Vector, v: Vector) -> Vector:
         """``U @ v``."""
-        inner: Vector = U @ v
-        return inner
+        return _kernels.dense_matvec(U, v, 1)

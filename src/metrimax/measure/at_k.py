@@ -18,6 +18,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from metrimax import _kernels
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.tables import Structure
@@ -185,7 +186,7 @@ class TopOracle(SampleOracle):
         tp = float(weighted[self._y].sum())
         slope = (weighted - (self._y if self._weight is None else self._y * self._weight)) / self.n
         loss = self._u + self._v * tp
-        if loss + slope @ scores <= 0:
+        if loss + _kernels.dot(slope, scores) <= 0:
             return Cut(0.0, np.zeros_like(slope))
         return Cut(loss, slope)
 

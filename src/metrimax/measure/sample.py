@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metrimax import _kernels
 from metrimax.protocols import Cut, Line, Vector
 
 
@@ -28,6 +29,6 @@ class SampleOracle:
         def risk(t: float) -> tuple[float, float]:
             here = scores + t * move
             cut = self(here)
-            return cut.loss + float(cut.slope @ here), float(cut.slope @ move)
+            return cut.loss + _kernels.dot(cut.slope, here), _kernels.dot(cut.slope, move)
 
         return risk

@@ -8,7 +8,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector
+from metrimax import _kernels
+from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector
 from metrimax.solvers.model import CutModel
 
 
@@ -52,29 +53,32 @@ class Bundle:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         lam = 1 / weight
         began = time.perf_counter()
-        model = CutModel(design, lam)
-        if start is not None:
-            for loss, vector in zip(start.losses, start.vectors, strict=True):
-                model.add(float(loss), vector)
+        model = CutModel(design, lam, start)
         n, p = design.shape
-        best = _Point(np.zeros(p), np.zeros(n), 0.0, oracle(np.zeros(n)), lam)
+        cut = oracle(np.zeros(n))
+        best = _Point(np.zeros(p), np.zeros(n), 0.0, cut.loss, lam)
         at_zero = best.value
-        n_passes = 1
-        model.add(best.cut.loss, (yield Ask("pull", best.cut.slope)))
+        n_passes = 0
+        if start is None:
+            model.add(cut.loss, (yield Ask("pull", cut.slope)))
+            n_passes += 1
         history: list[Record] = []
         status = Status.MAX_ITER
         gap = np.inf
+        reach = 1.0
         for iteration in range(1, self.max_iter + 1):
             w = model.solve(0.01 * min(gap, max(tol, 1e-15)))
             scores = yield Ask("scores", w)
             n_passes += 1
             if self.line_search:
                 search = _Search(oracle, design, lam, best, w, scores)
-                best = search.minimise(self.accuracy * (best.value - model.bound))
+                best, t = search.minimise(self.accuracy * (best.value - model.bound), reach)
+                reach = min(1.0, 2 * t) or reach / 2
                 cut = oracle(best.scores + self.stride * (scores - best.scores))
             else:
                 cut = oracle(scores)
-                here = _Point(w, scores, float(design.inner(w[None], w)[0]), cut, lam)
+                risk = cut.loss + _kernels.dot(cut.slope, scores)
+                here = _Point(w, scores, float(design.inner(w[None], w)[0]), risk, lam)
                 best = min(best, here, key=lambda point: point.value)
             gap = best.value - model.bound
             history.append(
@@ -118,12 +122,11 @@ class CuttingPlane(Bundle):
 
 
 class _Point:
-    """Weights, their scores and squared length, the cut that attains the risk there, and the objective."""
+    """Weights, their scores, squared length and risk, and the objective ``lam/2 |w|^2 + R(w)``."""
 
-    def __init__(self, w: Vector, scores: Vector, square: float, cut: Cut, lam: float) -> None:
-        self.w, self.scores, self.square, self.cut = w, scores, square, cut
-        self.risk = cut.loss + float(cut.slope @ scores)
-        self.value = lam / 2 * square + self.risk
+    def __init__(self, w: Vector, scores: Vector, square: float, risk: float, lam: float) -> None:
+        self.w, self.scores, self.square, self.risk = w, scores, square, risk
+        self.value = lam / 2 * square + risk
 
 
 class _Step(NamedTuple):
@@ -152,33 +155,34 @@ class _Search:
         self._cross = float(design.inner(start.w[None], self._direction)[0])
         self._bend = float(design.inner(self._direction[None], self._direction)[0])
 
-    def minimise(self, accuracy: float) -> _Point:
-        """The least of the points tried, within ``accuracy`` of the minimum unless 30 of them did not reach it."""
+    def minimise(self, accuracy: float, reach: float) -> tuple[_Point, float]:
+        """The least of the points tried and its t, within ``accuracy`` of the minimum unless 30 did not reach it.
+
+        The search begins on [0, reach] and doubles that until the minimum is inside.
+        """
         start = self._start
-        until = 1.0
-        line = self._oracle.line(start.scores, self._move, until)
-        left = self._step(0.0, start.risk, float(start.cut.slope @ self._move))
-        right = self._step(until, *line(until))
+        line = self._oracle.line(start.scores, self._move, reach)
+        left, right = self._step(0.0, line(0.0)), self._step(reach, line(reach))
         lowest = min(left, right, key=lambda step: step.value)
         for _ in range(30):
-            if right.slope < 0:  # the minimum lies further out
-                until *= 2
-                line = self._oracle.line(start.scores, self._move, until)
-                left, right = right, self._step(until, *line(until))
+            if right.slope < 0:
+                line = self._oracle.line(start.scores, self._move, 2 * right.t)
+                left, right = right, self._step(2 * right.t, line(2 * right.t))
                 lowest = min(lowest, right, key=lambda step: step.value)
                 continue
             t, floor = self._least_of_tangents(left, right)
             if lowest.value - floor <= accuracy or not left.t < t < right.t:
                 break
-            here = self._step(t, *line(t))
+            here = self._step(t, line(t))
             lowest = min(lowest, here, key=lambda step: step.value)
             if here.slope < 0:
                 left = here
             else:
                 right = here
-        return self._point(lowest.t)
+        return self._point(lowest), lowest.t
 
-    def _step(self, t: float, risk: float, rise: float) -> _Step:
+    def _step(self, t: float, risk_and_rise: tuple[float, float]) -> _Step:
+        risk, rise = risk_and_rise
         slope = self._lam * (self._cross + t * self._bend) + rise
         return _Step(t, risk, rise, self._parabola(t) + risk, slope)
 
@@ -188,12 +192,12 @@ class _Search:
     def _square(self, t: float) -> float:
         return self._start.square + 2 * t * self._cross + t * t * self._bend
 
-    def _point(self, t: float) -> _Point:
+    def _point(self, step: _Step) -> _Point:
+        t, start = step.t, self._start
         if t == 0:
-            return self._start
-        scores = self._start.scores + t * self._move
-        w = self._start.w + t * self._direction
-        return _Point(w, scores, self._square(t), self._oracle(scores), self._lam)
+            return start
+        scores = start.scores + t * self._move
+        return _Point(start.w + t * self._direction, scores, self._square(t), step.risk, self._lam)
 
     def _least_of_tangents(self, left: _Step, right: _Step) -> tuple[float, float]:
         """Where the parabola plus the higher of the two tangents to the risk is least, and its value there."""
