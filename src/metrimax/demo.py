@@ -77,9 +77,7 @@ def table(rows: list[Row]) -> str:
     lines = [f"{'F1 on the test half, mean +- std':<34}{'positives':>10}" + "".join(f"{m:>28}" for m in METHODS)]
     for row in rows:
         mean, std = row.f1.mean(axis=0), row.f1.std(axis=0)
-        cells = [
-            f"{m:.3f} +- {s:.3f}{' *' if m == mean.max() else '  '}" for m, s in zip(mean, std, strict=True)
-        ]
+        cells = [f"{m:.3f} +- {s:.3f}{' *' if m == mean.max() else '  '}" for m, s in zip(mean, std, strict=True)]
         lines.append(f"{row.name:<34}{row.positives:>10.1%}" + "".join(f"{cell:>28}" for cell in cells))
     return "\n".join(lines)
 

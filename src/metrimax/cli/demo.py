@@ -20,7 +20,10 @@ def demo(arguments: argparse.Namespace) -> int:
 
     rows = comparison.run()
     if arguments.json:
-        emit(arguments, {row.name: dict(zip(comparison.METHODS, row.f1.mean(axis=0).tolist(), strict=True)) for row in rows})
+        emit(
+            arguments,
+            {row.name: dict(zip(comparison.METHODS, row.f1.mean(axis=0).tolist(), strict=True)) for row in rows},
+        )
     else:
         sys.stdout.write(comparison.table(rows) + "\n")
         sys.stdout.write(

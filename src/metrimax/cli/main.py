@@ -89,25 +89,35 @@ def build_parser() -> argparse.ArgumentParser:
     _common(train)
 
     tune = commands.add_parser(
-        "tune", help="choose C, then train", description="Choose C by cross-validation, train on all data, write the model."
+        "tune",
+        help="choose C, then train",
+        description="Choose C by cross-validation, train on all data, write the model.",
     )
     _data_arguments(tune)
     tune.add_argument("model", metavar="MODEL", help="the file to write")
     _training_arguments(tune)
-    tune.add_argument("--grid", default="0.01:100:9", metavar="LOW:HIGH:STEPS", help="values of C (default: %(default)s)")
+    tune.add_argument(
+        "--grid", default="0.01:100:9", metavar="LOW:HIGH:STEPS", help="values of C (default: %(default)s)"
+    )
     tune.add_argument("--folds", type=int, default=5, help="number of folds (default: %(default)s)")
     tune.add_argument("--seed", type=int, default=0, help="of the folds (default: %(default)s)")
     _common(tune)
 
-    predict = commands.add_parser("predict", help="predict labels or scores", description="Predict, one line per example.")
+    predict = commands.add_parser(
+        "predict", help="predict labels or scores", description="Predict, one line per example."
+    )
     _data_arguments(predict)
     predict.add_argument("model", metavar="MODEL", help="a model file, ours or SVM-perf's")
     predict.add_argument("-o", "--output", default="-", metavar="FILE", help="where to (default: standard output)")
-    predict.add_argument("--scores", action="store_true", help="write scores (positive: the positive class) instead of labels")
+    predict.add_argument(
+        "--scores", action="store_true", help="write scores (positive: the positive class) instead of labels"
+    )
     _common(predict)
 
     evaluate = commands.add_parser(
-        "evaluate", help="every measure of a model on data", description="Report every measure of a model on labelled data."
+        "evaluate",
+        help="every measure of a model on data",
+        description="Report every measure of a model on labelled data.",
     )
     _data_arguments(evaluate)
     evaluate.add_argument("model", metavar="MODEL", help="a model file, ours or SVM-perf's")
@@ -126,19 +136,30 @@ def build_parser() -> argparse.ArgumentParser:
         help="F1 trained directly, against a plain SVM and a tuned threshold",
         description="Compare on data that comes with scikit-learn: a table, and a plot if matplotlib is installed.",
     )
-    demo.add_argument("--plot", default="metrimax_demo.png", metavar="FILE", help="the plot to write (default: %(default)s)")
+    demo.add_argument(
+        "--plot", default="metrimax_demo.png", metavar="FILE", help="the plot to write (default: %(default)s)"
+    )
     _common(demo, threads=False)
     return parser
 
 
 def _data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "data", metavar="DATA", help="svmlight text (plain, .gz, .xz, .zst; - is standard input), .csv, .npz or .parquet"
+        "data",
+        metavar="DATA",
+        help="svmlight text (plain, .gz, .xz, .zst; - is standard input), .csv, .npz or .parquet",
     )
-    parser.add_argument("--format", choices=("svmlight", "csv", "npz", "parquet"), help="of DATA (default: by its name)")
-    parser.add_argument("--target", metavar="COLUMN", help="column of a table that holds the labels: name, or number from 0")
     parser.add_argument(
-        "--index-base", type=int, choices=(0, 1), help="index of the first feature in svmlight text (default: 0 if it occurs)"
+        "--format", choices=("svmlight", "csv", "npz", "parquet"), help="of DATA (default: by its name)"
+    )
+    parser.add_argument(
+        "--target", metavar="COLUMN", help="column of a table that holds the labels: name, or number from 0"
+    )
+    parser.add_argument(
+        "--index-base",
+        type=int,
+        choices=(0, 1),
+        help="index of the first feature in svmlight text (default: 0 if it occurs)",
     )
 
 
@@ -151,13 +172,21 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to train for, such as f1, prbep, roc_area, fbeta:beta=2, precision_at_k:k=100 (default: f1)",
     )
     parser.add_argument("--positive", metavar="LABEL", help="train this label against all others")
-    parser.add_argument("--tol", type=float, default=1e-3, help="largest duality gap, in units of the measure (default: 0.001)")
+    parser.add_argument(
+        "--tol", type=float, default=1e-3, help="largest duality gap, in units of the measure (default: 0.001)"
+    )
     parser.add_argument("--max-iter", type=int, default=10_000, help="most iterations (default: %(default)s)")
     parser.add_argument("--no-intercept", action="store_true", help="no constant feature")
     parser.add_argument(
-        "--intercept-scaling", type=float, default=1.0, metavar="VALUE", help="value of the constant feature (default: 1)"
+        "--intercept-scaling",
+        type=float,
+        default=1.0,
+        metavar="VALUE",
+        help="value of the constant feature (default: 1)",
     )
-    parser.add_argument("--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)")
+    parser.add_argument(
+        "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"
+    )
 
 
 def _common(parser: argparse.ArgumentParser, *, threads: bool = True) -> None:

@@ -45,7 +45,9 @@ def tune(arguments: argparse.Namespace) -> int:
     best = int(np.argmax(mean))  # the first of equals: the smallest C
     if best in (0, len(grid) - 1) and len(grid) > 1:
         note(arguments, f"the best C, {grid[best]:g}, is at the end of the grid {arguments.grid}: widen it")
-    path = [{"C": C, "score": float(m), "std": float(s)} for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)]
+    path = [
+        {"C": C, "score": float(m), "std": float(s)} for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)
+    ]
     if not arguments.json:
         path = [f"C {p['C']:g}: {p['score']:.4f} +- {p['std']:.4f}" for p in path]  # type: ignore[misc]
     return _finish(arguments, measure, data, kind, classes, labels, grid[best], {"cross_validation": path})
@@ -159,7 +161,9 @@ def _write(arguments: argparse.Namespace, model: LinearModel, fit: Fit) -> None:
         save_model(arguments.model, model)
         return
     if model.index_base == 0:
-        raise UsageError("SVM-perf's files count features from 1, but the data have a feature 0: use --index-base or another format")
+        raise UsageError(
+            "SVM-perf's files count features from 1, but the data have a feature 0: use --index-base or another format"
+        )
     threshold = float(model.threshold[0] - model.intercept[0])
     highest = model.n_features + 1 + (not arguments.no_intercept)
     n_cuts = len(fit.solutions[0].cuts.losses)
@@ -183,7 +187,9 @@ def _grid(text: str) -> list[float]:
     except ValueError:
         values = []
     if not values or not all(0 < value < np.inf for value in values):
-        raise UsageError(f"expected --grid as LOW:HIGH:STEPS or as positive numbers with commas between them, got {text!r}")
+        raise UsageError(
+            f"expected --grid as LOW:HIGH:STEPS or as positive numbers with commas between them, got {text!r}"
+        )
     return [float(value) for value in values]
 
 

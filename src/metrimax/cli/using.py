@@ -21,7 +21,9 @@ def measures(arguments: argparse.Namespace) -> int:
     width = max(map(len, registered()))
     for name, line in registered().items():
         sys.stdout.write(f"{name:<{width}}  {line}\n")
-    sys.stdout.write("\nParameters: fbeta:beta=2, cost:fn=5,fp=1, precision_at_k:k=100, recall_at_k:k=2p (twice the positives)\n")
+    sys.stdout.write(
+        "\nParameters: fbeta:beta=2, cost:fn=5,fp=1, precision_at_k:k=100, recall_at_k:k=2p (twice the positives)\n"
+    )
     return OK
 
 
@@ -158,7 +160,9 @@ def _truth(arguments: argparse.Namespace, data: Any, model: Any, encode: Any, sh
             else:
                 truth[i, k] = True
     if strange:
-        note(arguments, f"labels unknown to the model, counted as none of its classes: {', '.join(sorted(strange)[:20])}")
+        note(
+            arguments, f"labels unknown to the model, counted as none of its classes: {', '.join(sorted(strange)[:20])}"
+        )
     return truth
 
 

@@ -111,7 +111,9 @@ def _check(options: dict[str, Any]) -> None:
     if not known(options["-l"]):
         raise OptionError(f"Unknown loss function {options['-l']}")
     if options["-w"] == 9 and options["-l"] != 2:
-        raise OptionError(f"algorithm 9 (-w 9, the default) trains the error rate (-l 2) only: for -l {options['-l']} use -w 3")
+        raise OptionError(
+            f"algorithm 9 (-w 9, the default) trains the error rate (-l 2) only: for -l {options['-l']} use -w 3"
+        )
     if options["-l"] == 4 and options["--p"] > 1:
         raise OptionError(f"expected --p of at most 1 for Prec@k (-l 4), got {options['--p']:g}")
     if options["-l"] == 5 and 0 != options["--p"] < 1:
@@ -135,7 +137,9 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
     positives = int((rows.labels > 0).sum())
     bias = abs(options["--b"])
     n_features = max(rows.highest, 0) + (bias > 0)
-    say(f"Training set properties: {n_features} features, {rows.n} examples ({positives} pos / {rows.n - positives} neg)\n")
+    say(
+        f"Training set properties: {n_features} features, {rows.n} examples ({positives} pos / {rows.n - positives} neg)\n"
+    )
     began = time.process_time()
     trained = train(
         rows,

@@ -184,7 +184,9 @@ def _from_csv(path: Name, target: str | None, names: list[str] | None) -> Data:
     return Data(path, X, labels, feature_names=[columns[k] for k in taken] if header is not None else None)
 
 
-def _choose(path: Name, columns: list[str], target: str | None, names: list[str] | None) -> tuple[int | None, list[int]]:
+def _choose(
+    path: Name, columns: list[str], target: str | None, names: list[str] | None
+) -> tuple[int | None, list[int]]:
     """The positions of the label and of the features; without label where the features are known and it is missing."""
     label: int | None
     if target is not None:
@@ -286,12 +288,12 @@ def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | 
     if positive is not None:
         chosen = [k for k, name in enumerate(names) if show(name) == positive or str(name) == positive]
         if not chosen:
-            raise FileError(
-                f"{data.name}: no label {positive}: expected one of {', '.join(map(show, names[:50]))}"
-            )
+            raise FileError(f"{data.name}: no label {positive}: expected one of {', '.join(map(show, names[:50]))}")
         return "binary", _pair(names, names[chosen[0]]), columns[:, chosen]
     if len(names) < 2:
-        raise FileError(f"{data.name}: expected examples of two classes at least, got only {', '.join(map(show, names))}")
+        raise FileError(
+            f"{data.name}: expected examples of two classes at least, got only {', '.join(map(show, names))}"
+        )
     return kind, names, columns[:, 1:] if kind == "binary" else columns
 
 

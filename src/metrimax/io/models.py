@@ -80,7 +80,9 @@ def save_model(path: str | os.PathLike[str], model: LinearModel) -> None:
     """Write a model file, complete or not at all."""
     from metrimax import __version__
 
-    arrays = {name: np.ascontiguousarray(getattr(model, name), dtype="<f8") for name in ("coef", "intercept", "threshold")}
+    arrays = {
+        name: np.ascontiguousarray(getattr(model, name), dtype="<f8") for name in ("coef", "intercept", "threshold")
+    }
     body = b"".join(array.tobytes() for array in arrays.values())
     header = {
         "written_by": f"metrimax {__version__}",
@@ -179,7 +181,9 @@ def _arrays(fail: Any, described: Any, body: memoryview) -> dict[str, Vector]:
             raise fail(f"expected the shape of an array as one or two whole numbers, got {shape!r:.100}")
         size = math.prod(shape)
         if at + 8 * size > len(body):
-            raise fail(f"the array {entry['name']} needs {8 * size} bytes, but {len(body) - at} are left: the file was cut off")
+            raise fail(
+                f"the array {entry['name']} needs {8 * size} bytes, but {len(body) - at} are left: the file was cut off"
+            )
         array = np.frombuffer(body, dtype="<f8", count=size, offset=at).reshape(shape).astype(np.float64)
         if not np.isfinite(array).all():
             raise fail(f"the array {entry['name']} holds NaN or infinite values")

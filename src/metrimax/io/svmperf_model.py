@@ -109,7 +109,9 @@ def parse_svmperf_model(name: str | os.PathLike[str], raw: bytes) -> SvmperfMode
             if not mark or (kind is float and not math.isfinite(value)):
                 raise ValueError
         except (ValueError, OverflowError):
-            raise FileError(f"{name}: line {number}: expected '<{kind.__name__}> # {what}', got {text.strip()[:60]!r}") from None
+            raise FileError(
+                f"{name}: line {number}: expected '<{kind.__name__}> # {what}', got {text.strip()[:60]!r}"
+            ) from None
         values.append(value)
     kernel, d, g, s, r, _, highest, _, count, b = values
     if not 0 <= kernel < len(_KERNELS):
