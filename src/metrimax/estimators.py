@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from metrimax.designs import as_design
+from metrimax.fitting import FittedLabel, fit_label
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
+from metrimax.protocols import Callback, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS
 
@@ -148,7 +148,12 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
             several = type_of_target(y) != "binary"
             fitted = run(
                 design,
-                (_fit_label(self, measure, solver, design, column, weight, callback, several) for column in labels.T),
+                (
+                    fit_label(
+                        measure, solver, design, y_k, weight, C=self.C, tol=self.tol, callback=callback, several=several
+                    )
+                    for y_k in labels.T
+                ),
             )
         self._store(classes, y, fitted)
         self._warn([label.solution for label in fitted])
@@ -245,7 +250,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
 
             yield both
 
-    def _store(self, classes: Array, y: Array, fitted: list[_Label]) -> None:
+    def _store(self, classes: Array, y: Array, fitted: list[FittedLabel]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
         target = type_of_target(y)
         single = target != "multilabel-indicator" and len(fitted) == 1
@@ -314,46 +319,6 @@ def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector 
     if class_weight is not None:
         weight = weight * compute_sample_weight(class_weight, y)
     return np.ascontiguousarray(weight)
-
-
-class _Label(NamedTuple):
-    """What the training of one label leaves."""
-
-    solution: Solution
-    price: float
-    threshold: float
-
-
-def _fit_label(
-    model: MeasureSVC,
-    measure: Measure,
-    solver: Solver,
-    design: Design,
-    labels: Labels,
-    weight: Vector | None,
-    callback: Callback | None,
-    several: bool,
-) -> Generator[Ask, Vector, _Label]:
-    """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame."""
-    labels = np.ascontiguousarray(labels)
-    used = labels if weight is None else labels[weight > 0]
-    if several and (used.all() or not used.any()):
-        return _Label(_constant(design, bool(used.any())), 1.0, 0.0)
-    oracle = measure.oracle(labels, weight)
-    solution = yield from solver.steps(
-        oracle, design, model.C * oracle.price * oracle.n, tol=model.tol, callback=callback
-    )
-    threshold = 0.0
-    if measure.ranks:
-        threshold = measure.threshold(labels, (yield Ask("scores", solution.w)), weight)
-    return _Label(replace(solution, cuts=None), oracle.price, threshold)
-
-
-def _constant(design: Design, positive: bool) -> Solution:
-    """The solution of a label that does not vary: the last weight, the intercept's, says which it is."""
-    w = np.zeros(design.shape[1])
-    w[-1:] = 1.0 if positive else -1.0
-    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)
 
 
 def _against(y: Array, positive: Any) -> Labels:

@@ -1,68 +1,54 @@
-"""Training without scikit-learn: one solution per column of labels, over one design."""
+"""The training of one label, as a run for `metrimax.risk.run`: shared by the estimators and the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from metrimax.protocols import Callback, Cuts, Design, Labels, Measure, Solution, Solver, Status, Steps, Vector
-from metrimax.risk import run
+from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 
 
-@dataclass(frozen=True)
-class Fit:
-    """What training gives: per label a solution, the threshold frozen on the training scores, and the price kappa."""
+class FittedLabel(NamedTuple):
+    """What the training of one label leaves."""
 
-    solutions: list[Solution]
-    thresholds: Vector
-    prices: Vector
-
-    @property
-    def W(self) -> Vector:
-        """The weights, one column per label."""
-        return np.column_stack([solution.w for solution in self.solutions])
+    solution: Solution
+    price: float
+    threshold: float
 
 
-def fit_labels(
-    design: Design,
-    labels: Labels,
+def fit_label(
     measure: Measure,
     solver: Solver,
+    design: Design,
+    labels: Labels,
+    weight: Vector | None = None,
     *,
     C: float,
     tol: float,
-    start: Sequence[Cuts | None] | None = None,
     callback: Callback | None = None,
-) -> Fit:
-    """Train one classifier per column of ``labels`` (n, L), every product with X read once for all of them.
+    several: bool = False,
+) -> Generator[Ask, Vector, FittedLabel]:
+    """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame.
 
-    A label that is the same for all examples is not trained: its classifier is that constant.
+    One of ``several`` labels may be the same for all examples; its classifier is then that constant.
     """
-    L = labels.shape[1]
-    columns = [np.ascontiguousarray(labels[:, k]) for k in range(L)]
-    oracles = [None if column.all() or not column.any() else measure.oracle(column) for column in columns]
-    runs: list[Steps] = []
-    for k, oracle in enumerate(oracles):
-        if oracle is None:
-            runs.append(_constant(design, columns[k]))
-        else:
-            cuts = None if start is None else start[k]
-            weight = C * oracle.price * oracle.n
-            runs.append(solver.steps(oracle, design, weight, tol=tol, start=cuts, callback=callback))
-    solutions = run(design, runs)
-    thresholds = np.zeros(L)
-    for k, oracle in enumerate(oracles):
-        if oracle is not None:
-            thresholds[k] = measure.threshold(columns[k], design.matvec(solutions[k].w))
-    return Fit(solutions, thresholds, np.array([1.0 if oracle is None else oracle.price for oracle in oracles]))
+    labels = np.ascontiguousarray(labels)
+    used = labels if weight is None else labels[weight > 0]
+    if several and (used.all() or not used.any()):
+        return FittedLabel(_constant(design, bool(used.any())), 1.0, 0.0)
+    oracle = measure.oracle(labels, weight)
+    solution = yield from solver.steps(oracle, design, C * oracle.price * oracle.n, tol=tol, callback=callback)
+    threshold = 0.0
+    if measure.ranks:
+        threshold = measure.threshold(labels, (yield Ask("scores", solution.w)), weight)
+    return FittedLabel(replace(solution, cuts=None), oracle.price, threshold)
 
 
-def _constant(design: Design, labels: Labels) -> Steps:
-    """The run of a label that does not vary: no product is asked for, and the last weight says which it is."""
+def _constant(design: Design, positive: bool) -> Solution:
+    """The solution of a label that does not vary: the last weight, the intercept's, says which it is."""
     w = np.zeros(design.shape[1])
-    w[-1:] = 1.0 if labels.any() else -1.0
-    nothing = Cuts(np.empty(0), np.empty((0, design.shape[1])))
-    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], nothing)
-    yield  # a generator that never waits
+    w[-1:] = 1.0 if positive else -1.0
+    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)

@@ -2,6 +2,10 @@
 #include "bindings.hpp"
 #include "svmlight.hpp"
 
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
 namespace metrimax {
 
 namespace {
@@ -36,8 +40,7 @@ void check(const std::vector<SvmlightRows> &pieces) {
         fail(without_qid_line, 1, "expected a qid: other lines have one");
 }
 
-template <class T, class U>
-Out1<T> join(std::vector<SvmlightRows> &pieces, std::vector<U> SvmlightRows::*part) {
+template <class T, class U> Out1<T> join(std::vector<SvmlightRows> &pieces, std::vector<U> SvmlightRows::*part) {
     std::size_t size = 0;
     for (const SvmlightRows &piece : pieces)
         size += (piece.*part).size();
@@ -91,14 +94,15 @@ void bind_files(nb::module_ &m) {
             }
             auto indptr = starts(pieces, &SvmlightRows::row_sizes);
             auto label_starts = starts(pieces, &SvmlightRows::label_counts);
-            return nb::make_tuple(join<double>(pieces, &SvmlightRows::values),
-                                  join<std::int32_t>(pieces, &SvmlightRows::indices), indptr,
-                                  join<double>(pieces, &SvmlightRows::labels), label_starts,
-                                  join<std::int64_t>(pieces, &SvmlightRows::qids), lowest, highest);
+            return std::make_tuple(join<double>(pieces, &SvmlightRows::values),
+                                   join<std::int32_t>(pieces, &SvmlightRows::indices), indptr,
+                                   join<double>(pieces, &SvmlightRows::labels), label_starts,
+                                   join<std::int64_t>(pieces, &SvmlightRows::qids), lowest, highest);
         },
-        nb::arg("text").noconvert(), nb::arg("allow_blank"), nb::arg("light_tags"), nb::arg("least"),
-        nb::arg("most"), nb::arg("n_threads"),
-        "Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest index). "
+        nb::arg("text").noconvert(), nb::arg("allow_blank"), nb::arg("light_tags"), nb::arg("least"), nb::arg("most"),
+        nb::arg("n_threads"),
+        "Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest "
+        "index). "
         "ValueError with line and column.");
 }
 

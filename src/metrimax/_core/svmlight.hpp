@@ -23,8 +23,8 @@ namespace metrimax {
 constexpr std::int64_t kHighestIndex = std::numeric_limits<std::int32_t>::max() - 1;
 
 struct SvmlightOptions {
-    bool allow_blank = true;                    // skip blank lines
-    bool light_tags = false;                    // accept and ignore SVM-light's "sid:" and "cost:"
+    bool allow_blank = true;                      // skip blank lines
+    bool light_tags = false;                      // accept and ignore SVM-light's "sid:" and "cost:"
     std::int64_t least = 0, most = kHighestIndex; // feature indices allowed
 };
 
@@ -78,8 +78,8 @@ inline Number slow_number(const char *begin, const char *end, std::int64_t magni
 #endif
 }
 
-// A decimal number [+-]digits[.digits][e[+-]digits] from p on; on return p is behind it. Numbers of at most 19 digits and
-// a small exponent are exact by one multiplication or division (Clinger 1990), the others take the general way.
+// A decimal number [+-]digits[.digits][e[+-]digits] from p on; on return p is behind it. Numbers of at most 19 digits
+// and a small exponent are exact by one multiplication or division (Clinger 1990), the others take the general way.
 inline Number parse_number(const char *&p, const char *end, double &out) {
     static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                          1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -346,14 +346,13 @@ inline std::vector<SvmlightRows> read_svmlight(const char *text, std::size_t siz
     borders[0] = text;
     for (std::size_t part = 1; part < parts; ++part) {
         const char *from = std::max(borders[part - 1], text + size / parts * part);
-        const auto *stop = static_cast<const char *>(
-            std::memchr(from, '\n', static_cast<std::size_t>(text + size - from)));
+        const auto *stop =
+            static_cast<const char *>(std::memchr(from, '\n', static_cast<std::size_t>(text + size - from)));
         borders[part] = stop ? stop + 1 : text + size;
     }
     std::vector<SvmlightRows> pieces(parts);
-    run_parts(parts, [&](std::size_t part) {
-        pieces[part] = SvmlightParser(borders[part], borders[part + 1], options)();
-    });
+    run_parts(parts,
+              [&](std::size_t part) { pieces[part] = SvmlightParser(borders[part], borders[part + 1], options)(); });
     return pieces;
 }
 

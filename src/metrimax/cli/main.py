@@ -74,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     """All arguments of all commands."""
     parser = argparse.ArgumentParser(
         prog="metrimax",
-        description="Train linear classifiers for the measure they are judged by: F1, PRBEP, ROC area, precision at k ...",
+        description="Train linear classifiers for the measure they are judged by: F1, PRBEP, ROC area and more.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -6,17 +6,20 @@ import argparse
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from metrimax.c_path import path
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number
 from metrimax.designs import as_design
-from metrimax.fitting import Fit, fit_labels
+from metrimax.fitting import FittedLabel, fit_label
 from metrimax.io.data import Data, encode, load_data, show
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Cuts, Labels, Measure, Status, Vector
+from metrimax.protocols import Labels, Measure, Status, Vector
+from metrimax.risk import run
 from metrimax.solvers import Bundle
 
 
@@ -38,19 +41,17 @@ def tune(arguments: argparse.Namespace) -> int:
     scores = np.zeros((arguments.folds, len(grid)))
     folds = _folds(labels, arguments.folds, arguments.seed)
     for fold in range(arguments.folds):
-        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        scores[fold] = _scores_along(arguments, measure, grid, data.X, labels, inside, outside)
+        scores[fold] = _scores_along(arguments, measure, grid, data.X, labels, folds == fold)
         note(arguments, f"fold {fold + 1} of {arguments.folds} done")
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))  # the first of equals: the smallest C
     if best in (0, len(grid) - 1) and len(grid) > 1:
         note(arguments, f"the best C, {grid[best]:g}, is at the end of the grid {arguments.grid}: widen it")
-    path = [
+    steps = [
         {"C": C, "score": float(m), "std": float(s)} for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)
     ]
-    if not arguments.json:
-        path = [f"C {p['C']:g}: {p['score']:.4f} +- {p['std']:.4f}" for p in path]  # type: ignore[misc]
-    return _finish(arguments, measure, data, kind, classes, labels, grid[best], {"cross_validation": path})
+    shown = steps if arguments.json else [f"C {p['C']:g}: {p['score']:.4f} +- {p['std']:.4f}" for p in steps]
+    return _finish(arguments, measure, data, kind, classes, labels, grid[best], {"cross_validation": shown})
 
 
 def _checked(arguments: argparse.Namespace) -> Measure:
@@ -80,12 +81,20 @@ def _intercept(arguments: argparse.Namespace) -> float | None:
     return None if arguments.no_intercept else float(arguments.intercept_scaling)
 
 
-def _fit(arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float) -> Fit:
+def _fit(
+    arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float, several: bool
+) -> list[FittedLabel]:
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     solver = Bundle(max_iter=arguments.max_iter)
     with ProgressLine(f"training for {arguments.measure}", arguments.tol) as line:
         callback = None if arguments.quiet else line
-        return fit_labels(design, labels, measure, solver, C=C, tol=arguments.tol, callback=callback)
+        return run(
+            design,
+            (
+                fit_label(measure, solver, design, y, C=C, tol=arguments.tol, callback=callback, several=several)
+                for y in labels.T
+            ),
+        )
 
 
 def _finish(
@@ -99,15 +108,16 @@ def _finish(
     results: dict[str, Any],
 ) -> int:
     """Train on all data, write the model, report."""
-    fit = _fit(arguments, measure, data.X, labels, C)
+    fitted = _fit(arguments, measure, data.X, labels, C, kind != "binary")
+    solutions = [label.solution for label in fitted]
     scale = _intercept(arguments)
-    W = fit.W
+    W = np.column_stack([solution.w for solution in solutions])
     coef = np.ascontiguousarray((W if scale is None else W[:-1]).T)
     intercept = np.zeros(len(coef)) if scale is None else W[-1] * scale
     per_label = [
         {
             "positives": int(labels[:, k].sum()),
-            "price": float(fit.prices[k]),
+            "price": fitted[k].price,
             "objective": solution.objective,
             "bound": solution.bound,
             "gap": solution.gap,
@@ -115,12 +125,12 @@ def _finish(
             "passes": solution.n_passes,
             "status": solution.status.name.lower(),
         }
-        for k, solution in enumerate(fit.solutions)
+        for k, solution in enumerate(solutions)
     ]
     model = LinearModel(
         coef,
         intercept,
-        fit.thresholds,
+        np.array([label.threshold for label in fitted]),
         classes,
         kind,
         arguments.measure,
@@ -129,9 +139,9 @@ def _finish(
         arguments.target,
         {"C": C, "tol": arguments.tol, "examples": data.n, "labels": per_label},
     )
-    _write(arguments, model, fit)
-    worst = max(fit.solutions, key=lambda s: (not s.status.ok, s.gap))
-    statuses = {solution.status for solution in fit.solutions}
+    _write(arguments, model, solutions[0].n_support)
+    worst = max(solutions, key=lambda s: (not s.status.ok, s.gap))
+    statuses = {solution.status for solution in solutions}
     results = {
         "model": str(arguments.model),
         "measure": arguments.measure,
@@ -139,24 +149,24 @@ def _finish(
         "examples": data.n,
         "features": model.n_features,
         "classes": classes if arguments.json else [show(c) for c in classes],
-        "objective": [s.objective for s in fit.solutions],
-        "bound": [s.bound for s in fit.solutions],
+        "objective": [s.objective for s in solutions],
+        "bound": [s.bound for s in solutions],
         "gap": worst.gap,
-        "iterations": max(s.n_iter for s in fit.solutions),
+        "iterations": max(s.n_iter for s in solutions),
         "training_score": _training_score(measure, model, data.X, labels, arguments.threads),
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results)
-    trivial = sum(solution.status is Status.TRIVIAL for solution in fit.solutions)
+    trivial = sum(solution.status is Status.TRIVIAL for solution in solutions)
     if trivial:
-        note(arguments, f"{trivial} of {len(fit.solutions)} classifiers: {Status.TRIVIAL}")
+        note(arguments, f"{trivial} of {len(solutions)} classifiers: {Status.TRIVIAL}")
     if not worst.status.ok:
         note(arguments, f"{worst.status}: the gap is {worst.gap:.3g}; raise --max-iter or --tol, or lower -C")
         return NOT_CONVERGED
     return OK
 
 
-def _write(arguments: argparse.Namespace, model: LinearModel, fit: Fit) -> None:
+def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> None:
     if arguments.model_format == "metrimax":
         save_model(arguments.model, model)
         return
@@ -166,7 +176,6 @@ def _write(arguments: argparse.Namespace, model: LinearModel, fit: Fit) -> None:
         )
     threshold = float(model.threshold[0] - model.intercept[0])
     highest = model.n_features + 1 + (not arguments.no_intercept)
-    n_cuts = len(fit.solutions[0].cuts.losses)
     write_bytes(arguments.model, format_svmperf_model(model.coef[0], threshold, highest=highest, n_cuts=n_cuts))
 
 
@@ -193,46 +202,39 @@ def _grid(text: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def _folds(labels: Labels, n_folds: int, seed: int) -> Vector:
+def _folds(labels: Labels, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
     """The fold of each example, each combination of labels spread evenly over the folds."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
-    keys = labels[order].astype(np.uint8)
-    spread = np.lexsort(keys.T)  # stable: examples of equal labels stay in random order
-    folds = np.empty(len(labels))
+    spread = np.lexsort(labels[order].astype(np.uint8).T)  # stable: examples of equal labels stay in random order
+    folds = np.empty(len(labels), dtype=np.intp)
     folds[order[spread]] = np.arange(len(labels)) % n_folds
     return folds
 
 
 def _scores_along(
-    arguments: argparse.Namespace,
-    measure: Measure,
-    grid: list[float],
-    X: Any,
-    labels: Labels,
-    inside: Vector,
-    outside: Vector,
+    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, held_out: Labels
 ) -> Vector:
-    """The measure on the rows ``outside`` of models trained on those ``inside``, along C; cuts are used again."""
-    design = as_design(X[inside], intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
-    held_out = as_design(X[outside], intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
-    start: list[Cuts | None] = [None] * labels.shape[1]
-    scores = np.zeros(len(grid))
-    for step, C in enumerate(grid):
-        fit = fit_labels(
-            design,
-            labels[inside],
-            measure,
-            Bundle(max_iter=arguments.max_iter),
-            C=C,
+    """The measure on the rows held out, of models trained on the others, for every C; the mean over labels."""
+    scores = []
+    for truth in labels.T:
+        inside, outside = truth[~held_out], truth[held_out]
+        if not (inside.any() and outside.any()) or inside.all() or outside.all():
+            continue
+        along = path(
+            X[~held_out],
+            inside,
+            measure=measure,
+            Cs=grid,
             tol=arguments.tol,
-            start=start,
+            max_iter=arguments.max_iter,
+            fit_intercept=not arguments.no_intercept,
+            intercept_scaling=arguments.intercept_scaling,
+            n_threads=arguments.threads,
         )
-        start = [solution.cuts for solution in fit.solutions]
-        values = held_out.matvec(fit.W) - fit.thresholds
-        truth = labels[outside]
-        varied = [k for k in range(labels.shape[1]) if truth[:, k].any() and not truth[:, k].all()]
-        if not varied:
-            raise UsageError("a fold has examples of one class only: give fewer --folds")
-        scores[step] = np.mean([measure.score(truth[:, k], values[:, k]) for k in varied])
-    return scores
+        values = along.decision_function(X[held_out])
+        scores.append([measure.score(outside, np.ascontiguousarray(column)) for column in values.T])
+    if not scores:
+        raise UsageError("a fold has examples of one class only: give fewer --folds")
+    mean: Vector = np.mean(scores, axis=0)
+    return mean

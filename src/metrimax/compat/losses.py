@@ -1,7 +1,7 @@
 """The losses of SVM-perf and of its quantification patch, by their codes.
 
-They differ from this library's measures in two ways. They are not all scaled to [0, 1] (here: their percent divided by 100),
-and labellings without loss are no candidates of the argmax, also where they are not the truth.
+They differ from this library's measures in two ways. They are not all scaled to [0, 1] (here: their percent divided by
+100), and labellings without loss are no candidates of the argmax, also where they are not the truth.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.measure import (
+    PRBEP,
     AbsoluteError,
     ErrorRate,
     FBeta,
     GMean,
     NormalisedKLDivergence,
     PrecisionAtK,
-    PRBEP,
     RecallAtK,
     ROCArea,
 )
@@ -46,7 +46,7 @@ class ZeroOne(SvmperfMeasure):
     structure: ClassVar[Structure] = "max"
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
-        return 0.01 * ((fp + fn) > 0)
+        return np.where(fp + fn > 0, 0.01, 0.0)
 
 
 class OnlyWrongCounts(SvmperfMeasure):
@@ -125,7 +125,10 @@ def _gm(tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class QBeta(SvmperfMeasure):
-    """-l 22 to 25: F_beta of quantification and recall, accuracy, F1 or the geometric mean. Tables where it is 0/0 are skipped."""
+    """-l 22 to 25: F_beta of quantification and recall, accuracy, F1 or the geometric mean.
+
+    Tables where it is 0/0 are skipped.
+    """
 
     part: Callable[[Vector, Vector, Vector, Vector], Vector] = _recall
     beta: float = 1.0
@@ -267,7 +270,7 @@ def known(code: int) -> bool:
 
 
 def loss_for(code: int, *, n: int, n_pos: int, p: float = 0.0, beta: float = 1.0) -> Measure:
-    """The loss with SVM-perf's code ``-l``, its ``--p`` and the patch's ``-j``, for n examples, n_pos of them positive."""
+    """The loss with SVM-perf's code ``-l``, ``--p`` and the patch's ``-j``, for n examples, n_pos of them positive."""
     if code in _PLAIN:
         return _PLAIN[code]()
     if code in _Q:

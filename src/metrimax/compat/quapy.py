@@ -120,7 +120,8 @@ class SVMperf(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Scores, (n,); positive means the second of `classes_`. ``y`` is ignored."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return as_design(X).matvec(np.ascontiguousarray(self.coef_[0])) + self.intercept_[0]
+        scores: Vector = as_design(X).matvec(np.ascontiguousarray(self.coef_[0])) + self.intercept_[0]
+        return scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: the second of `classes_` where the score is above 0."""

@@ -137,9 +137,8 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
     positives = int((rows.labels > 0).sum())
     bias = abs(options["--b"])
     n_features = max(rows.highest, 0) + (bias > 0)
-    say(
-        f"Training set properties: {n_features} features, {rows.n} examples ({positives} pos / {rows.n - positives} neg)\n"
-    )
+    counts = f"{rows.n} examples ({positives} pos / {rows.n - positives} neg)"
+    say(f"Training set properties: {n_features} features, {counts}\n")
     began = time.process_time()
     trained = train(
         rows,
@@ -163,7 +162,7 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
         trained.w,
         -trained.bias_score,
         highest=n_features + 1,
-        n_cuts=len(solution.cuts.losses),
+        n_cuts=len(trained.cuts.losses),
         indices=trained.indices,
     )
     write_bytes(model_file, model)
@@ -177,7 +176,8 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
 def _iteration(record: Any, epsilon: float) -> str:
     gap = 100 * record.gap
     precision = 0.01 * min(gap, epsilon)
-    return f"Iter {record.iteration}: .*(NumConst={record.n_cuts}, SV={record.n_cuts}, CEps={gap:.4f}, QPEps={precision:.4f})\n"
+    state = f"NumConst={record.n_cuts}, SV={record.n_cuts}, CEps={gap:.4f}, QPEps={precision:.4f}"
+    return f"Iter {record.iteration}: .*({state})\n"
 
 
 def _summary(trained: Any, c: float) -> str:
@@ -185,14 +185,14 @@ def _summary(trained: Any, c: float) -> str:
 
     solution = trained.solution
     square = float(trained.w @ trained.w + trained.bias_weight**2)
-    on_cuts = solution.cuts.losses + solution.cuts.vectors @ solution.w
-    lengths = np.linalg.norm(solution.cuts.vectors, axis=1)
+    on_cuts = trained.cuts.losses + trained.cuts.vectors @ solution.w
+    lengths = np.linalg.norm(trained.cuts.vectors, axis=1)
     return (
         f"Final epsilon on KKT-Conditions: {100 * max(solution.gap, 0.0):.5f}\n"
         f"Upper bound on duality gap: {max(solution.objective - solution.bound, 0.0):.5f}\n"
         f"Dual objective value: dval={solution.bound:.5f}\n"
         f"Primal objective value: pval={solution.objective:.5f}\n"
-        f"Total number of constraints in final working set: {len(solution.cuts.losses)} (of {solution.n_iter + 1})\n"
+        f"Total number of constraints in final working set: {len(trained.cuts.losses)} (of {solution.n_iter + 1})\n"
         f"Number of iterations: {solution.n_iter}\n"
         f"Number of calls to 'find_most_violated_constraint': {solution.n_iter + 1}\n"
         f"Number of SV: {solution.n_support} \n"

@@ -1,4 +1,7 @@
-"""SVM-perf's training problem, solved by this library: ``1/2 |w|^2 + c xi`` with xi in percent, so the weight of R is 100 c."""
+"""SVM-perf's training problem, solved by this library.
+
+It is ``1/2 |w|^2 + c xi`` with xi in percent, so the weight of R is 100 c.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from metrimax.designs import as_design
 from metrimax.io.files import FileError
 from metrimax.io.svmlight import Svmlight, read_svmlight
 from metrimax.io.svmperf_model import HIGHEST
-from metrimax.protocols import Callback, Labels, Solution, Vector
+from metrimax.protocols import Callback, Cuts, Labels, Solution, Vector
 from metrimax.risk import run
 from metrimax.solvers import Bundle
 
@@ -39,6 +42,7 @@ class Trained:
     bias_score: float  #: what the bias adds to every score
     indices: npt.NDArray[np.integer[Any]] | None  #: of the features of w, where they are not 1, 2, ...
     solution: Solution
+    cuts: Cuts
 
 
 def train(
@@ -60,9 +64,10 @@ def train(
     X = sparse.csr_matrix((values, columns, rows.indptr.astype(columns.dtype)), shape=(rows.n, width))
     y = rows.labels > 0
     solution = solve(X, y, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)
+    cuts = solution.cuts or Cuts(np.empty(0), np.empty((0, X.shape[1] + (bias > 0))), np.empty((0, 0)))
     w = solution.w if bias == 0 else solution.w[:-1]
     weight = 0.0 if bias == 0 else float(solution.w[-1])
-    return Trained(w, weight, weight * bias, indices, solution)
+    return Trained(w, weight, weight * bias, indices, solution, cuts)
 
 
 def solve(
@@ -95,10 +100,11 @@ def _compact(rows: Svmlight) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any],
 
 def dual_variables(trained: Trained, c: float) -> Vector:
     """The dual variables of the cuts kept, their sum at most c."""
-    cuts = trained.solution.cuts
-    vectors = np.vstack([np.zeros((1, cuts.vectors.shape[1])), cuts.vectors])  # the zero cut stands for xi >= 0
-    losses = np.concatenate([[0.0], cuts.losses])
-    alpha = np.zeros(len(losses))
+    K = len(trained.cuts.losses)
+    losses, gram = np.zeros(K + 1), np.zeros((K + 1, K + 1))  # the zero cut first: it stands for xi >= 0
+    losses[1:] = trained.cuts.losses
+    gram[1:, 1:] = trained.cuts.vectors @ trained.cuts.vectors.T
+    alpha = np.zeros(K + 1)
     alpha[0] = 1.0
-    _kernels.simplex_qp(vectors @ vectors.T, losses, 100 * c, alpha, 1e-9, 100 * len(losses) + 1000)
+    _kernels.simplex_qp(gram, losses, 100 * c, alpha, 1e-9, 100 * K + 1000)
     return c * alpha[1:]

@@ -62,7 +62,8 @@ def load_data(
     path : str or path
         ``"-"`` is standard input.
     kind : {"svmlight", "csv", "npz", "parquet"}, optional
-        What the file is; by default its name says it (``.csv``, ``.npz``, ``.parquet``, else svmlight), compression aside.
+        What the file is; by default its name says it (``.csv``, ``.npz``, ``.parquet``, else svmlight), compression
+        aside.
     index_base : {0, 1}, optional
         The index of the first feature in svmlight text; by default 0 if the index 0 occurs and 1 if not.
     n_features : int, optional
@@ -71,6 +72,8 @@ def load_data(
         The columns of a table to take, in this order; by default all but the target.
     target : str, optional
         The column of a table that holds the labels: its name, or its number from 0.
+    n_threads : int, optional
+        The most threads; all cores by default.
     """
     kind = kind or _kind(path)
     if kind == "svmlight":
@@ -138,7 +141,8 @@ def _from_npz(path: Name) -> Data:
             raise FileError(f"{path}: data, indices, indptr and shape are no CSR matrix ({error})") from error
     else:
         raise FileError(
-            f"{path}: expected the arrays X and y, or data, indices, indptr, shape and y, got {', '.join(parts) or 'none'}"
+            f"{path}: expected the arrays X and y, or data, indices, indptr, shape and y, "
+            f"got {', '.join(parts) or 'none'}"
         )
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise FileError(f"{path}: expected X as a matrix of real numbers, got shape {X.shape} and dtype {X.dtype}")

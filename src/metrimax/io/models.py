@@ -1,7 +1,7 @@
 """Models as files: a line of magic, a line of JSON, and the arrays as raw little-endian bytes.
 
-The format is described in ``docs/model_format.md``. Nothing in it is executed, sizes are checked against the length of the
-file before anything is allocated, and a checksum tells damage from content.
+The format is described in ``docs/model_format.md``. Nothing in it is executed, sizes are checked against the length of
+the file before anything is allocated, and a checksum tells damage from content.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
     if base is not None and (isinstance(base, bool) or base not in (0, 1)):
         raise fail(f"expected index_base 0, 1 or null, got {base!r:.100}")
     for key, allowed in (("measure", str), ("target", (str, type(None))), ("training", dict)):
-        if not isinstance(header.get(key), allowed):  # type: ignore[arg-type]
+        if not isinstance(header.get(key), allowed):
             raise fail(f"the entry {key!r} of the header is missing or of the wrong type")
     return LinearModel(
         coef, intercept, threshold, classes, kind, header["measure"], base, names, header["target"], header["training"]

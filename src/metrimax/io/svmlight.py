@@ -15,7 +15,10 @@ from metrimax.protocols import Vector
 
 
 class Svmlight(NamedTuple):
-    """The content of a file, feature indices as written. Labels of row i: ``labels[label_starts[i]:label_starts[i + 1]]``."""
+    """The content of a file, feature indices as written.
+
+    The labels of row i are ``labels[label_starts[i] : label_starts[i + 1]]``.
+    """
 
     values: Vector
     indices: npt.NDArray[np.int32]
@@ -46,22 +49,27 @@ def parse_svmlight(
     most: int = 2**31 - 2,
     n_threads: int | None = None,
 ) -> Svmlight:
-    """Read svmlight text from memory; ``name`` is what errors call it.
+    r"""Read svmlight text from memory; ``name`` is what errors call it.
 
     Parameters
     ----------
     text : ndarray of uint8
+        The whole file.
+    name : str or path
+        For messages.
     allow_blank : bool
         Skip blank lines; an error otherwise.
     light_tags : bool
         Accept and ignore SVM-light's ``sid:`` and ``cost:``.
     least, most : int
         The feature indices allowed.
+    n_threads : int, optional
+        The most threads; all cores by default.
 
     Examples
     --------
     >>> import numpy as np
-    >>> rows = parse_svmlight(np.frombuffer(b"1 3:0.5 # yes\\n-1 1:2 3:1\\n", np.uint8), "example")
+    >>> rows = parse_svmlight(np.frombuffer(b"1 3:0.5 # yes\n-1 1:2 3:1\n", np.uint8), "example")
     >>> rows.labels, rows.indices
     (array([ 1., -1.]), array([3, 1, 3], dtype=int32))
     """

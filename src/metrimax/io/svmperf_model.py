@@ -56,7 +56,8 @@ class SvmperfModel:
                 f"{self.name}: the model has a {_KERNELS[self.kernel]} kernel: only svm_perf_classify reads such models"
             )
         row = np.repeat(np.arange(self.vectors.n), np.diff(self.vectors.indptr))
-        w = np.bincount(self.vectors.indices - 1, self.alphas[row] * self.vectors.values, minlength=1)
+        w: Vector = np.zeros(max(self.vectors.highest, 1))
+        np.add.at(w, self.vectors.indices - 1, self.alphas[row] * self.vectors.values)
         return LinearModel(w[None, :], np.array([-self.b]), np.zeros(1), [-1.0, 1.0], index_base=1)
 
     def scores(self, X: Any, n_threads: int | None = None) -> Vector:
@@ -84,10 +85,12 @@ class SvmperfModel:
 
     def _kernel(self, inner: Vector, X: Any, S: Any) -> Vector:
         if self.kernel == 1:
-            return (self.s * inner + self.r) ** self.d
+            power: Vector = (self.s * inner + self.r) ** self.d
+            return power
         if self.kernel == 2:
             squares = [np.asarray(A.multiply(A).sum(axis=1)).ravel() for A in (X, S)]
-            return np.exp(-self.g * (squares[0][:, None] - 2 * inner + squares[1][None, :]))
+            distances: Vector = squares[0][:, None] - 2 * inner + squares[1][None, :]
+            return np.exp(-self.g * distances)
         if self.kernel == 3:
             return np.tanh(self.s * inner + self.r)
         raise FileError(f"{self.name}: the model has a user-defined kernel, which is not known here")
@@ -105,7 +108,7 @@ def parse_svmperf_model(name: str | os.PathLike[str], raw: bytes) -> SvmperfMode
     for number, ((what, kind), line) in enumerate(zip(_HEADER, lines[1:], strict=False), start=2):
         text, mark, _ = line.decode("utf-8", "replace").partition("#")
         try:
-            value = kind(text.strip()) if kind is not str else text
+            value: Any = kind(text.strip()) if kind is not str else text
             if not mark or (kind is float and not math.isfinite(value)):
                 raise ValueError
         except (ValueError, OverflowError):
@@ -139,6 +142,7 @@ def format_svmperf_model(
     w : ndarray (p,)
         Weights without that of the bias.
     b : float
+        Threshold.
     highest : int
         What line 8 says: the largest training index, plus 1 for the bias, plus 1.
     n_cuts : int
