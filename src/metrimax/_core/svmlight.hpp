@@ -56,8 +56,11 @@ inline bool is_space(char c) { return c == ' ' || c == '\t'; }
 // A bad number: where it is, and whether it is the syntax or the size.
 enum class Number { good, bad, too_large };
 
-// The general case, rounded correctly: the digits from `begin` (behind the sign) to `end`.
+// The general case, rounded correctly: the number from `begin` (behind the sign) to `end`, less than 10^magnitude where
+// it has no leading zeros.
 inline Number slow_number(const char *begin, const char *end, std::int64_t magnitude, double &out) {
+    for (const char *p = begin; p < end && (*p == '0' || *p == '.'); ++p)
+        magnitude -= *p == '0';
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     const auto got = std::from_chars(begin, end, out);
     if (got.ec == std::errc::result_out_of_range) {

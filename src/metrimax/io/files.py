@@ -68,14 +68,20 @@ def _zstd(path: str | os.PathLike[str]) -> Any:
             f"{path}: Zstandard data need the package zstandard: pip install 'metrimax[zstd]', or decompress the file"
         ) from None
 
-    class Stream:
+    class Frames:
         @staticmethod
         def decompress(data: bytes) -> bytes:
-            # as a stream, since the header of a frame need not say how long it is
-            whole: bytes = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(data)
-            return whole
+            # as streams, since the header of a frame need not say how long it is; one file may hold several
+            parts = []
+            while data:
+                frame = zstandard.ZstdDecompressor().decompressobj()
+                parts.append(frame.decompress(data))
+                if not frame.eof:
+                    raise EOFError("the last frame is not complete")
+                data = frame.unused_data
+            return b"".join(parts)
 
-    return Stream
+    return Frames
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

@@ -128,7 +128,7 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
     if second < 0:
         raise fail("the file ends inside its header: it was cut off")
     try:
-        header = json.loads(raw[first + 1 : second], parse_constant=_no_constant)
+        header = json.loads(raw[first + 1 : second], parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise fail(f"the header is no JSON ({error})") from None
     if not isinstance(header, dict):
@@ -163,7 +163,7 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
         if not isinstance(header.get(key), allowed):
             raise fail(f"the entry {key!r} of the header is missing or of the wrong type")
     return LinearModel(
-        coef, intercept, threshold, classes, kind, header["measure"], base, names, header["target"], header["training"]
+        coef, intercept, threshold, classes, kind, header["measure"], base, names, header.get("target"), header["training"]
     )
 
 
@@ -196,6 +196,13 @@ def _arrays(fail: Any, described: Any, body: memoryview) -> dict[str, Vector]:
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not allowed")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not allowed")
+    return value
 
 
 def _is_number(value: Any) -> bool:
