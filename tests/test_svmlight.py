@@ -130,8 +130,8 @@ def test_options() -> None:
     with pytest.raises(FileError, match="line 2, column 1: expected an example, got a blank line"):
         parse(b"1 1:1\n\n1 1:1\n", allow_blank=False)
     assert parse(b"# c\n1 1:1\n", allow_blank=False).n == 1
-    rows = parse(b"1 sid:3 cost:2.5 qid:7 1:1\n", light_tags=True)
-    assert (rows.qids.tolist(), rows.indices.tolist()) == ([7], [1])
+    rows = parse(b"1 sid:3 cost:2.5 qid:7 1:1\n1 2:1\n", light_tags=True)
+    assert (rows.qids.tolist(), rows.indices.tolist()) == ([], [1, 2])
     with pytest.raises(FileError, match="line 1, column 3: expected a feature index of at least 1, got 0"):
         parse(b"1 0:1", least=1)
     with pytest.raises(FileError, match="at most 9, got '10:1'"):

@@ -15,9 +15,9 @@ namespace {
     throw nb::value_error((where + message).c_str());
 }
 
-// Errors of the file as a whole, and of its lines, the first in the order of the file.
-void check(const std::vector<SvmlightRows> &pieces) {
-    std::size_t before = 0, rows = 0, unlabelled = 0, unlabelled_line = 0, qid_line = 0, without_qid_line = 0;
+// Errors of the file as a whole, and of its lines, the first in the order of the file; `before` lines come before it.
+void check(const std::vector<SvmlightRows> &pieces, std::size_t before) {
+    std::size_t rows = 0, unlabelled = 0, unlabelled_line = 0, qid_line = 0, without_qid_line = 0;
     bool several = false;
     for (const SvmlightRows &piece : pieces) {
         if (piece.error.line)
@@ -73,7 +73,7 @@ void bind_files(nb::module_ &m) {
     m.def(
         "read_svmlight",
         [](In1<std::uint8_t> text, bool allow_blank, bool light_tags, std::int64_t least, std::int64_t most,
-           int n_threads) {
+           int n_threads, std::size_t lines_before) {
             const auto *bytes = reinterpret_cast<const char *>(text.data());
             const std::size_t size = text.size();
             SvmlightOptions options;
@@ -86,7 +86,7 @@ void bind_files(nb::module_ &m) {
                 nb::gil_scoped_release unlocked;
                 pieces = read_svmlight(bytes, size, options, n_threads);
             }
-            check(pieces);
+            check(pieces, lines_before);
             std::int64_t lowest = kHighestIndex + 1, highest = -1;
             for (const SvmlightRows &piece : pieces) {
                 lowest = std::min(lowest, piece.lowest);
@@ -100,7 +100,7 @@ void bind_files(nb::module_ &m) {
                                    join<std::int64_t>(pieces, &SvmlightRows::qids), lowest, highest);
         },
         nb::arg("text").noconvert(), nb::arg("allow_blank"), nb::arg("light_tags"), nb::arg("least"), nb::arg("most"),
-        nb::arg("n_threads"),
+        nb::arg("n_threads"), nb::arg("lines_before") = 0,
         "Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest "
         "index). "
         "ValueError with line and column.");

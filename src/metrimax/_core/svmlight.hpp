@@ -24,7 +24,7 @@ constexpr std::int64_t kHighestIndex = std::numeric_limits<std::int32_t>::max() 
 
 struct SvmlightOptions {
     bool allow_blank = true;                      // skip blank lines
-    bool light_tags = false;                      // accept and ignore SVM-light's "sid:" and "cost:"
+    bool light_tags = false;                      // accept and ignore SVM-light's "sid:" and "cost:", and "qid:" too
     std::int64_t least = 0, most = kHighestIndex; // feature indices allowed
 };
 
@@ -321,6 +321,7 @@ class SvmlightParser {
             return;
         if (count == 0 && rows.unlabelled++ == 0)
             rows.unlabelled_line = rows.lines;
+        has_qid = has_qid && !options.light_tags;
         if (has_qid && rows.qid_line == 0) {
             rows.qid_line = rows.lines;
             rows.qids.assign(rows.row_sizes.size(), 0);

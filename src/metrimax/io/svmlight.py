@@ -48,6 +48,7 @@ def parse_svmlight(
     least: int = 0,
     most: int = 2**31 - 2,
     n_threads: int | None = None,
+    lines_before: int = 0,
 ) -> Svmlight:
     r"""Read svmlight text from memory; ``name`` is what errors call it.
 
@@ -60,11 +61,13 @@ def parse_svmlight(
     allow_blank : bool
         Skip blank lines; an error otherwise.
     light_tags : bool
-        Accept and ignore SVM-light's ``sid:`` and ``cost:``.
+        Accept and ignore SVM-light's ``sid:`` and ``cost:``, and ``qid:`` too.
     least, most : int
         The feature indices allowed.
     n_threads : int, optional
         The most threads; all cores by default.
+    lines_before : int
+        Lines of the file before this text, for the line numbers of errors.
 
     Examples
     --------
@@ -74,8 +77,9 @@ def parse_svmlight(
     (array([ 1., -1.]), array([3, 1, 3], dtype=int32))
     """
     try:
+        threads = available_threads(n_threads)
         return Svmlight(
-            *_kernels.read_svmlight(text, allow_blank, light_tags, least, most, available_threads(n_threads))
+            *_kernels.read_svmlight(text, allow_blank, light_tags, least, most, threads, lines_before)
         )
     except ValueError as error:
         raise FileError(f"{name}: {error}") from None

@@ -121,10 +121,14 @@ def parse_svmperf_model(name: str | os.PathLike[str], raw: bytes) -> SvmperfMode
         raise FileError(f"{name}: line 2: expected a kernel type from 0 to {len(_KERNELS) - 1}, got {kernel}")
     if not 0 <= highest <= HIGHEST + 2:
         raise FileError(f"{name}: line 8: expected a highest feature index from 0 to {HIGHEST + 2}, got {highest}")
-    try:
-        vectors = parse_svmlight(np.frombuffer(lines[-1], np.uint8), name, light_tags=True, least=1, most=HIGHEST + 2)
-    except FileError as error:
-        raise FileError(f"{error} (lines counted from line {len(_HEADER) + 2} of the file)") from None
+    vectors = parse_svmlight(
+        np.frombuffer(lines[-1], np.uint8),
+        name,
+        light_tags=True,
+        least=1,
+        most=HIGHEST + 2,
+        lines_before=len(_HEADER) + 1,
+    )
     if vectors.n != count - 1 or len(vectors.labels) != vectors.n:
         raise FileError(
             f"{name}: line 10 promises {count - 1} support vectors, got {vectors.n}: the file was cut off or is damaged"
