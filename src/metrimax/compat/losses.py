@@ -27,9 +27,10 @@ from metrimax.measure import (
 )
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
 from metrimax.measure.quantification import divergence
+from metrimax.measure.sample import SampleOracle
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import Queue
-from metrimax.protocols import Labels, Measure, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Line, Measure, Oracle, Vector
 
 
 class SvmperfMeasure(ContingencyMeasure):
@@ -50,12 +51,32 @@ class ZeroOne(SvmperfMeasure):
 
 
 class OnlyWrongCounts(SvmperfMeasure):
-    """A loss that is 0 for every labelling with as many positives as the truth: those are no candidates."""
+    """A loss that is 0 for every labelling with as many positives as the truth: those are no candidates.
+
+    So there are two ranges to search, fewer positives than there are and more.
+    """
 
     structure: ClassVar[Structure] = "count"
 
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
-        return WrongCountOracle(self, y, sample_weight)
+        ranges = (ContingencyOracle(_Range(self, fewer), y, sample_weight) for fewer in (True, False))
+        return EitherOracle(*ranges, size=len(y))
+
+
+@dataclass(frozen=True)
+class _Range(SvmperfMeasure):
+    """Another loss, of the labellings with fewer positives than the truth, or of those with more."""
+
+    whole: ContingencyMeasure
+    fewer: bool
+    name: ClassVar[str] = "range"
+    structure: ClassVar[Structure] = "count"
+
+    def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
+        return self.whole.table_loss(tp, fp, fn, tn)
+
+    def counts(self, n_pos: float, n_neg: float) -> tuple[float, float]:
+        return (0.0, n_pos - 1) if self.fewer else (n_pos + 1, n_pos + n_neg)
 
 
 @dataclass(frozen=True)
@@ -166,14 +187,20 @@ class SvmperfRecallAtK(RecallAtK):
         return ForcedOracle(self, y, positive=True)
 
 
-class WrongCountOracle(ContingencyOracle):
-    """Only tables with another number of predicted positives than the truth."""
+class EitherOracle(SampleOracle):
+    """The more violated of what two oracles of one sample find."""
 
-    def __init__(self, measure: ContingencyMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
-        super().__init__(measure, y, sample_weight)
-        # for a given count the loss must be u + v tp, so exclude by u; no flip is certain once a count is forbidden
-        self._u[self.pos.count - self._first_count] = -np.inf
-        self._low = self._high = (-np.inf, np.inf)
+    def __init__(self, *oracles: Oracle, size: int) -> None:
+        super().__init__(oracles[0].n, size)
+        self._oracles = oracles
+        self.price = oracles[0].price
+
+    def __call__(self, scores: Vector) -> Cut:
+        return max((oracle(scores) for oracle in self._oracles), key=lambda cut: cut.loss + float(cut.slope @ scores))
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        lines = [oracle.line(scores, move, until) for oracle in self._oracles]
+        return lambda t: max(line(t) for line in lines)
 
 
 class StoredTableOracle(ContingencyOracle):
@@ -192,7 +219,7 @@ class StoredTableOracle(ContingencyOracle):
         if (n_pos + 1) * (n_neg + 1) <= self.most:
             self._table = self._loss(np.arange(n_pos + 1)[:, None], np.arange(n_neg + 1)[None, :])
 
-    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
+    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int, int, int]:
         if self._table is None:
             return super()._argmax(pos, neg)
         P, N = pos.prefix(self.pos.unit / self.n), neg.prefix(self.neg.unit / self.n)
@@ -210,7 +237,7 @@ class StoredTableOracle(ContingencyOracle):
                 best = float(values.flat[k])
                 i, j = divmod(k, int(last - first))
                 at = (int(top) + i, int(first) + j)
-        return best, *at
+        return best, *at, len(pos.costs), len(neg.costs)
 
 
 class ForcedOracle(ContingencyOracle):
@@ -220,7 +247,7 @@ class ForcedOracle(ContingencyOracle):
         super().__init__(measure, y)
         self._positive = positive
 
-    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
+    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int, int, int]:
         if self._positive:
             pos = _force(pos)
         else:

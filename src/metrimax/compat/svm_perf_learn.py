@@ -122,7 +122,7 @@ def _check(options: dict[str, Any]) -> None:
 
 def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
     """Read, train, report, write."""
-    from metrimax.compat.training import dual_variables, read_examples, train
+    from metrimax.compat.training import read_examples, train, working_set
     from metrimax.io.files import write_bytes
     from metrimax.io.svmperf_model import format_svmperf_model
 
@@ -152,17 +152,17 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
     )
     solution = trained.solution
     say(_iteration(solution.history[-1], options["-e"]))
-    say(_summary(trained, options["-c"]))
+    working = working_set(solution, options["-c"])
+    say(_summary(trained, working, options["-c"]))
     say(f"Runtime in cpu-seconds: {time.process_time() - began:.2f}\n")
     if options["-a"]:
-        alphas = dual_variables(trained, options["-c"])
-        write_bytes(options["-a"], "".join(f"{value:.18g}\n" for value in alphas).encode())
+        write_bytes(options["-a"], "".join(f"{value:.18g}\n" for value in working.alphas).encode())
     say("Compacting linear model...done\nWriting learned model...")
     model = format_svmperf_model(
         trained.w,
         -trained.bias_score,
         highest=n_features + 1,
-        n_cuts=len(trained.cuts.losses),
+        n_cuts=len(working.alphas),
         indices=trained.indices,
     )
     write_bytes(model_file, model)
@@ -180,24 +180,20 @@ def _iteration(record: Any, epsilon: float) -> str:
     return f"Iter {record.iteration}: .*({state})\n"
 
 
-def _summary(trained: Any, c: float) -> str:
-    import numpy as np
-
+def _summary(trained: Any, working: Any, c: float) -> str:
     solution = trained.solution
     square = float(trained.w @ trained.w + trained.bias_weight**2)
-    on_cuts = trained.cuts.losses + trained.cuts.vectors @ solution.w
-    lengths = np.linalg.norm(trained.cuts.vectors, axis=1)
     return (
         f"Final epsilon on KKT-Conditions: {100 * max(solution.gap, 0.0):.5f}\n"
         f"Upper bound on duality gap: {max(solution.objective - solution.bound, 0.0):.5f}\n"
         f"Dual objective value: dval={solution.bound:.5f}\n"
         f"Primal objective value: pval={solution.objective:.5f}\n"
-        f"Total number of constraints in final working set: {len(trained.cuts.losses)} (of {solution.n_iter + 1})\n"
+        f"Total number of constraints in final working set: {len(working.alphas)} (of {solution.n_iter + 1})\n"
         f"Number of iterations: {solution.n_iter}\n"
         f"Number of calls to 'find_most_violated_constraint': {solution.n_iter + 1}\n"
         f"Number of SV: {solution.n_support} \n"
         f"Norm of weight vector: |w|={square**0.5:.5f}\n"
-        f"Value of slack variable (on working set): xi={100 * max(on_cuts.max(initial=0.0), 0.0):.5f}\n"
+        f"Value of slack variable (on working set): xi={working.slack:.5f}\n"
         f"Value of slack variable (global): xi={max(solution.objective - square / 2, 0.0) / c:.5f}\n"
-        f"Norm of longest difference vector: ||Psi(x,y)-Psi(x,ybar)||={100 * lengths.max(initial=0.0):.5f}\n"
+        f"Norm of longest difference vector: ||Psi(x,y)-Psi(x,ybar)||={working.longest:.5f}\n"
     )

@@ -6,7 +6,7 @@ It is ``1/2 |w|^2 + c xi`` with xi in percent, so the weight of R is 100 c.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from metrimax.designs import as_design
 from metrimax.io.files import FileError
 from metrimax.io.svmlight import Svmlight, read_svmlight
 from metrimax.io.svmperf_model import HIGHEST
-from metrimax.protocols import Callback, Cuts, Labels, Solution, Vector
+from metrimax.protocols import Callback, Labels, Solution, Vector
 from metrimax.risk import run
 from metrimax.solvers import Bundle
 
@@ -42,7 +42,6 @@ class Trained:
     bias_score: float  #: what the bias adds to every score
     indices: npt.NDArray[np.integer[Any]] | None  #: of the features of w, where they are not 1, 2, ...
     solution: Solution
-    cuts: Cuts
 
 
 def train(
@@ -64,10 +63,9 @@ def train(
     X = sparse.csr_matrix((values, columns, rows.indptr.astype(columns.dtype)), shape=(rows.n, width))
     y = rows.labels > 0
     solution = solve(X, y, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)
-    cuts = solution.cuts or Cuts(np.empty(0), np.empty((0, X.shape[1] + (bias > 0))), np.empty((0, 0)))
     w = solution.w if bias == 0 else solution.w[:-1]
     weight = 0.0 if bias == 0 else float(solution.w[-1])
-    return Trained(w, weight, weight * bias, indices, solution, cuts)
+    return Trained(w, weight, weight * bias, indices, solution)
 
 
 def solve(
@@ -98,13 +96,24 @@ def _compact(rows: Svmlight) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any],
     return indices, columns.astype(np.int32), len(indices)
 
 
-def dual_variables(trained: Trained, c: float) -> Vector:
-    """The dual variables of the cuts kept, their sum at most c."""
-    K = len(trained.cuts.losses)
+class Working(NamedTuple):
+    """The final working set in SVM-perf's units: dual variables (of sum at most c), slack, and longest vector."""
+
+    alphas: Vector
+    slack: float
+    longest: float
+
+
+def working_set(solution: Solution, c: float) -> Working:
+    """Solve the quadratic program over the cuts that were kept once more, to the end."""
+    if solution.cuts is None or len(solution.cuts.losses) == 0:
+        return Working(np.empty(0), 0.0, 0.0)
+    K = len(solution.cuts.losses)
     losses, gram = np.zeros(K + 1), np.zeros((K + 1, K + 1))  # the zero cut first: it stands for xi >= 0
-    losses[1:] = trained.cuts.losses
-    gram[1:, 1:] = trained.cuts.vectors @ trained.cuts.vectors.T
+    losses[1:] = solution.cuts.losses
+    gram[1:, 1:] = solution.cuts.gram
     alpha = np.zeros(K + 1)
     alpha[0] = 1.0
     _kernels.simplex_qp(gram, losses, 100 * c, alpha, 1e-9, 100 * K + 1000)
-    return c * alpha[1:]
+    slack = float((losses - 100 * c * (gram @ alpha)).max())
+    return Working(c * alpha[1:], 100 * max(slack, 0.0), 100 * float(np.sqrt(gram.diagonal().max())))

@@ -131,7 +131,7 @@ def _from_npz(path: Name) -> Data:
             parts = {key: archive[key] for key in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise FileError(f"{path}: no NumPy archive without pickled objects ({error})") from error
-    labels = parts.get("y")
+    labels = None if "y" not in parts else _plain(parts["y"])
     if "X" in parts:
         X: Any = parts["X"]
     elif {"data", "indices", "indptr", "shape"} <= parts.keys():

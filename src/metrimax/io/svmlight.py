@@ -78,9 +78,7 @@ def parse_svmlight(
     """
     try:
         threads = available_threads(n_threads)
-        return Svmlight(
-            *_kernels.read_svmlight(text, allow_blank, light_tags, least, most, threads, lines_before)
-        )
+        return Svmlight(*_kernels.read_svmlight(text, allow_blank, light_tags, least, most, threads, lines_before))
     except ValueError as error:
         raise FileError(f"{name}: {error}") from None
 
