@@ -72,7 +72,9 @@ def fuzz_text(rng: random.Random, text: bytes, *, compare: bool) -> bool:
                 reference.read(text)
             except reference.Bad as bad:
                 if f"fuzz: line {bad.line}, column " not in str(error):
-                    raise AssertionError(f"the first error is in line {bad.line}, not as said: {error}: {text!r}") from None
+                    raise AssertionError(
+                        f"the first error is in line {bad.line}, not as said: {error}: {text!r}"
+                    ) from None
             else:
                 raise AssertionError(f"refused what is valid: {error}: {text!r}") from None
         return False

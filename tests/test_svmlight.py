@@ -78,7 +78,9 @@ def test_numbers_are_rounded_correctly(text: str) -> None:
     assert parse(b"1 1:" + text.encode()).values.tolist() == [float(text)]
 
 
-@pytest.mark.parametrize("digits", ["4.9e-324", "2.2250738585072014e-308", "1.7976931348623157e308", "9007199254740993"])
+@pytest.mark.parametrize(
+    "digits", ["4.9e-324", "2.2250738585072014e-308", "1.7976931348623157e308", "9007199254740993"]
+)
 def test_extreme_numbers(digits: str) -> None:
     assert parse(f"-{digits} 1:{digits}".encode()).labels.tolist() == [-float(digits)]
 

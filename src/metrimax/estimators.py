@@ -22,11 +22,12 @@ from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS
+from metrimax.state import PlainState
 
 Array = npt.NDArray[Any]
 
 
-class MeasureSVC(ClassifierMixin, BaseEstimator):
+class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     """Linear classifier trained for the measure it will be judged by.
 
     Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``. The risk R is a convex upper bound of the measure's loss on the

@@ -125,7 +125,8 @@ class SVMperf(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: the second of `classes_` where the score is above 0."""
-        labels: npt.NDArray[Any] = self.classes_[(self.decision_function(X) > 0).astype(int)]
+        called = (self.decision_function(X) > 0).astype(int)
+        labels: npt.NDArray[Any] = self.classes_[called]
         return labels
 
     def __sklearn_tags__(self) -> Any:

@@ -57,7 +57,8 @@ def train(
 ) -> Trained:
     """Train on the examples of a file. Values are rounded to 32-bit floats, as in SVM-perf."""
     indices, columns, width = _compact(rows)
-    values = rows.values.astype(np.float32)
+    with np.errstate(over="ignore"):  # told of below
+        values = rows.values.astype(np.float32)
     if not np.isfinite(values).all():
         raise FileError("expected values within the range of a 32-bit float")
     X = sparse.csr_matrix((values, columns, rows.indptr.astype(columns.dtype)), shape=(rows.n, width))

@@ -162,8 +162,8 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
     for key, allowed in (("measure", str), ("target", (str, type(None))), ("training", dict)):
         if not isinstance(header.get(key), allowed):
             raise fail(f"the entry {key!r} of the header is missing or of the wrong type")
-    measure, target, training = (header.get(key) for key in ("measure", "target", "training"))
-    return LinearModel(coef, intercept, threshold, classes, kind, measure, base, names, target, training)
+    measure, training = header["measure"], header["training"]
+    return LinearModel(coef, intercept, threshold, classes, kind, measure, base, names, header.get("target"), training)
 
 
 def _arrays(fail: Any, described: Any, body: memoryview) -> dict[str, Vector]:
