@@ -1,4 +1,4 @@
-"""A bounded run of the fuzzer; METRIMAX_FUZZ_SECONDS makes it longer, ``python tests/fuzz_files.py`` runs it by hand."""
+"""A bounded run of the fuzzer; METRIMAX_FUZZ_SECONDS makes it longer, and ``python tests/fuzz_files.py`` is by hand."""
 
 from __future__ import annotations
 

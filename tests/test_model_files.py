@@ -112,7 +112,7 @@ def test_every_cut_and_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
             load_model(path)
     for at in range(start, len(raw)):
         path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
-        with pytest.raises(FileError, match="checksum|NaN"):
+        with pytest.raises(FileError, match=r"checksum|NaN"):
             load_model(path)
 
 

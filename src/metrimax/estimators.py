@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -137,8 +138,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         """Train on X (dense or sparse) and y: two classes, several, or a label indicator matrix."""
         measure = get_measure(self.measure)
         solver = self._solver()
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
         classes, labels = _encode(y)
         weight = _weights(self.class_weight, y, sample_weight, X)
@@ -146,16 +148,15 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
             X, intercept_scaling=self.intercept_scaling if self.fit_intercept else None, n_threads=self.n_threads
         )
         with self._progress(measure) as callback:
-            several = type_of_target(y) != "binary"
+            kind = type_of_target(y)
             fitted = run(
                 design,
                 (
-                    fit_label(
-                        measure, solver, design, y_k, weight, C=self.C, tol=self.tol, callback=callback, several=several
-                    )
-                    for y_k in labels.T
+                    fit_label(measure, solver, design, one, weight, C=self.C, tol=self.tol, callback=callback, kind=kind)
+                    for one in labels.T
                 ),
             )
+        self.__dict__ = checked.__dict__
         self._store(classes, y, fitted)
         self._warn([label.solution for label in fitted])
         return self
@@ -319,6 +320,8 @@ def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector 
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
         weight = weight * compute_sample_weight(class_weight, y)
+    if not weight.any():
+        raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
     return np.ascontiguousarray(weight)
 
 

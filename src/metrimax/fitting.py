@@ -29,16 +29,18 @@ def fit_label(
     C: float,
     tol: float,
     callback: Callback | None = None,
-    several: bool = False,
+    kind: str = "binary",
 ) -> Generator[Ask, Vector, FittedLabel]:
     """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame.
 
-    One of ``several`` labels may be the same for all examples; its classifier is then that constant.
+    Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
     """
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
-    if several and (used.all() or not used.any()):
-        return FittedLabel(_constant(design, bool(used.any())), 1.0, 0.0)
+    if kind != "binary" and (used.all() or not used.any()):
+        # all scores are zero, and the threshold lies below them or above; a class never seen is never the highest
+        threshold = -1.0 if used.all() else 1.0 if kind.startswith("multilabel") else np.inf
+        return FittedLabel(_constant(design), 1.0, threshold)
     oracle = measure.oracle(labels, weight)
     solution = yield from solver.steps(oracle, design, C * oracle.price * oracle.n, tol=tol, callback=callback)
     threshold = 0.0
@@ -47,8 +49,6 @@ def fit_label(
     return FittedLabel(replace(solution, cuts=None), oracle.price, threshold)
 
 
-def _constant(design: Design, positive: bool) -> Solution:
-    """The solution of a label that does not vary: the last weight, the intercept's, says which it is."""
-    w = np.zeros(design.shape[1])
-    w[-1:] = 1.0 if positive else -1.0
-    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)
+def _constant(design: Design) -> Solution:
+    """The solution of a label that does not vary: the threshold says which it is."""
+    return Solution(np.zeros(design.shape[1]), 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)

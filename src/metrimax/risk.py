@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -34,8 +33,8 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             results[k] = stop.value
 
     while True:
-        for k, steps in islice(pending, OPEN - len(waiting)):
-            resume(k, steps, None)
+        while len(waiting) < OPEN and (following := next(pending, None)) is not None:
+            resume(*following, None)  # it may end at once and leave its place to the next
         if not waiting:
             return [results[k] for k in range(len(results))]
         asked, waiting = waiting, {}

@@ -82,7 +82,7 @@ def _intercept(arguments: argparse.Namespace) -> float | None:
 
 
 def _fit(
-    arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float, several: bool
+    arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float, kind: str
 ) -> list[FittedLabel]:
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     solver = Bundle(max_iter=arguments.max_iter)
@@ -91,7 +91,7 @@ def _fit(
         return run(
             design,
             (
-                fit_label(measure, solver, design, y, C=C, tol=arguments.tol, callback=callback, several=several)
+                fit_label(measure, solver, design, y, C=C, tol=arguments.tol, callback=callback, kind=kind)
                 for y in labels.T
             ),
         )
@@ -108,7 +108,7 @@ def _finish(
     results: dict[str, Any],
 ) -> int:
     """Train on all data, write the model, report."""
-    fitted = _fit(arguments, measure, data.X, labels, C, kind != "binary")
+    fitted = _fit(arguments, measure, data.X, labels, C, kind)
     solutions = [label.solution for label in fitted]
     scale = _intercept(arguments)
     W = np.column_stack([solution.w for solution in solutions])

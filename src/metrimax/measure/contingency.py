@@ -23,6 +23,9 @@ from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
+SCANNED_UNITS = 2**11
+"""Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
+
 
 def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
     """``numerator / denominator``, and ``undefined`` where the denominator is zero."""
@@ -97,11 +100,14 @@ class ContingencyOracle(SampleOracle):
         super().__init__(self.pos.total + self.neg.total, len(y))
         self._measure = measure
         self._counts = measure.counts(self.pos.total, self.neg.total)
-        n_pos, n_neg = self.pos.count, self.neg.count
         equal_units = self.pos.unit == self.neg.unit
         self.structure = measure.structure
         if self.structure is None or (self.structure == "count" and not equal_units):
-            self.structure = tables.probe(self._loss, n_pos, n_neg, equal_units=equal_units)
+            self.structure = None  # so that the probe sees which tables are admissible
+            self.structure = tables.probe(self._loss, self.pos.count, self.neg.count, equal_units=equal_units)
+        if self.structure == "scan" and sample_weight is not None:  # every table: keep them few
+            self.pos, self.neg = split(y, sample_weight, most=SCANNED_UNITS)
+        n_pos, n_neg = self.pos.count, self.neg.count
         self._limits = _Limits(), _Limits()
         self._top = 1.0
         if self.structure == "count":
@@ -188,7 +194,13 @@ class ContingencyOracle(SampleOracle):
             return self._loss(i + pos.first, j + neg.first)
 
         value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
-        return value, i + pos.first, j + neg.first, len(pos.costs), len(neg.costs)
+        return (
+            value,
+            i + pos.first,
+            j + neg.first,
+            len(pos.costs) + 1,
+            len(neg.costs) + 1,
+        )  # which were enough: not known
 
     def _loss(self, i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
         """D of i units of false negatives and j of false positives; -inf where no labelling may have that table."""
