@@ -152,7 +152,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
             fitted = run(
                 design,
                 (
-                    fit_label(measure, solver, design, one, weight, C=self.C, tol=self.tol, callback=callback, kind=kind)
+                    fit_label(
+                        measure, solver, design, one, weight, C=self.C, tol=self.tol, callback=callback, kind=kind
+                    )
                     for one in labels.T
                 ),
             )
