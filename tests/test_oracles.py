@@ -316,3 +316,30 @@ def test_the_risk_on_a_line_is_the_risk_at_its_points(case):
             assert risk == pytest.approx(value(oracle(here), here), rel=1e-9, abs=1e-9)
             for other, (higher, _) in zip(points, found, strict=True):
                 assert higher >= risk + slope * (other - t) - 1e-9 * (1 + scale)
+
+
+def test_all_wrong_need_not_be_the_worst():
+    """A loss of the false negatives alone, worst when half of the positives are missed."""
+    measure = TableFunction(lambda tp, fp, fn, tn: 4 * tp * fn / (tp + fn) ** 2, kind="loss")
+    rng = np.random.default_rng(0)
+    y = np.arange(120) < 40
+    oracle, i = measure.oracle(y), np.arange(41)
+    for scale in (3.0, 3.0, 1.0, 0.1, 0.01, 0.3, 2.0, 0.05):  # an oracle remembers how far it had to look
+        scores = scale * (rng.normal(size=120) + np.where(y, 2, -2))
+        P = np.concatenate(([0.0], np.cumsum(-np.sort(scores[y]) / 120)))
+        N = np.concatenate(([0.0], np.cumsum(np.sort(scores[~y])[::-1] / 120)))
+        expected = max(0.0, (4 * (40 - i) * i / 1600 + P).max() + N.max())
+        assert value(oracle(scores), scores) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_oracle_asked_many_times(case):
+    """What it remembers of earlier scores does not change the answer to later ones."""
+    rng = np.random.default_rng(1)
+    y = np.arange(90) < 25
+    oracle = case.measure.oracle(y)
+    for scale in (5.0, 0.01, 5.0, 0.3, 1e3, 1e-6, 1.0, 0.1):
+        scores = scale * (rng.normal(size=90) + rng.choice([-1, 0, 2]) * np.where(y, 1, -1))
+        assert value(oracle(scores), scores) == pytest.approx(
+            ref.risk_by_tables(case, y, scores), rel=1e-10, abs=1e-10 * (1 + scale)
+        )

@@ -96,14 +96,14 @@ def test_cuts_kept_lie_under_the_risk_and_start_a_run_at_another_C():
     for w in rng.normal(size=(20, 7)):
         scores = X @ w[:-1] + w[-1]
         cut = oracle(scores)
-        assert (first.cuts.losses + first.cuts.vectors @ w).max() <= cut.loss + cut.slope @ scores + 1e-12
+        assert (first.cuts.losses + first.cuts.rows[0] @ w).max() <= cut.loss + cut.slope @ scores + 1e-12
     cold, _ = solve(X, y, "f1", 1.2, Bundle(), 1e-6)
     warm, _ = solve(X, y, "f1", 1.2, Bundle(), 1e-6, start=first.cuts)
     assert warm.objective == pytest.approx(cold.objective, rel=1e-5)
     assert warm.n_iter < cold.n_iter
     again, _ = solve(X, y, "f1", 1.0, Bundle(), 1e-5, start=first.cuts)
     assert again.n_iter <= 5
-    none = Cuts(np.empty(0), np.empty((0, 7)), np.empty((0, 0)))
+    none = Cuts(np.empty(0), np.empty((0, 0)), (np.empty((0, 7)),))
     assert solve(X, y, "f1", 1.0, Bundle(), 1e-6, start=none)[0].objective == pytest.approx(first.objective, rel=1e-5)
 
 
@@ -257,7 +257,7 @@ def test_error_rate_is_the_linear_svm(form, C):
 def test_the_first_cut_is_rocchios_difference_of_class_sums():
     X, y = data(9, n=30)
     solution, _ = solve(X, y, "error", 1e-6, CuttingPlane(max_iter=1), 1e-9, intercept=None)
-    np.testing.assert_allclose(solution.cuts.vectors[0], (X[~y].sum(axis=0) - X[y].sum(axis=0)) / 30, atol=1e-12)
+    np.testing.assert_allclose(solution.cuts.rows[0][0], (X[~y].sum(axis=0) - X[y].sum(axis=0)) / 30, atol=1e-12)
     assert solution.cuts.losses[0] == 1
     assert solution.w @ (X[y].sum(axis=0) - X[~y].sum(axis=0)) > 0
 

@@ -23,7 +23,7 @@ from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
-SCANNED_UNITS = 2**11
+SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
 
 
@@ -119,9 +119,10 @@ class ContingencyOracle(SampleOracle):
             if self._counts is None:
                 self._set_bounds(tables.count_marginals(self._u, self._v, n_pos, n_neg))
         elif self.structure != "scan":
-            self._top = float(self._loss(np.asarray(n_pos), np.asarray(n_neg)))
             i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
             self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
+            if self.structure in tables.LINKS:  # which grow with both: all wrong need not be the worst
+                self._top = float(tables.LINKS[self.structure](self._A.max(), self._B.max()))
             self._set_bounds(tables.monge_marginals(self._loss, n_pos, n_neg))
         self._windows = [limit.high for limit in self._limits]
         self.price = self._price()
@@ -170,8 +171,9 @@ class ContingencyOracle(SampleOracle):
             short = False
             for k, (queue, count, limit) in enumerate(zip(queues, enough, self._limits, strict=True)):
                 if count > len(queue.costs):
-                    short |= self._windows[k] < limit.high
-                    self._windows[k] = min(2 * self._windows[k], limit.high)
+                    if self._windows[k] < limit.high:
+                        short = True
+                        self._windows[k] = min(2 * self._windows[k], limit.high)
                 elif 0 < limit.high < np.inf:
                     needed = queue.costs[count - 1] if count else 0.0
                     self._windows[k] = min(max(1.25 * needed, 0.01 * limit.high), limit.high)
@@ -194,13 +196,8 @@ class ContingencyOracle(SampleOracle):
             return self._loss(i + pos.first, j + neg.first)
 
         value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
-        return (
-            value,
-            i + pos.first,
-            j + neg.first,
-            len(pos.costs) + 1,
-            len(neg.costs) + 1,
-        )  # which were enough: not known
+        # these searches do not tell how many candidates would have done: ask for all that the limits leave
+        return value, i + pos.first, j + neg.first, len(pos.costs) + 1, len(neg.costs) + 1
 
     def _loss(self, i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
         """D of i units of false negatives and j of false positives; -inf where no labelling may have that table."""

@@ -19,7 +19,7 @@ from metrimax.protocols import Labels, Vector
 MOST_COPIES = 2**22
 """Integer weights are expanded into copies up to this many per class; beyond it, units are larger than one."""
 
-MOST_UNITS = 2**16
+MOST_UNITS = 2**13
 """Fractional weights are divided into at most so many units per class, or as many as there are examples."""
 
 

@@ -47,7 +47,7 @@ class CutModel:
         self.n_passes = 0
         given = 0 if start is None else len(start.losses)
         self.size = 1 + given
-        room = 8 + 2 * given
+        room = 64 + 2 * given  # pages that are not used are not there
         self._losses, self._alpha, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
         self._idle = np.zeros(room, dtype=np.intp)
         self._rows = [np.zeros((room, width)) for width in widths]
