@@ -14,6 +14,7 @@ import pytest
 
 from metrimax.io.files import FileError, write_bytes
 from metrimax.io.models import LinearModel, load_model, save_model
+from metrimax.io.svmlight import parse_svmlight
 from metrimax.io.svmperf_model import VERSION, format_svmperf_model, parse_svmperf_model
 
 
@@ -176,15 +177,15 @@ def test_svmperf_models_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kernel", [1, 2, 3])
 def test_svmperf_kernels(kernel: int) -> None:
-    from scipy import sparse
-
     model = parse_svmperf_model("m", svmperf("2 1:1 3:0.5 #\n-1 3:1 4:1 #\n", kernel, count=3, highest=4))
     S = np.array([[1, 0, 0.5, 0], [0, 0, 1, 1]])
     X = np.random.default_rng(0).normal(size=(5, 6))  # two features beyond the highest: cut off
     inner = X[:, :4] @ S.T
     squares = ((X[:, None, :4] - S[None]) ** 2).sum(axis=2)
     K = {1: (2 * inner + 1) ** 2, 2: np.exp(-0.5 * squares), 3: np.tanh(2 * inner + 1)}[kernel]
-    np.testing.assert_allclose(model.scores(sparse.csr_matrix(X)), K @ [2, -1] - 0.5)
+    lines = "".join("1 " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row)) + "\n" for row in X.tolist())
+    rows = parse_svmlight(np.frombuffer(lines.encode(), np.uint8), "x")
+    np.testing.assert_allclose(model.scores(rows), K @ [2, -1] - 0.5)
     with pytest.raises(FileError, match="kernel: only svm_perf_classify reads such models"):
         model.linear()
 
@@ -209,11 +210,9 @@ def test_bad_svmperf_models(raw: bytes, message: str) -> None:
 
 
 def test_user_kernel() -> None:
-    from scipy import sparse
-
     model = parse_svmperf_model("m", svmperf("1 1:1 #\n", kernel=4))
     with pytest.raises(FileError, match="user-defined kernel"):
-        model.scores(sparse.csr_matrix(np.eye(2)))
+        model.scores(parse_svmlight(np.frombuffer(b"1 1:1\n", np.uint8), "x"))
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

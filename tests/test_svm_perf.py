@@ -72,7 +72,7 @@ def test_a_script_of_svm_perf(folder: Path, capsys: Capture) -> None:
     model = parse_svmperf_model("m", (folder / "svm_struct_model").read_bytes())
     rows = read_svmlight(folder / "train.dat")
     w, b = model.linear().coef[0], model.b
-    s = csr(rows, 1, 5) @ w - b
+    s = csr(rows, 1, 5).matvec(w) - b
     xi = 100 / rows.n * np.maximum(0, 1 - np.sign(rows.labels) * s).sum()
     assert values["pval"] == pytest.approx((w @ w + b * b) / 2 + xi, rel=1e-5)
     assert values["|w|"] == pytest.approx(np.sqrt(w @ w + b * b), rel=1e-5)
@@ -90,7 +90,7 @@ def test_a_script_of_svm_perf(folder: Path, capsys: Capture) -> None:
 
     out = classify(capsys, "test.dat", "svm_struct_model")
     test = read_svmlight(folder / "test.dat")
-    scores = csr(test, 1, 5) @ w - b
+    scores = csr(test, 1, 5).matvec(w) - b
     printed = (folder / "svm_predictions").read_text().split("\n")
     assert all(re.fullmatch(r"-?\d+\.\d{8}", line) for line in printed[:-1])
     np.testing.assert_allclose([float(v) for v in printed[:-1]], scores, atol=1e-6)
@@ -283,6 +283,6 @@ def test_recall_at_k_as_svm_perf_answered(shared_data: Path, golden: Path, task:
         assert row["dual"] - slack <= solution.objective <= row["primal"] + slack
         assert solution.bound <= row["primal"] * (1 + 1e-6)
         if row["C_perf"] == 10:
-            scores = csr(data[1], 1, width) @ solution.w[:-1] + solution.w[-1]
+            scores = csr(data[1], 1, width).matvec(solution.w[:-1]) + solution.w[-1]
             shown = dict(re.findall(r"^(\w+) *: +([0-9.]+)$", report(truth[1], scores)[1], flags=re.M))
             assert float(shown["ROCArea"]) == pytest.approx(row["test"]["ROCArea"], abs=1)

@@ -13,7 +13,7 @@ from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number
 from metrimax.designs import as_design
 from metrimax.fitting import FittedLabel, fit_label
-from metrimax.io.data import Data, encode, load_data, show
+from metrimax.io.data import Data, encode, load_data, show, take_rows
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
@@ -222,7 +222,7 @@ def _scores_along(
         if not (inside.any() and outside.any()) or inside.all() or outside.all():
             continue
         along = path(
-            X[~held_out],
+            take_rows(X, np.flatnonzero(~held_out)),
             inside,
             measure=measure,
             Cs=grid,
@@ -232,7 +232,7 @@ def _scores_along(
             intercept_scaling=arguments.intercept_scaling,
             n_threads=arguments.threads,
         )
-        values = along.decision_function(X[held_out])
+        values = along.decision_function(take_rows(X, np.flatnonzero(held_out)))
         scores.append([measure.score(outside, np.ascontiguousarray(column)) for column in values.T])
     if not scores:
         raise UsageError("a fold has examples of one class only: give fewer --folds")

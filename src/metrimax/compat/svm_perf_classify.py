@@ -48,7 +48,6 @@ def classify(options: dict[str, Any], test_file: str, model_file: str, output_fi
     """Read, score, report, write."""
     from metrimax.compat.reporting import report
     from metrimax.compat.training import read_examples
-    from metrimax.io.data import csr
     from metrimax.io.files import read_bytes, write_bytes
     from metrimax.io.svmperf_model import parse_svmperf_model
 
@@ -63,7 +62,7 @@ def classify(options: dict[str, Any], test_file: str, model_file: str, output_fi
     rows = read_examples(test_file)
     say(f" ({rows.n} examples) done.\nClassifying test examples...")
     began = time.process_time()
-    scores = model.scores(csr(rows, 1, max(rows.highest, 1)))
+    scores = model.scores(rows)
     seconds = time.process_time() - began
     write_bytes(output_file, "".join(f"{score:.8f}\n" for score in scores.tolist()).encode())
     say("done\n")

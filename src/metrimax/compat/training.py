@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from metrimax import _kernels
 from metrimax.compat.losses import loss_for
-from metrimax.designs import as_design
+from metrimax.designs import CSR, as_design
 from metrimax.io.files import FileError
 from metrimax.io.svmlight import Svmlight, read_svmlight
 from metrimax.io.svmperf_model import HIGHEST
@@ -61,7 +60,7 @@ def train(
         values = rows.values.astype(np.float32)
     if not np.isfinite(values).all():
         raise FileError("expected values within the range of a 32-bit float")
-    X = sparse.csr_matrix((values, columns, rows.indptr.astype(columns.dtype)), shape=(rows.n, width))
+    X = CSR(values, columns, rows.indptr.astype(columns.dtype), width)
     y = rows.labels > 0
     solution = solve(X, y, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)
     w = solution.w if bias == 0 else solution.w[:-1]
@@ -91,10 +90,11 @@ def solve(
 
 def _compact(rows: Svmlight) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any], int]:
     """Columns from 0; where few of the indices up to the highest occur, only those get a column."""
+    kind = np.int32 if len(rows.indices) < 2**31 else np.int64
     if rows.highest <= 2 * len(rows.indices) + 1000:
-        return None, rows.indices - np.int32(1), max(rows.highest, 1)
+        return None, (rows.indices - np.int32(1)).astype(kind, copy=False), max(rows.highest, 1)
     indices, columns = np.unique(rows.indices, return_inverse=True)
-    return indices, columns.astype(np.int32), len(indices)
+    return indices, columns.astype(kind), len(indices)
 
 
 class Working(NamedTuple):

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
+from metrimax.designs.linear import CSR
 from metrimax.io.files import FileError, read_bytes
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.protocols import Labels, Vector
@@ -30,12 +30,12 @@ USUAL_TARGETS = ("label", "target", "class", "y")
 class Data:
     """Examples and labels.
 
-    ``labels`` has one entry per example (numbers or strings), or is a list of arrays where an example may have several,
-    or None where the file has none.
+    ``X`` is an array, or a `CSR` design. ``labels`` has one entry per example (numbers or strings), or is a list of
+    arrays where an example may have several, or None where the file has none.
     """
 
     name: Name
-    X: Any
+    X: Array | CSR
     labels: Array | list[Vector] | None
     index_base: int | None = None  #: the index that the first feature has in an svmlight file
     feature_names: list[str] | None = None
@@ -79,9 +79,9 @@ def load_data(
     if kind == "svmlight":
         least = 0 if index_base is None else index_base
         rows = parse_svmlight(read_bytes(path), path, least=least, n_threads=n_threads)
-        return _from_svmlight(path, rows, index_base, n_features)
+        return _from_svmlight(path, rows, index_base, n_features, n_threads)
     if kind == "npz":
-        data = _from_npz(path)
+        data = _from_npz(path, n_threads)
     elif kind == "csv":
         data = _from_csv(path, target, feature_names)
     elif kind == "parquet":
@@ -102,12 +102,11 @@ def _kind(path: Name) -> str:
     )
 
 
-def _from_svmlight(path: Name, rows: Svmlight, index_base: int | None, n_features: int | None) -> Data:
+def _from_svmlight(
+    path: Name, rows: Svmlight, index_base: int | None, n_features: int | None, n_threads: int | None
+) -> Data:
     base = index_base if index_base is not None else int(rows.lowest > 0)
-    columns = max(rows.highest - base + 1, 0)
-    X = csr(rows, base, columns if n_features is None else max(columns, n_features))
-    if n_features is not None and columns > n_features:
-        X = X[:, :n_features]
+    X = csr(rows, base, n_features, n_threads)
     labels: Array | list[Vector] | None
     if len(rows.labels) == 0:
         labels = None
@@ -118,14 +117,34 @@ def _from_svmlight(path: Name, rows: Svmlight, index_base: int | None, n_feature
     return Data(path, X, labels, base)
 
 
-def csr(rows: Svmlight, base: int, n_columns: int) -> Any:
-    """The features as a SciPy CSR matrix, the first column being the one with index ``base``."""
+def csr(rows: Svmlight, base: int, n_features: int | None = None, n_threads: int | None = None) -> CSR:
+    """The features as a design; the first column has the index ``base``, columns from ``n_features`` on are left out."""
+    values, indptr = rows.values, rows.indptr
     indices = rows.indices - np.int32(base) if base else rows.indices
-    indptr = rows.indptr.astype(np.int32) if rows.indptr[-1] < 2**31 else rows.indptr
-    return sparse.csr_matrix((rows.values, indices, indptr), shape=(rows.n, n_columns))
+    width = max(rows.highest - base + 1, 0)
+    if n_features is not None and width > n_features:
+        kept = indices < n_features
+        indptr = np.concatenate(([0], np.cumsum(kept)))[indptr]
+        values, indices = values[kept], indices[kept]
+    return _csr(values, indices, indptr, width if n_features is None else n_features, n_threads)
 
 
-def _from_npz(path: Name) -> Data:
+def _csr(values: Vector, indices: Array, indptr: Array, width: int, n_threads: int | None) -> CSR:
+    kind = np.int32 if len(values) < 2**31 and width < 2**31 else np.int64
+    return CSR(values, indices.astype(kind, copy=False), indptr.astype(kind, copy=False), width, n_threads)
+
+
+def take_rows(X: Array | CSR, rows: npt.NDArray[np.intp]) -> Array | CSR:
+    """Some examples, as data of the same kind."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    lengths = np.diff(X.indptr)[rows]
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    at = np.repeat(X.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
+    return CSR(X.data[at], X.indices[at], indptr.astype(X.indptr.dtype), X.n_cols, X.n_threads)
+
+
+def _from_npz(path: Name, n_threads: int | None) -> Data:
     try:
         with np.load(io.BytesIO(read_bytes(path).tobytes()), allow_pickle=False) as archive:
             parts = {key: archive[key] for key in archive.files}
@@ -133,10 +152,17 @@ def _from_npz(path: Name) -> Data:
         raise FileError(f"{path}: no NumPy archive without pickled objects ({error})") from error
     labels = None if "y" not in parts else _plain(parts["y"])
     if "X" in parts:
-        X: Any = parts["X"]
+        X: Array | CSR = parts["X"]
+        values: Array = parts["X"]
     elif {"data", "indices", "indptr", "shape"} <= parts.keys():
+        values = parts["data"]
         try:
-            X = sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
+            if values.dtype.kind in "iub":
+                values = values.astype(np.float64)
+            n, width = parts["shape"].tolist()
+            X = _csr(values, parts["indices"], parts["indptr"], width, n_threads)
+            if X.shape[0] != n:
+                raise ValueError(f"indptr is for {X.shape[0]} rows, shape says {n}")
         except (ValueError, TypeError) as error:
             raise FileError(f"{path}: data, indices, indptr and shape are no CSR matrix ({error})") from error
     else:
@@ -144,9 +170,9 @@ def _from_npz(path: Name) -> Data:
             f"{path}: expected the arrays X and y, or data, indices, indptr, shape and y, "
             f"got {', '.join(parts) or 'none'}"
         )
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise FileError(f"{path}: expected X as a matrix of real numbers, got shape {X.shape} and dtype {X.dtype}")
-    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
+    if len(X.shape) != 2 or values.dtype.kind not in "fiub":
+        raise FileError(f"{path}: expected X as a matrix of real numbers, got shape {X.shape} and dtype {values.dtype}")
+    if not np.isfinite(values).all():
         raise FileError(f"{path}: X holds NaN or infinite values: replace them first")
     if labels is not None and labels.shape != (X.shape[0],):
         raise FileError(f"{path}: expected y with {X.shape[0]} entries, one per row of X, got shape {labels.shape}")

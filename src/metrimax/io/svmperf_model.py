@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from metrimax.io.data import csr
 from metrimax.io.files import FileError
 from metrimax.io.models import LinearModel
 from metrimax.io.svmlight import Svmlight, parse_svmlight
@@ -60,26 +61,22 @@ class SvmperfModel:
         np.add.at(w, self.vectors.indices - 1, self.alphas[row] * self.vectors.values)
         return LinearModel(w[None, :], np.array([-self.b]), np.zeros(1), [-1.0, 1.0], index_base=1)
 
-    def scores(self, X: Any, n_threads: int | None = None) -> Vector:
-        """Scores of the rows of a CSR matrix with 1-based columns 1, 2, ... Features above `highest` are left out."""
-        from metrimax.io.data import csr
-
+    def scores(self, rows: Svmlight) -> Vector:
+        """Scores of examples with features from 1 on. Features above `highest` are left out."""
         if self.kernel == 0:
-            model = self.linear()
-            width = min(model.n_features, X.shape[1])
-            w = np.zeros(X.shape[1])
-            w[:width] = model.coef[0, :width]
-            from metrimax.designs import as_design
+            w = self.linear().coef[0]
+            return csr(rows, 1, len(w)).matvec(w) - self.b
+        from scipy import sparse  # slow to import, and only needed here
 
-            return as_design(X, n_threads=n_threads).matvec(w) - self.b
-        S = csr(self.vectors, 1, max(X.shape[1], self.vectors.highest, 1))
-        width = min(X.shape[1], self.highest)
-        X = X[:, :width]
+        S, X = (
+            sparse.csr_matrix((A.data, A.indices, A.indptr), shape=A.shape)
+            for A in (csr(part, 1, self.highest) for part in (self.vectors, rows))
+        )
         values = np.empty(X.shape[0])
         block = max(1, 2**24 // max(1, S.shape[0]))  # 128 MB of kernel values at a time
         for first in range(0, X.shape[0], block):
             part = X[first : first + block]
-            inner = (part @ S[:, :width].T).toarray()
+            inner = (part @ S.T).toarray()
             values[first : first + block] = self._kernel(inner, part, S) @ self.alphas - self.b
         return values
 
