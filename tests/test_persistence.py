@@ -41,7 +41,7 @@ def test_skops_trusts_nothing_but_our_own_types(fitted: tuple[MeasureSVC, np.nda
 
 
 def test_onnx_recipe(fitted: tuple[MeasureSVC, np.ndarray]) -> None:
-    """The recipe of docs/persistence.md: the same line in scikit-learn's own class, which converters know."""
+    """The recipe of docs/model_format.md: the same line in scikit-learn's own class, which converters know."""
     from sklearn.svm import LinearSVC
 
     clf, X = fitted

@@ -118,7 +118,7 @@ def _from_svmlight(
 
 
 def csr(rows: Svmlight, base: int, n_features: int | None = None, n_threads: int | None = None) -> CSR:
-    """The features as a design; the first column has the index ``base``, columns from ``n_features`` on are left out."""
+    """The features as a design; the first column has the index ``base``, columns beyond ``n_features`` are left out."""
     values, indptr = rows.values, rows.indptr
     indices = rows.indices - np.int32(base) if base else rows.indices
     width = max(rows.highest - base + 1, 0)
