@@ -11,6 +11,10 @@ from metrimax.cli.main import UsageError
 from metrimax.protocols import Measure
 
 
+SHOWN = 10
+"""Entries of a list that are shown on a terminal."""
+
+
 def emit(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
     """Results to standard output: JSON, or one ``name: value`` per line."""
     if arguments.json:
@@ -25,7 +29,8 @@ def _plain(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list):
-        return ", ".join(map(_plain, value))
+        shown = ", ".join(map(_plain, value[:SHOWN]))
+        return shown if len(value) <= SHOWN else f"{shown}, ... ({len(value)} in all; --json shows them)"
     return str(value)
 
 
