@@ -10,7 +10,6 @@ from typing import Any
 from metrimax.cli.main import UsageError
 from metrimax.protocols import Measure
 
-
 SHOWN = 10
 """Entries of a list that are shown on a terminal."""
 
