@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,17 @@ def test_measures(capsys: Capture) -> None:
 def test_measures_with_parameters(train: Path, capsys: Capture, measure: str) -> None:
     run(capsys, "train", train, train.with_name("m"), "-m", measure)
     assert load_model(train.with_name("m")).measure == measure
+
+
+def test_warnings_are_remarks(train: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warned(*_: object) -> int:
+        for _ in range(3):
+            warnings.warn("mind the gap", UserWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr("metrimax.cli.training.train", warned)
+    assert main(["train", str(train), "m"]) == 0
+    assert capsys.readouterr().err == "metrimax train: mind the gap\n"
 
 
 @pytest.mark.parametrize(

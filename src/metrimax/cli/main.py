@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 
 OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -36,7 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     from metrimax.io.files import FileError
 
     try:
-        code: int = _command(arguments.command)(arguments)
+        with warnings.catch_warnings(record=True) as remarks:
+            warnings.simplefilter("always", UserWarning)
+            code: int = _command(arguments.command)(arguments)
+        for text in dict.fromkeys(str(remark.message) for remark in remarks):
+            sys.stderr.write(f"metrimax {arguments.command}: {text}\n")
         sys.stdout.flush()
         return code
     except UsageError as error:
