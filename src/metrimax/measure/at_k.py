@@ -68,7 +68,7 @@ class TopMeasure(ContingencyMeasure):
         if abs(made.k - made.n_pos) > 1e-9 * made.n:
             other = "at_least" if made.k < made.n_pos else "at_most"
             warnings.warn(
-                f"{self.name}: labellings with exactly {made.k:g} positives, where {made.n_pos:g} examples are positive, "
+                f"{self.name}: labellings with exactly {made.k:g} positives, where {made.n_pos:g} are positive, "
                 f"let a shift of all scores lower the risk without learning anything; labellings={other!r} does not",
                 stacklevel=2,
             )

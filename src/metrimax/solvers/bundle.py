@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -63,6 +63,8 @@ class Bundle:
             yield from model.add(cut)
         best = _Best(Point(np.zeros(min(design.shape)), np.zeros(n), 0.0), cut.loss, lam)
         at_zero = best.value
+        if start is not None and isinstance(start.best, _Best):
+            best = min(best, _Best(start.best.point, start.best.risk, lam), key=lambda point: point.value)
         history: list[Record] = []
         status = Status.MAX_ITER
         gap = milestone = np.inf
@@ -74,7 +76,10 @@ class Bundle:
                 search = _Search(oracle, model, best, target, cut)
                 best, t = search.minimise(self.accuracy * (best.value - model.bound), reach)
                 reach = min(1.0, 2 * t) or reach / 2
-                cut = oracle(best.point.scores + self.stride * (target.scores - best.point.scores))
+                probe = target.scores  # from here on it may be overwritten
+                probe *= self.stride
+                probe += (1 - self.stride) * best.point.scores
+                cut = oracle(probe)
             else:
                 cut = oracle(target.scores)
                 risk = cut.loss + _kernels.dot(cut.slope, target.scores)
@@ -107,7 +112,7 @@ class Bundle:
             n_support=model.n_support,
             status=status,
             history=history,
-            cuts=model.cuts(),
+            cuts=replace(model.cuts(), best=best),
         )
 
 
