@@ -32,7 +32,7 @@ from sklearn.utils.validation import (
 
 from metrimax.auxiliary import AuxiliaryOutputs
 from metrimax.designs import ExtraColumns, as_design
-from metrimax.estimators import MeasureSVC, _encode, _kept, _Label, _weights
+from metrimax.estimators import MeasureSVC, _encode, _weights
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Design, Labels, Measure, Status, Vector
 
@@ -198,11 +198,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         F = np.column_stack(blocks)
         features = None if self.delta is None else self._features(rest)
         design, offset = self._augmented(features, F, labels.shape[1])
-        fitted = self._train(measure, solver, design, labels, weight, type_of_target(y), offset)
-        if features is not None and _kept(features) < 1:
-            fitted = [label.approximate() for label in fitted]
-        if offset is not None:
-            fitted = [_unchanged(label) for label in fitted]
+        fitted = self._train(measure, solver, features, design, labels, weight, type_of_target(y), offset)
+        if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
+            fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
         W = self._weights(fitted)
 
         self.__dict__ = checked.__dict__
@@ -344,13 +342,6 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             t.classifier_tags.multi_label if t.classifier_tags is not None else t.target_tags.multi_output for t in own
         )
         return tags
-
-
-def _unchanged(label: _Label) -> _Label:
-    """With fixed weights, w = 0 leaves the auxiliaries as they are."""
-    if label.solution.status is not Status.TRIVIAL:
-        return label
-    return label._replace(solution=replace(label.solution, status=Status.UNCHANGED))
 
 
 def _fixed(n_auxiliaries: int, n_labels: int) -> Vector:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +19,18 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from metrimax.designs import as_design
 from metrimax.designs.kernel import Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
+from metrimax.fitting import FittedLabel, fit_label
 from metrimax.measure import ErrorRate, get_measure
-from metrimax.measure.shifted import Shifted
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
+from metrimax.protocols import Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS
+from metrimax.state import PlainState
 
 Array = npt.NDArray[Any]
 
 
-class MeasureSVC(ClassifierMixin, BaseEstimator):
+class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     """Classifier, linear or with a kernel, trained for the measure it will be judged by.
 
     Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``. The risk R is a convex upper bound of the measure's loss on the
@@ -183,8 +183,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         classes, labels = _encode(y)
         weight = _weights(self.class_weight, y, sample_weight, X)
         features = self._features(X)
-        fitted = self._train(measure, solver, features, labels, weight, type_of_target(y))
-        fitted = [label.approximate() for label in fitted] if _kept(features) < 1 else fitted
+        fitted = self._train(measure, solver, features, features, labels, weight, type_of_target(y))
         self.__dict__ = checked.__dict__
         self._store(classes, y, fitted)
         self._store_weights(features, self._weights(fitted))
@@ -211,22 +210,27 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         self,
         measure: Measure,
         solver: Solver,
-        features: Design,
+        features: Design | None,
+        design: Design,
         labels: Labels,
         weight: Vector | None,
         kind: str,
         offset: Vector | None = None,
-    ) -> list[_Label]:
-        """Train the labels in lockstep, on top of the scores ``offset`` (n, L) if there are any."""
-        design = as_design(features, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
+    ) -> list[FittedLabel]:
+        """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
+        design = as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
+        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind}
         with self._progress(measure) as callback:
-            return run(
+            fitted = run(
                 design,
                 (
-                    _fit_label(self, measure, solver, design, column, weight, callback, kind, shift)
-                    for column, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
+                    fit_label(measure, solver, design, one, weight, callback=callback, offset=shift, **options)
+                    for one, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
                 ),
             )
+        if _kept(features) < 1:
+            fitted = [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
+        return fitted
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
@@ -325,7 +329,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
 
             yield both
 
-    def _store(self, classes: Array, y: Array, fitted: list[_Label]) -> None:
+    def _store(self, classes: Array, y: Array, fitted: list[FittedLabel]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
         target = type_of_target(y)
         single = target != "multilabel-indicator" and len(fitted) == 1
@@ -351,7 +355,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
 
-    def _weights(self, fitted: list[_Label]) -> Vector:
+    def _weights(self, fitted: list[FittedLabel]) -> Vector:
         """The weights of the features, (p, L)."""
         W = np.column_stack([label.solution.w for label in fitted])
         return W[:-1] if self.fit_intercept else W
@@ -388,7 +392,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _kept(features: Design) -> float:
+def _kept(features: Design | None) -> float:
     """The share of the kernel that the features keep; what rounding took off an exact one does not count."""
     kept = getattr(features, "kept", 1.0)
     return 1.0 if kept > 1 - 1e-9 else kept
@@ -419,56 +423,6 @@ def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector 
     if not weight.any():
         raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
     return np.ascontiguousarray(weight)
-
-
-class _Label(NamedTuple):
-    """What the training of one label leaves."""
-
-    solution: Solution
-    price: float
-    threshold: float
-
-    def approximate(self) -> _Label:
-        """The same, found for an approximation of the kernel."""
-        if self.solution.status is not Status.CONVERGED:
-            return self
-        return self._replace(solution=replace(self.solution, status=Status.APPROXIMATE))
-
-
-def _fit_label(
-    model: MeasureSVC,
-    measure: Measure,
-    solver: Solver,
-    design: Design,
-    labels: Labels,
-    weight: Vector | None,
-    callback: Callback | None,
-    kind: str,
-    offset: Vector | None = None,
-) -> Generator[Ask, Vector, _Label]:
-    """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame."""
-    labels = np.ascontiguousarray(labels)
-    used = labels if weight is None else labels[weight > 0]
-    if kind != "binary" and (used.all() or not used.any()):
-        # all scores are zero, and the threshold lies below them or above; a class never seen is never the highest
-        threshold = -1.0 if used.all() else 1.0 if kind == "multilabel-indicator" else np.inf
-        return _Label(_constant(design), 1.0, threshold)
-    oracle = measure.oracle(labels, weight)
-    if offset is not None:
-        oracle = Shifted(oracle, offset)
-    solution = yield from solver.steps(
-        oracle, design, model.C * oracle.price * oracle.n, tol=model.tol, callback=callback
-    )
-    threshold = 0.0
-    if measure.ranks:
-        scores = yield Ask("scores", solution.w)
-        threshold = measure.threshold(labels, scores if offset is None else scores + offset, weight)
-    return _Label(replace(solution, cuts=None), oracle.price, threshold)
-
-
-def _constant(design: Design) -> Solution:
-    """The solution of a label that does not vary: the threshold says which it is."""
-    return Solution(np.zeros(design.shape[1]), 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)
 
 
 def _against(y: Array, positive: Any) -> Labels:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from metrimax import _kernels
 from metrimax.protocols import Ask, Design, Vector
 
 Result = TypeVar("Result")
@@ -44,6 +45,7 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
                 k, steps, vector = group[0]
                 resume(k, steps, multiply(vector))
             elif group:
-                rows = np.ascontiguousarray(multiply(np.column_stack([vector for _, _, vector in group])).T)
+                columns = _kernels.transpose(np.array([vector for _, _, vector in group]))
+                rows = _kernels.transpose(multiply(columns))
                 for row, (k, steps, _) in zip(rows, group, strict=True):
                     resume(k, steps, row)

@@ -138,20 +138,28 @@ class ContingencyOracle(SampleOracle):
             return Cut(0.0, slope)
         self.pos.mark(scores, queues[0], flips[0], self.n, slope)
         self.neg.mark(scores, queues[1], flips[1], self.n, slope)
-        return Cut(float(self._loss(np.asarray(flips[0]), np.asarray(flips[1]))), slope)
+        return Cut(self._loss_of(*flips), slope)
 
     def line(self, scores: Vector, move: Vector, until: float) -> Line:
         """The risk on ``scores + t move``, leaving out what is decided on all of it."""
         if not (self.pos.whole and self.neg.whole):
             return super().line(scores, move, until)
-        pos = self.pos.line(scores, move, until, *self._limits[0])
-        neg = self.neg.line(scores, move, until, *self._limits[1])
+        classes = self.pos, self.neg
+        lines = [
+            units.line(scores, move, until, limit.low, min(3 * window, limit.high))
+            for units, limit, window in zip(classes, self._limits, self._windows, strict=True)
+        ]
+
+        def queue(k: int, t: float, high: float) -> Queue:
+            if high > lines[k].high:  # less was collected than is wanted now
+                lines[k] = classes[k].line(scores, move, until, *self._limits[k])
+            return lines[k].queue(t, high)
 
         def risk(t: float) -> tuple[float, float]:
-            value, (fn, fp), queues = self._search(lambda high: pos.queue(t, high), lambda high: neg.queue(t, high))
+            value, (fn, fp), queues = self._search(lambda high: queue(0, t, high), lambda high: queue(1, t, high))
             if value <= 0:
                 return 0.0, 0.0
-            rates = pos.rate(t, queues[0], fn), neg.rate(t, queues[1], fp)
+            rates = lines[0].rate(t, queues[0], fn), lines[1].rate(t, queues[1], fp)
             return value, -(self.pos.unit * rates[0] + self.neg.unit * rates[1]) / self.n
 
         return risk
@@ -176,7 +184,7 @@ class ContingencyOracle(SampleOracle):
                         self._windows[k] = min(2 * self._windows[k], limit.high)
                 elif 0 < limit.high < np.inf:
                     needed = queue.costs[count - 1] if count else 0.0
-                    self._windows[k] = min(max(1.25 * needed, 0.01 * limit.high), limit.high)
+                    self._windows[k] = min(max(1.6 * needed, 0.01 * limit.high), limit.high)
             if not short:
                 return value, (fn, fp), queues
 
@@ -198,6 +206,14 @@ class ContingencyOracle(SampleOracle):
         value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
         # these searches do not tell how many candidates would have done: ask for all that the limits leave
         return value, i + pos.first, j + neg.first, len(pos.costs) + 1, len(neg.costs) + 1
+
+    def _loss_of(self, fn: int, fp: int) -> float:
+        """D of one admissible table, in units."""
+        if self.structure == "count":
+            tp = self.pos.count - fn
+            at = tp + fp - self._first_count
+            return float(self._u[at] + self._v[at] * tp)
+        return float(self._loss(np.asarray(fn), np.asarray(fp)))
 
     def _loss(self, i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
         """D of i units of false negatives and j of false positives; -inf where no labelling may have that table."""

@@ -24,7 +24,10 @@ MOST_UNITS = 2**13
 
 
 class Queue(NamedTuple):
-    """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip."""
+    """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip.
+
+    The costs may lie in the class's buffer, so a queue lasts until the next one is made.
+    """
 
     costs: Vector
     first: int = 0
@@ -49,13 +52,16 @@ class LineQueues(NamedTuple):
     first_sum: float
     first_rate: float
     low: float
+    high: float
     buffer: Vector
 
     def queue(self, t: float, high: float) -> Queue:
-        """The queue at ``t`` of what costs less than ``high``."""
+        """The queue at ``t`` of what costs less than ``high``, which may not be more than the line's."""
         size, first, first_sum = _kernels.collect_at(self.costs, self.rates, t, self.low, high, self.buffer)
         total = self.first_sum + t * self.first_rate + first_sum
-        return Queue(np.sort(self.buffer[:size]), self.first + first, total, self.low)
+        costs = self.buffer[:size]
+        costs.sort()
+        return Queue(costs, self.first + first, total, self.low)
 
     def rate(self, t: float, queue: Queue, flips: int) -> float:
         """How fast the cost of the first ``flips`` units of the queue at ``t`` changes."""
@@ -75,10 +81,13 @@ class ClassUnits:
         self.members = members
         self.sign = sign
         self._buffer = np.empty(len(members))
-        self._weight = np.ones(len(members)) if weight is None else weight
-        self.count, self.unit = _units(self._weight, most)
-        self.whole = bool((self._weight == self.unit).all())
-        self._copies = self.unit == 1 and bool((self._weight == np.round(self._weight)).all())
+        if weight is None:
+            self.count, self.unit, self.whole = len(members), 1.0, True
+            return
+        self._weight = weight
+        self.count, self.unit = _units(weight, most)
+        self.whole = bool((weight == self.unit).all())
+        self._copies = self.unit == 1 and bool((weight == np.round(weight)).all())
 
     @property
     def total(self) -> float:
@@ -88,7 +97,9 @@ class ClassUnits:
         """Sort what may flip: costs from ``low`` up to ``high``; what is below flips, what is above does not."""
         if self.whole:
             size, first, first_sum = _kernels.collect(scores, self.members, self.sign, low, high, self._buffer)
-            return Queue(np.sort(self._buffer[:size]), first, first_sum, low)
+            costs = self._buffer[:size]
+            costs.sort()
+            return Queue(costs, first, first_sum, low)
         costs, weight, _ = self._sorted(scores)
         if self._copies:
             return Queue(np.repeat(costs, weight.astype(np.intp)))
@@ -102,7 +113,7 @@ class ClassUnits:
         size, first, first_sum, first_rate = _kernels.collect_line(
             scores, move, self.members, self.sign, low, high, until, costs, rates
         )
-        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, self._buffer)
+        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, high, self._buffer)
 
     def mark(self, scores: Vector, queue: Queue, flips: int, n: float, slope: Vector) -> None:
         """Write the slopes of the first ``flips`` units: ``-sign * weight / n`` for what flips."""
