@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from metrimax.estimation import leave_one_out, xi_alpha
     from metrimax.estimators import MeasureSVC
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
 
@@ -16,14 +17,26 @@ __version__ = "0.1.0"
 
 _HOME = {
     "MeasureSVC": "metrimax.estimators",
+    "leave_one_out": "metrimax.estimation",
     "measures": "metrimax.measure",
     "FBeta": "metrimax.measure",
     "PrecisionAtK": "metrimax.measure",
     "RecallAtK": "metrimax.measure",
     "CostModel": "metrimax.measure",
+    "xi_alpha": "metrimax.estimation",
 }
 
-__all__ = ["CostModel", "FBeta", "MeasureSVC", "PrecisionAtK", "RecallAtK", "__version__", "measures"]
+__all__ = [
+    "CostModel",
+    "FBeta",
+    "MeasureSVC",
+    "PrecisionAtK",
+    "RecallAtK",
+    "__version__",
+    "leave_one_out",
+    "measures",
+    "xi_alpha",
+]
 
 
 def __getattr__(name: str) -> Any:

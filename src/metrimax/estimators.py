@@ -39,8 +39,9 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
     C : float, default=1.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
-    solver : {"auto", "bundle", "cutting_plane"}, default="auto"
-        "auto" takes the bundle method; "cutting_plane" is the plain algorithm of Joachims (2005), for reference.
+    solver : {"auto", "bundle", "cutting_plane", "dual_cd"}, default="auto"
+        "auto" takes the bundle method; "cutting_plane" is the plain algorithm of Joachims (2005), for reference;
+        "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
     tol : float, default=1e-3
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
     max_iter : int, default=10000
@@ -80,6 +81,8 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
     history_ : list of Record, or list of such lists
     cuts_ : Cuts, or list of them
         The planes under the risk that were kept; they hold for every C.
+    dual_coef_ : ndarray (1, n) or (L, n)
+        With a dual solver, the multipliers times the labels: the weights are ``dual_coef_ @ X``.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -162,7 +165,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
             0.0 if oracle is None else measure.threshold(column, scores[:, k], weight)
             for k, (oracle, column) in enumerate(zip(oracles, labels.T, strict=True))
         ]
-        self._store(classes, y, solutions, W, thresholds, [1.0 if o is None else o.price for o in oracles])
+        self._store(classes, labels, y, solutions, W, thresholds, [1.0 if o is None else o.price for o in oracles])
         self._warn(solutions)
         return self
 
@@ -242,7 +245,8 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         name = "bundle" if self.solver == "auto" else self.solver
         if name not in SOLVERS:
             raise ValueError(f"unknown solver {self.solver!r}: expected one of auto, {', '.join(SOLVERS)}")
-        return SOLVERS[name](max_iter=int(self.max_iter))
+        solver: Solver = SOLVERS[name](max_iter=int(self.max_iter))
+        return solver
 
     @contextmanager
     def _progress(self, measure: Measure) -> Iterator[Callback | None]:
@@ -260,6 +264,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
     def _store(
         self,
         classes: Array,
+        labels: Labels,
         y: Array,
         solutions: list[Solution],
         W: Vector,
@@ -290,6 +295,9 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
         self.cuts_ = each([s.cuts for s in solutions])
+        self.__dict__.pop("dual_coef_", None)  # of an earlier fit
+        if all(s.alpha is not None for s in solutions):
+            self.dual_coef_ = np.where(labels, 1.0, -1.0).T * np.array([s.alpha for s in solutions])
 
     def _warn(self, solutions: list[Solution]) -> None:
         missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]

@@ -36,6 +36,14 @@ class Cut(NamedTuple):
     slope: Vector
 
 
+class Hinges(NamedTuple):
+    """A risk that is a sum over examples: ``R(s) = 1/n sum_i weight_i max(0, margin_i - sign_i s_i)``."""
+
+    sign: Vector
+    margin: Vector
+    weight: Vector
+
+
 class Oracle(Protocol):
     """The most violated labelling of one sample under one measure."""
 
@@ -87,6 +95,22 @@ class Design(Protocol):
 
     def inner(self, U: Vector, v: Vector) -> Vector:
         """Inner products of the rows of ``U`` (K, p) with ``v`` (p,)."""
+
+
+class RowDesign(Design, Protocol):
+    """A design that also gives access to its rows one by one, as coordinate descent needs it."""
+
+    def squares(self) -> Vector:
+        """Squared lengths of the rows."""
+
+    def dual_epochs(
+        self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, *, tol: float, max_epochs: int
+    ) -> tuple[float, bool]:
+        """Coordinate descent on the dual of ``1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)``.
+
+        In place on ``alpha`` and ``w = X' (sign * alpha)``, until the projected gradient is within ``tol`` or
+        ``max_epochs`` have passed. Returns the work done, in passes over the data, and whether tol was reached.
+        """
 
 
 class Ask(NamedTuple):
@@ -159,6 +183,8 @@ class Solution:
     status: Status
     history: list[Record] = field(repr=False)
     cuts: Cuts = field(repr=False)
+    alpha: Vector | None = field(default=None, repr=False)
+    """With a dual solver, the multipliers of the examples: ``w = X' (sign * alpha)``."""
 
 
 Callback = Callable[[Record], Any]

@@ -6,4 +6,5 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_products(m);
     metrimax::bind_oracles(m);
     metrimax::bind_solvers(m);
+    metrimax::bind_dual(m);
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Vector
+from metrimax.protocols import Hinges, Vector
 
 
 def available_threads(n_threads: int | None) -> int:
@@ -88,6 +89,31 @@ class Dense:
         """``U @ v``."""
         inner: Vector = U @ v
         return inner
+
+    def squares(self, bias: float = 0.0) -> Vector:
+        """Squared lengths of the rows, each with one more feature of value ``bias``."""
+        return _kernels.dense_squares(self._rows, bias)
+
+    def dual_epochs(
+        self,
+        hinges: Hinges,
+        upper: Vector,
+        alpha: Vector,
+        w: Vector,
+        *,
+        tol: float,
+        max_epochs: int,
+        bias: float = 0.0,
+    ) -> tuple[float, bool]:
+        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`. Fortran order costs a copy, once."""
+        visits, reached = _kernels.dense_dual_cd(
+            self._rows, bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w, tol, max_epochs, 0
+        )
+        return visits / self.shape[0], reached
+
+    @cached_property
+    def _rows(self) -> npt.NDArray[Any]:
+        return np.ascontiguousarray(self.X)
 
     def _product(self, v: Vector, transposed: bool) -> Vector:
         X = self.X
@@ -170,3 +196,25 @@ class CSR:
         """``U @ v``."""
         inner: Vector = U @ v
         return inner
+
+    def squares(self, bias: float = 0.0) -> Vector:
+        """Squared lengths of the rows, each with one more feature of value ``bias``."""
+        return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, bias)
+
+    def dual_epochs(
+        self,
+        hinges: Hinges,
+        upper: Vector,
+        alpha: Vector,
+        w: Vector,
+        *,
+        tol: float,
+        max_epochs: int,
+        bias: float = 0.0,
+    ) -> tuple[float, bool]:
+        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
+        visits, reached = _kernels.csr_dual_cd(
+            self.data, self.indices, self.indptr, self.n_cols,
+            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w, tol, max_epochs, 0,
+        )  # fmt: skip
+        return visits / self.shape[0], reached

@@ -19,7 +19,7 @@ from metrimax import _kernels
 from metrimax.measure import tables
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
-from metrimax.protocols import Cut, Labels, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Labels, Oracle, Vector
 
 
 def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
@@ -127,6 +127,16 @@ class ContingencyOracle:
         self.pos.mark(scores, pos, fn, self.n, slope)
         self.neg.mark(scores, neg, fp, self.n, slope)
         return Cut(float(self._loss(np.asarray(fn), np.asarray(fp))), slope)
+
+    def hinges(self) -> Hinges | None:
+        """The risk as a sum over examples, for a D that is linear in (fn, fp); None where mistakes do not add up."""
+        least, most = np.array([self._low, self._high]).T
+        if not np.all(most - least <= 1e-8 * np.abs(most) + 1e-300):  # nan: no limits are known
+            return None
+        sign, margin, weight = np.zeros((3, self._size))
+        for units, cost in zip((self.pos, self.neg), (least + most) / 2, strict=True):
+            sign[units.members], margin[units.members], weight[units.members] = units.sign, cost, units.weight
+        return Hinges(sign, margin, weight)
 
     def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
         steps = self.pos.unit / self.n, self.neg.unit / self.n

@@ -48,6 +48,11 @@ class ClassUnits:
         self.whole = bool((self._weight == self.unit).all())
 
     @property
+    def weight(self) -> Vector:
+        """The weights of the members."""
+        return self._weight
+
+    @property
     def total(self) -> float:
         return self.count * self.unit
 
