@@ -104,7 +104,9 @@ def test_several_labels_and_callback_and_limits():
     Y = np.column_stack([y, ~y, X[:, 0] > 0])
     model = MeasureSVC("error", solver="dual_cd").fit(X, Y)
     assert model.dual_coef_.shape == (3, len(y))
-    assert MeasureSVC("error", solver="dual_cd", tol=1e-12, callback=lambda r: True).fit(X, y).status_ is Status.CALLBACK
+    assert (
+        MeasureSVC("error", solver="dual_cd", tol=1e-12, callback=lambda r: True).fit(X, y).status_ is Status.CALLBACK
+    )
     with pytest.warns(match="max_iter"):
         assert MeasureSVC("error", solver="dual_cd", tol=1e-12, max_iter=1).fit(X, y).status_ is Status.MAX_ITER
 

@@ -36,6 +36,10 @@ class Cut(NamedTuple):
     slope: Vector
 
 
+Line = Callable[[float], tuple[float, float]]
+"""The risk along a line of scores, ``R(s + t m)``, and its slope in t."""
+
+
 class Hinges(NamedTuple):
     """A risk that is a sum over examples: ``R(s) = 1/n sum_i weight_i max(0, margin_i - sign_i s_i)``."""
 
@@ -57,6 +61,9 @@ class Oracle(Protocol):
 
     def __call__(self, scores: Vector) -> Cut:
         """Return the cut that attains ``R(scores)``."""
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move`` for t from 0 to ``until``, cheaper than by cuts where the oracle can."""
 
 
 class Measure(Protocol):

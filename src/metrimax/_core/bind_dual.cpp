@@ -24,9 +24,9 @@ template <class Rows> Out1<double> squares_of(const Rows &rows, size_t n) {
 }
 
 template <class Rows>
-std::pair<size_t, bool>
-descend(const Rows &rows, size_t n, In1<double> squares, In1<double> sign, In1<double> margin,
-               In1<double> upper, Vec alpha, Vec w, double tol, size_t max_epochs, std::uint64_t seed) {
+std::pair<size_t, bool> descend(const Rows &rows, size_t n, In1<double> squares, In1<double> sign, In1<double> margin,
+                                In1<double> upper, Vec alpha, Vec w, double tol, size_t max_epochs,
+                                std::uint64_t seed) {
     check_length("squares", squares.size(), n);
     check_length("sign", sign.size(), n);
     check_length("margin", margin.size(), n);

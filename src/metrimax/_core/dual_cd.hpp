@@ -110,9 +110,9 @@ class Shuffle {
 // In and out: alpha (feasible) and w = sum_i alpha_i sign_i x_i.
 // Returns the number of row visits (divided by n, the passes over the data), and whether tol was reached.
 template <class Rows>
-std::pair<size_t, bool>
-dual_cd(const Rows &rows, size_t n, const double *squares, const double *sign, const double *margin,
-               const double *upper, double *alpha, double *w, double tol, size_t max_epochs, std::uint64_t seed) {
+std::pair<size_t, bool> dual_cd(const Rows &rows, size_t n, const double *squares, const double *sign,
+                                const double *margin, const double *upper, double *alpha, double *w, double tol,
+                                size_t max_epochs, std::uint64_t seed) {
     constexpr double kInf = std::numeric_limits<double>::infinity();
     std::vector<size_t> order(n);
     std::iota(order.begin(), order.end(), size_t{0});

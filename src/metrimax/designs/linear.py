@@ -87,8 +87,7 @@ class Dense:
 
     def inner(self, U: Vector, v: Vector) -> Vector:
         """``U @ v``."""
-        inner: Vector = U @ v
-        return inner
+        return _kernels.dense_matvec(U, v, 1)
 
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""
@@ -194,8 +193,7 @@ class CSR:
 
     def inner(self, U: Vector, v: Vector) -> Vector:
         """``U @ v``."""
-        inner: Vector = U @ v
-        return inner
+        return _kernels.dense_matvec(U, v, 1)
 
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""

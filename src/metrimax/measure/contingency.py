@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.measure import tables
+from metrimax.measure.sample import SampleOracle
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
-from metrimax.protocols import Cut, Hinges, Labels, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Labels, Line, Oracle, Vector
 
 
 def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
@@ -82,7 +83,7 @@ class ContingencyMeasure:
         return ContingencyOracle(self, y, sample_weight)
 
 
-class ContingencyOracle:
+class ContingencyOracle(SampleOracle):
     """The most violated labelling of a contingency measure, exact, in O(n log n) where the structure allows it.
 
     References
@@ -92,8 +93,7 @@ class ContingencyOracle:
 
     def __init__(self, measure: ContingencyMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         self.pos, self.neg = split(y, sample_weight)
-        self.n = self.pos.total + self.neg.total
-        self._size = len(y)
+        super().__init__(self.pos.total + self.neg.total, len(y))
         self._measure = measure
         self._counts = measure.counts(self.pos.total, self.neg.total)
         n_pos, n_neg = self.pos.count, self.neg.count
@@ -116,12 +116,11 @@ class ContingencyOracle:
         self.price = self._price()
 
     def __call__(self, scores: Vector) -> Cut:
-        if scores.shape != (self._size,):
-            raise ValueError(f"expected {self._size} scores, got an array of shape {scores.shape}")
+        self.check(scores)
         pos = self.pos.queue(scores, *self._low)
         neg = self.neg.queue(scores, *self._high)
         value, fn, fp = self._argmax(pos, neg)
-        slope = np.zeros(self._size)
+        slope = np.zeros(self.size)
         if value <= 0:
             return Cut(0.0, slope)
         self.pos.mark(scores, pos, fn, self.n, slope)
@@ -131,12 +130,29 @@ class ContingencyOracle:
     def hinges(self) -> Hinges | None:
         """The risk as a sum over examples, for a D that is linear in (fn, fp); None where mistakes do not add up."""
         least, most = np.array([self._low, self._high]).T
-        if not np.all(most - least <= 1e-8 * np.abs(most) + 1e-300):  # nan: no limits are known
+        if not np.all(most - least <= 1e-8 * np.abs(most).max()):  # nan where no limits are known
             return None
-        sign, margin, weight = np.zeros((3, self._size))
+        sign, margin, weight = np.zeros((3, self.size))
         for units, cost in zip((self.pos, self.neg), (least + most) / 2, strict=True):
             sign[units.members], margin[units.members], weight[units.members] = units.sign, cost, units.weight
         return Hinges(sign, margin, weight)
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move``, leaving out what is decided on all of it."""
+        if not (self.pos.whole and self.neg.whole):
+            return super().line(scores, move, until)
+        pos = self.pos.line(scores, move, until, *self._low)
+        neg = self.neg.line(scores, move, until, *self._high)
+
+        def risk(t: float) -> tuple[float, float]:
+            queues = pos.queue(t), neg.queue(t)
+            value, fn, fp = self._argmax(*queues)
+            if value <= 0:
+                return 0.0, 0.0
+            rates = pos.rate(t, queues[0], fn), neg.rate(t, queues[1], fp)
+            return value, -(self.pos.unit * rates[0] + self.neg.unit * rates[1]) / self.n
+
+        return risk
 
     def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
         steps = self.pos.unit / self.n, self.neg.unit / self.n

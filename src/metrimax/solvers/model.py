@@ -58,8 +58,7 @@ class CutModel:
         share = alpha[active]
         quadratic = share @ self._gram[np.ix_(active, active)] @ share
         self.bound = max(self.bound, float(share @ self._losses[active] - quadratic / (2 * self.lam)))
-        w: Vector = (-share / self.lam) @ self._vectors[active]
-        return w
+        return _kernels.dense_rmatvec(self._vectors[:K], alpha / -self.lam, 1)  # reads the active cuts only
 
     @property
     def n_support(self) -> int:
@@ -67,18 +66,14 @@ class CutModel:
         return int(np.count_nonzero(self._alpha[1 : self.size]))
 
     def prune(self) -> None:
-        """Drop the cuts that have long been without weight."""
-        keep = self._idle[: self.size] <= PATIENCE
-        keep[0] = True
-        if keep.all():
-            return
-        kept = np.flatnonzero(keep)
-        self._vectors[: len(kept)] = self._vectors[kept]
-        self._losses[: len(kept)] = self._losses[kept]
-        self._gram[: len(kept), : len(kept)] = self._gram[np.ix_(kept, kept)]
-        self._alpha[: len(kept)] = self._alpha[kept]
-        self._idle[: len(kept)] = self._idle[kept]
-        self.size = len(kept)
+        """Drop the cuts that have long been without weight; the last ones move into their places."""
+        self._idle[0] = 0
+        for k in np.flatnonzero(self._idle[: self.size] > PATIENCE)[::-1]:
+            self.size -= 1
+            last = self.size
+            for values in (self._vectors, self._losses, self._alpha, self._idle, self._gram):
+                values[k] = values[last]
+            self._gram[:, k] = self._gram[:, last]
 
     def cuts(self) -> Cuts:
         """The cuts kept, the zero cut aside."""
