@@ -7,7 +7,10 @@ from sklearn.svm import LinearSVC
 
 from metrimax import CostModel, MeasureSVC
 from metrimax.designs import CSR, as_design
+from metrimax.measure import get_measure
 from metrimax.protocols import Hinges, Status
+from metrimax.risk import run
+from metrimax.solvers import DualCD
 
 
 def sample(seed=0, n=150, p=5, shift=1.0):
@@ -90,7 +93,10 @@ def test_multipliers_make_the_weights_and_one_cut_for_every_C():
     np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-10)
     assert np.all(np.where(y, model.dual_coef_[0], -model.dual_coef_[0]) >= 0)
     assert np.abs(model.dual_coef_).max() <= 1.0
-    loss, vector = model.cuts_.losses[0], model.cuts_.vectors[0]
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("error").oracle(y)
+    (solution,) = run(design, [DualCD().steps(oracle, design, oracle.n, tol=1e-8)])
+    np.testing.assert_array_equal(solution.dual_coef, model.dual_coef_[0])
+    loss, vector = solution.cuts.losses[0], solution.cuts.vectors[0]
     rng = np.random.default_rng(0)
     for w in rng.normal(size=(50, X.shape[1] + 1)):
         scores = X @ w[:-1] + w[-1]
@@ -120,10 +126,6 @@ def test_says_what_is_missing():
     class Products:
         shape = X.shape
         matvec, rmatvec, inner = (lambda self, v: X @ v), (lambda self, v: X.T @ v), (lambda self, U, v: U @ v)
-
-    from metrimax.measure import get_measure
-    from metrimax.risk import run
-    from metrimax.solvers import DualCD
 
     oracle = get_measure("error").oracle(y)
     for intercept in (None, 1.0):

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from metrimax.c_path import path
     from metrimax.estimation import leave_one_out, xi_alpha
     from metrimax.estimators import MeasureSVC
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "MeasureSVC": "metrimax.estimators",
+    "path": "metrimax.c_path",
     "leave_one_out": "metrimax.estimation",
     "measures": "metrimax.measure",
     "FBeta": "metrimax.measure",
@@ -35,6 +37,7 @@ __all__ = [
     "__version__",
     "leave_one_out",
     "measures",
+    "path",
     "xi_alpha",
 ]
 

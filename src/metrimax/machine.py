@@ -251,7 +251,7 @@ def _solve(design: RowDesign, hinges: Hinges, tol: float) -> tuple[Vector, Vecto
     total = float(hinges.weight.sum())
     oracle: Any = _Sum(hinges._replace(weight=hinges.weight / total))
     solution: Any = run(design, [DualCD().steps(oracle, design, total, tol=tol)])[0]
-    return solution.alpha, solution.w
+    return np.abs(solution.dual_coef), solution.w
 
 
 def _other_sample(trained: int, came: int) -> ValueError:

@@ -166,10 +166,11 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Cuts:
-    """Cuts kept as data: ``R(w) >= losses[k] + vectors[k] @ w``. Valid for every C."""
+    """Cuts kept as data: ``R(w) >= losses[k] + vectors[k] @ w``, and their Gram matrix. Valid for every C."""
 
     losses: Vector
     vectors: Vector
+    gram: Vector
 
 
 @dataclass(frozen=True)
@@ -189,9 +190,9 @@ class Solution:
     n_support: int
     status: Status
     history: list[Record] = field(repr=False)
-    cuts: Cuts = field(repr=False)
-    alpha: Vector | None = field(default=None, repr=False)
-    """With a dual solver, the multipliers of the examples: ``w = X' (sign * alpha)``."""
+    cuts: Cuts | None = field(repr=False)
+    dual_coef: Vector | None = field(default=None, repr=False)
+    """With a dual solver, the multipliers of the examples times their labels: ``w = X' dual_coef``."""
 
 
 Callback = Callable[[Record], Any]

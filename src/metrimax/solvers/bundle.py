@@ -53,16 +53,15 @@ class Bundle:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         lam = 1 / weight
         began = time.perf_counter()
-        model = CutModel(design, lam)
-        if start is not None:
-            for loss, vector in zip(start.losses, start.vectors, strict=True):
-                model.add(float(loss), vector)
+        model = CutModel(design, lam, start)
         n, p = design.shape
         cut = oracle(np.zeros(n))
         best = _Point(np.zeros(p), np.zeros(n), 0.0, cut.loss, lam)
         at_zero = best.value
-        model.add(cut.loss, (yield Ask("pull", cut.slope)))
-        n_passes = 1
+        n_passes = 0
+        if start is None:
+            model.add(cut.loss, (yield Ask("pull", cut.slope)))
+            n_passes += 1
         history: list[Record] = []
         status = Status.MAX_ITER
         gap = np.inf

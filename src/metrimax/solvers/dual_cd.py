@@ -90,7 +90,8 @@ class DualCD:
                 continue
             break
         # alpha / weight mixes labellings, so it is one (aggregated) cut, and one that holds for every C
-        cut = Cuts(np.array([float(hinges.margin @ alpha) / weight]), -w[None] / weight)
+        vector = -w[None] / weight
+        cut = Cuts(np.array([float(hinges.margin @ alpha) / weight]), vector, vector @ vector.T)
         return Solution(
             w=w,
             objective=objective,
@@ -102,5 +103,5 @@ class DualCD:
             status=status,
             history=history,
             cuts=cut,
-            alpha=alpha,
+            dual_coef=hinges.sign * alpha,
         )

@@ -22,17 +22,23 @@ PATIENCE = 30
 class CutModel:
     """A growing and shrinking set of cuts with the solution of its quadratic program."""
 
-    def __init__(self, design: Design, lam: float) -> None:
+    def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
         self._design = design
         self.lam = lam
-        self.size = 1  # the zero cut is number 0 and stays
-        self._vectors = np.zeros((8, design.shape[1]))
-        self._losses = np.zeros(8)
-        self._gram = np.zeros((8, 8))
-        self._alpha = np.zeros(8)
-        self._idle = np.zeros(8, dtype=np.intp)
-        self._alpha[0] = 1.0
         self.bound = -np.inf
+        given = 0 if start is None else len(start.losses)
+        self.size = 1 + given  # the zero cut is number 0 and stays
+        room = 8 + 2 * given
+        self._vectors = np.zeros((room, design.shape[1]))
+        self._losses = np.zeros(room)
+        self._gram = np.zeros((room, room))
+        self._idle = np.zeros(room, dtype=np.intp)
+        self._alpha = np.zeros(room)
+        self._alpha[0] = 1.0
+        if start is not None:
+            self._vectors[1 : self.size] = start.vectors
+            self._losses[1 : self.size] = start.losses
+            self._gram[1 : self.size, 1 : self.size] = start.gram
 
     def add(self, loss: float, vector: Vector) -> None:
         """Append the cut ``R(w) >= loss + vector.w``."""
@@ -77,7 +83,8 @@ class CutModel:
 
     def cuts(self) -> Cuts:
         """The cuts kept, the zero cut aside."""
-        return Cuts(self._losses[1 : self.size].copy(), self._vectors[1 : self.size].copy())
+        used = slice(1, self.size)
+        return Cuts(self._losses[used].copy(), self._vectors[used].copy(), self._gram[used, used].copy())
 
     def _grow(self) -> None:
         size = 2 * len(self._losses)
