@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metrimax.c_path import path
+    from metrimax.cv import MeasureSVCCV
     from metrimax.estimation import leave_one_out, xi_alpha
     from metrimax.estimators import MeasureSVC
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "MeasureSVC": "metrimax.estimators",
+    "MeasureSVCCV": "metrimax.cv",
     "path": "metrimax.c_path",
     "leave_one_out": "metrimax.estimation",
     "measures": "metrimax.measure",
@@ -32,6 +34,7 @@ __all__ = [
     "CostModel",
     "FBeta",
     "MeasureSVC",
+    "MeasureSVCCV",
     "PrecisionAtK",
     "RecallAtK",
     "__version__",

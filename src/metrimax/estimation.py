@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,18 @@ class Estimate:
     d_neg: int
     n_pos: int
     n_neg: int
+
+    @classmethod
+    def count(cls, mistakes: npt.NDArray[np.bool_], y: Labels, **more: Any) -> Self:
+        """Count the mistakes on both classes."""
+        d_pos, d_neg = int(np.count_nonzero(mistakes & y)), int(np.count_nonzero(mistakes & ~y))
+        n_pos = int(np.count_nonzero(y))
+        return cls(d_pos, d_neg, n_pos, len(y) - n_pos, **more)
+
+    @property
+    def table(self) -> tuple[int, int, int, int]:
+        """``tp, fp, fn, tn``."""
+        return self.n_pos - self.d_pos, self.d_neg, self.d_pos, self.n_neg - self.d_neg
 
     @property
     def error(self) -> float:
@@ -177,8 +189,8 @@ def xi_alpha(
         raise ValueError(f"expected a finite R2 >= 0, an upper bound of K(x, x) - K(x, x'), or None, got {R2!r}")
     m = machine(model, X, y, sample_weight)
     radius = m.R2() if R2 is None else float(R2)
-    doubtful = (m.alpha * rho * radius + m.slack >= m.margin) & (m.upper > 0)
-    return XiAlpha(**_counts(doubtful, m.y), R2=radius, rho=float(rho), stable=m.stable, proven=m.proven(rho, radius))
+    doubtful = m.doubtful(rho, radius)
+    return XiAlpha.count(doubtful, m.y, R2=radius, rho=float(rho), stable=m.stable, proven=m.proven(rho, radius))
 
 
 def leave_one_out(
@@ -233,22 +245,14 @@ def leave_one_out(
             score, decided = m.score_without(int(t), tol)
             mistakes[t] = (score > 0) != m.y[t]
             n_undecided += not decided
-    return LeaveOneOut(
-        **_counts(mistakes, m.y),
+    return LeaveOneOut.count(
+        mistakes,
+        m.y,
         n_retrained=len(left_out),
         n_undecided=n_undecided,
         mistakes=mistakes,
         seconds=time.perf_counter() - began,
     )
-
-
-def _counts(mistakes: npt.NDArray[np.bool_], y: Labels) -> dict[str, int]:
-    return {
-        "d_pos": int(np.count_nonzero(mistakes & y)),
-        "d_neg": int(np.count_nonzero(mistakes & ~y)),
-        "n_pos": int(np.count_nonzero(y)),
-        "n_neg": int(np.count_nonzero(~y)),
-    }
 
 
 __all__ = ["Estimate", "LeaveOneOut", "XiAlpha", "leave_one_out", "xi_alpha"]

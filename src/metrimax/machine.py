@@ -50,6 +50,11 @@ class Machine:
         slack: Vector = np.maximum(0.0, self.margin - self.advantage)
         return slack
 
+    def doubtful(self, rho: float, R2: float) -> Mask:
+        """Which examples count against the machine: ``rho alpha_i R2 + xi_i >= m_i``."""
+        doubtful: Mask = (rho * R2 * self.alpha + self.slack >= self.margin) & (self.upper > 0)
+        return doubtful
+
     @property
     def stable(self) -> bool:
         """Whether there is a support vector below its upper bound."""
@@ -169,10 +174,16 @@ class KernelMachine(Machine):
         return float(model.decision_function(test)[0]), True
 
 
-def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachine | KernelMachine:
-    """Read a fitted model, together with the sample that it was trained on."""
+def machine(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, trusted: bool = False
+) -> HingeMachine | KernelMachine:
+    """Read a fitted model, together with the sample that it was trained on.
+
+    ``trusted`` says that X has been validated.
+    """
     check_is_fitted(model)
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    if not trusted:
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     y = column_or_1d(y)
     if len(y) != X.shape[0]:
         raise ValueError(f"expected one label per row of X, got {len(y)} labels and {X.shape[0]} rows")
