@@ -125,7 +125,7 @@ def test_says_what_is_missing():
 
     class Products:
         shape = X.shape
-        matvec, rmatvec, inner = (lambda self, v: X @ v), (lambda self, v: X.T @ v), (lambda self, U, v: U @ v)
+        matvec, rmatvec = (lambda self, v: X @ v), (lambda self, v: X.T @ v)
 
     oracle = get_measure("error").oracle(y)
     for intercept in (None, 1.0):

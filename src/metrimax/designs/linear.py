@@ -85,10 +85,6 @@ class Dense:
         """``X' slope``."""
         return self._product(columns("slope", slope, self.shape[0]), transposed=True)
 
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """``U @ v``."""
-        return _kernels.dense_matvec(U, v, 1)
-
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""
         return _kernels.dense_squares(self._rows, bias)
@@ -190,10 +186,6 @@ class CSR:
         slope = columns("slope", slope, self.shape[0])
         product = _kernels.csr_rmatvec if slope.ndim == 1 else _kernels.csr_rmatmat
         return product(self.data, self.indices, self.indptr, self.n_cols, slope, self.n_threads)
-
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """``U @ v``."""
-        return _kernels.dense_matvec(U, v, 1)
 
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""

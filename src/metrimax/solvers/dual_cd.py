@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Record, RowDesign, Solution, Status, Steps
+from metrimax.protocols import (
+    Ask,
+    Callback,
+    Cuts,
+    Design,
+    Hinges,
+    Oracle,
+    Record,
+    RowDesign,
+    Solution,
+    Status,
+    Steps,
+    Vector,
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +57,19 @@ class DualCD:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``; cuts are of no use to the dual, so ``start`` is not looked at."""
-        began = time.perf_counter()
+        (solution,) = yield from self.along(oracle, design, [weight], tol=tol, callback=callback)
+        return solution
+
+    def along(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weights: Sequence[float] | Vector,
+        *,
+        tol: float,
+        callback: Callback | None = None,
+    ) -> Generator[Ask, Vector, list[Solution]]:
+        """Solutions for every weight, in the order given; each starts from the multipliers of the one before."""
         hinges = cast(Any, oracle).hinges() if hasattr(oracle, "hinges") else None
         if hinges is None:
             raise ValueError(
@@ -55,9 +81,31 @@ class DualCD:
                 f"solver 'dual_cd' needs the rows of X (dual_epochs), which {type(design).__name__} does not give: "
                 "pass X as an array or a sparse matrix, or use solver='bundle'"
             )
+        solutions: dict[int, Solution] = {}
+        alpha, before = np.zeros(design.shape[0]), np.full(design.shape[0], np.inf)
+        for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
+            upper = hinges.weight * (float(weights[k]) / oracle.n)
+            alpha = np.where(alpha >= before, upper, alpha)  # what was at its bound goes on with it
+            solutions[k] = yield from self._solve(hinges, design, float(weights[k]), upper, alpha, tol, callback)
+            before = upper
+        return [solutions[k] for k in range(len(weights))]
+
+    def _solve(
+        self,
+        hinges: Hinges,
+        design: Design,
+        weight: float,
+        upper: Vector,
+        alpha: Vector,
+        tol: float,
+        callback: Callback | None,
+    ) -> Steps:
+        """From the multipliers ``alpha``, and in place on them."""
+        began = time.perf_counter()
         rows = cast(RowDesign, design)
-        upper = hinges.weight * (weight / oracle.n)
-        alpha, w = np.zeros(design.shape[0]), np.zeros(design.shape[1])
+        w = np.zeros(design.shape[1])
+        if alpha.any():
+            w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
         at_zero = float(upper @ hinges.margin)
         accuracy = 0.1 * float(
             hinges.margin.max(initial=0.0)
@@ -71,7 +119,7 @@ class DualCD:
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
             scores = yield Ask("scores", w)
             passes += done + 2
-            half = float(design.inner(w[None], w)[0]) / 2
+            half = float(w @ w) / 2
             objective = half + float(upper @ np.maximum(0.0, hinges.margin - hinges.sign * scores))
             bound = float(hinges.margin @ alpha) - half
             history.append(
