@@ -87,7 +87,7 @@ def test_zero_rows_without_intercept_reach_their_bound():
     assert model.gap_ <= 1e-9
 
 
-def test_multipliers_make_the_weights_and_one_cut_for_every_C():
+def test_multipliers_make_the_weights():
     X, y = sample(3)
     model = MeasureSVC("error", solver="dual_cd", tol=1e-8).fit(X, y)
     np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-10)
@@ -96,12 +96,6 @@ def test_multipliers_make_the_weights_and_one_cut_for_every_C():
     design, oracle = as_design(X, intercept_scaling=1.0), get_measure("error").oracle(y)
     (solution,) = run(design, [DualCD().steps(oracle, design, oracle.n, tol=1e-8)])
     np.testing.assert_array_equal(solution.dual_coef, model.dual_coef_[0])
-    loss, vector = solution.cuts.losses[0], solution.cuts.vectors[0]
-    rng = np.random.default_rng(0)
-    for w in rng.normal(size=(50, X.shape[1] + 1)):
-        scores = X @ w[:-1] + w[-1]
-        risk = np.maximum(0, 1 - np.where(y, scores, -scores)).mean()
-        assert loss + vector @ w <= risk + 1e-12
     assert not hasattr(model.set_params(solver="bundle").fit(X, y), "dual_coef_")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -39,7 +39,7 @@ def brute_force(model, X, y):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(problems, st.sampled_from([0.01, 0.1, 1.0, 10.0]), st.sampled_from([None, 0.3, 1.0, 4.0]))
 def test_lemma_1_and_exact_leave_one_out(problem, C, intercept):
     X, y = draw(**problem)

@@ -56,8 +56,10 @@ class MeasureSVCCV(MeasureSVC):
     extend : bool, default=False
         Whether to go on beyond the grid, by its own ratio, while the best C is on its border. With
         ``selection="holdout"`` this is the protocol of Joachims (2005).
-    rho : float, default=1.0
-        For ``selection="xi_alpha"``.
+    rho : float or None, default=None
+        For ``selection="xi_alpha"``. With 1, a multiplier of 1/R2 alone counts as a mistake, which rules out larger C
+        whatever they are worth. None measures it: at the first C of the grid with ``C R2 >= 2``, by how much the
+        scores of a few support vectors fall when they are left out, relative to what the bound allows.
     random_state : int, RandomState or None, default=0
         Of the hold-out.
     n_jobs : int or None, default=None
@@ -100,7 +102,7 @@ class MeasureSVCCV(MeasureSVC):
         selection: str = "cv",
         scoring: Any = None,
         extend: bool = False,
-        rho: float = 1.0,
+        rho: float | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
         solver: str = "auto",
@@ -252,25 +254,31 @@ class _ByXiAlpha:
 
     def __init__(self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None) -> None:
         self._owner, self._X, self._y, self._weight = owner, X, y, weight
-        self._scoring = get_measure(owner.measure if owner.scoring is None else owner.scoring)
-        if not isinstance(self._scoring, ContingencyMeasure):
+        scoring = get_measure(owner.measure if owner.scoring is None else owner.scoring)
+        if not isinstance(scoring, ContingencyMeasure):
             raise ValueError(
-                f"selection='xi_alpha' estimates measures of the contingency table, and {self._scoring.name!r} is "
-                "none: choose another scoring, or selection='cv'"
+                f"selection='xi_alpha' estimates measures of the contingency table, and {scoring.name!r} is none: "
+                "choose another scoring, or selection='cv'"
             )
+        self._scoring = scoring
         self._models: dict[float, MeasureSVC] = {}
         self._R2: float | None = None
+        self._rho = owner.rho
 
     def rows(self, Cs: Vector) -> list[Row]:
         began = time.perf_counter()
         template = _plain(self._owner, solver="dual_cd")
+        models = _fit_path(template, self._X, self._y, self._weight, Cs)
+        machines: list[Any] = [machine(model, self._X, self._y, self._weight, trusted=True) for model in models]
+        self._models |= dict(zip(map(float, Cs), models, strict=True))
+        if self._R2 is None:
+            self._R2 = machines[0].R2()
+        if self._rho is None:
+            k = min(int(np.searchsorted(Cs * self._R2, 2.0)), len(Cs) - 1)
+            self._rho = min(1.0, machines[k].drift(self._R2) / self._R2)
         rows = []
-        for C, model in zip(Cs, _fit_path(template, self._X, self._y, self._weight, Cs), strict=True):
-            self._models[float(C)] = model
-            m = machine(model, self._X, self._y, self._weight, trusted=True)
-            self._R2 = m.R2() if self._R2 is None else self._R2
-            doubtful = m.doubtful(self._owner.rho, self._R2)
-            estimate = Estimate.count(doubtful, m.y)
+        for C, model, m in zip(Cs, models, machines, strict=True):
+            estimate = Estimate.count(m.doubtful(self._rho, self._R2), m.y)
             table = (np.asarray(float(v)) for v in estimate.table)
             score = float(self._scoring.table_score(*table))
             row: Row = {"param_C": C, "mean_test_score": score, "std_test_score": 0.0}

@@ -36,9 +36,9 @@ class Estimate:
     n_neg: int
 
     @classmethod
-    def count(cls, mistakes: npt.NDArray[np.bool_], y: Labels, **more: Any) -> Self:
+    def count(cls, mistaken: npt.NDArray[np.bool_], y: Labels, **more: Any) -> Self:
         """Count the mistakes on both classes."""
-        d_pos, d_neg = int(np.count_nonzero(mistakes & y)), int(np.count_nonzero(mistakes & ~y))
+        d_pos, d_neg = int(np.count_nonzero(mistaken & y)), int(np.count_nonzero(mistaken & ~y))
         n_pos = int(np.count_nonzero(y))
         return cls(d_pos, d_neg, n_pos, len(y) - n_pos, **more)
 

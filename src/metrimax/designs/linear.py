@@ -87,7 +87,11 @@ class Dense:
 
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""
-        return _kernels.dense_squares(self._rows, bias)
+        return self._squares + bias**2
+
+    @cached_property
+    def _squares(self) -> Vector:
+        return _kernels.dense_squares(self._rows, 0.0)
 
     def dual_epochs(
         self,
@@ -189,7 +193,11 @@ class CSR:
 
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""
-        return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, bias)
+        return self._squares + bias**2
+
+    @cached_property
+    def _squares(self) -> Vector:
+        return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, 0.0)
 
     def dual_epochs(
         self,

@@ -137,9 +137,6 @@ class DualCD:
                 accuracy /= 4 if reached else 1
                 continue
             break
-        # alpha / weight mixes labellings, so it is one (aggregated) cut, and one that holds for every C
-        vector = -w[None] / weight
-        cut = Cuts(np.array([float(hinges.margin @ alpha) / weight]), vector, vector @ vector.T)
         return Solution(
             w=w,
             objective=objective,
@@ -150,6 +147,6 @@ class DualCD:
             n_support=int(np.count_nonzero(alpha)),
             status=status,
             history=history,
-            cuts=cut,
+            cuts=None,
             dual_coef=hinges.sign * alpha,
         )
