@@ -1,5 +1,5 @@
-"""Text collections as word counts, and the representation of Joachims: words of at least three training documents, TFIDF,
-unit length, everything computed from the training part.
+"""Text collections as word counts, and the representation of Joachims: words of at least three training documents,
+TFIDF, unit length, everything computed from the training part.
 
 The data folder is METRIMAX_DATA, or what ``--data`` says, by default ``../shared/data``.
 """
@@ -42,7 +42,7 @@ OHSUMED = {
 
 
 def load(name: str, data: Path | str | None = None) -> Collection:
-    """``reuters`` (ModApte, ten most frequent categories), ``webkb`` (four classes) or ``ohsumed`` (five categories)."""
+    """``reuters`` (ModApte, ten most frequent categories), ``webkb`` (4 classes) or ``ohsumed`` (5 categories)."""
     folder = Path(data or DATA)
     if name == "reuters":
         rows = _read(folder / "reuters21578/reuters21578.jsonl.xz")

@@ -113,7 +113,7 @@ class HingeMachine(Machine):
         falls = []
         for t in np.random.default_rng(0).permutation(counted)[:size]:
             alpha, upper, w, part = self._without(int(t))
-            self.design.dual_epochs(self.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_epochs=3)
+            self.design.dual_epochs(self.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_epochs=100)
             falls.append(float((self.w - w) @ part) / self.alpha[t] ** 2)
         return float(np.mean(falls)) if falls else R2
 
