@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 
+from metrimax import _kernels
 from metrimax.protocols import Ask, Design, Vector
 
 Result = TypeVar("Result")
@@ -34,8 +34,8 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             results[k] = stop.value
 
     while True:
-        for k, steps in islice(pending, OPEN - len(waiting)):
-            resume(k, steps, None)
+        while len(waiting) < OPEN and (following := next(pending, None)) is not None:
+            resume(*following, None)  # it may end at once and leave its place to the next
         if not waiting:
             return [results[k] for k in range(len(results))]
         asked, waiting = waiting, {}
@@ -45,6 +45,7 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
                 k, steps, vector = group[0]
                 resume(k, steps, multiply(vector))
             elif group:
-                rows = np.ascontiguousarray(multiply(np.column_stack([vector for _, _, vector in group])).T)
+                columns = _kernels.transpose(np.array([vector for _, _, vector in group]))
+                rows = _kernels.transpose(multiply(columns))
                 for row, (k, steps, _) in zip(rows, group, strict=True):
                     resume(k, steps, row)

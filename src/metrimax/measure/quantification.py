@@ -54,7 +54,8 @@ class KLDivergence(ContingencyMeasure):
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         n_pos, n_neg = tp + fn, tn + fp
         worst = np.maximum(divergence(n_pos, n_neg, 0 * n_pos), divergence(n_pos, n_neg, n_pos + n_neg))
-        return divergence(n_pos, n_neg, tp + fp) / worst
+        # next to no weight: the smoothed shares are all one half, and there is nothing to lose
+        return np.minimum(ratio(divergence(n_pos, n_neg, tp + fp), worst, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -94,5 +95,5 @@ def divergence(n_pos: Vector, n_neg: Vector, predicted: Vector) -> Vector:
     """KLD of the smoothed shares when ``predicted`` of n examples are called positive."""
     n = n_pos + n_neg
     kld: Vector = (n_pos + 0.5) * np.log((n_pos + 0.5) / (predicted + 0.5))
-    kld += (n_neg + 0.5) * np.log((n_neg + 0.5) / (n - predicted + 0.5))
+    kld = kld + (n_neg + 0.5) * np.log((n_neg + 0.5) / (n - predicted + 0.5))
     return np.maximum(kld / (n + 1), 0.0)

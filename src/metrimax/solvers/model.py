@@ -47,7 +47,7 @@ class CutModel:
         self.n_passes = 0
         given = 0 if start is None else len(start.losses)
         self.size = 1 + given
-        room = 8 + 2 * given
+        room = 64 + 2 * given  # pages that are not used are not there
         self._losses, self._alpha, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
         self._idle = np.zeros(room, dtype=np.intp)
         self._rows = [np.zeros((room, width)) for width in widths]
@@ -107,20 +107,28 @@ class CutModel:
 
     def _set_gram(self, row: Vector) -> None:
         """Inner products of the newest cut with all of them."""
+        if not np.isfinite(row).all():
+            raise ValueError("the features are too large: their inner products overflow; scale them before training")
         self._gram[self.size - 1, : self.size] = self._gram[: self.size, self.size - 1] = row
 
-    def _solve(self, tol: float) -> tuple[Vector, float]:
-        """Solve the quadratic program: the coefficients of w over the cuts, and its squared length."""
+    def _solve(self, tol: float) -> Vector:
+        """Solve the quadratic program; returns the coefficients of w over the cuts."""
         K = self.size
         alpha = self._alpha[:K]
         _kernels.simplex_qp(self._gram, self._losses[:K], 1 / self.lam, alpha, tol, 20 * K + 100)
-        active = np.flatnonzero(alpha)
         self._idle[:K] += 1
-        self._idle[active] = 0
-        share = alpha[active]
-        square = float(share @ self._gram[np.ix_(active, active)] @ share) / self.lam**2
-        self.bound = max(self.bound, float(share @ self._losses[active]) - self.lam / 2 * square)
-        return alpha / -self.lam, square
+        self._idle[np.flatnonzero(alpha)] = 0
+        return alpha / -self.lam
+
+    def _point(self, rep: Vector, scores: Vector) -> Point:
+        """The point at the solution, and the bound it proves.
+
+        |w|^2 comes from w itself: in the Gram matrix of long vectors that nearly cancel, rounding could exceed it.
+        """
+        square = self.inner(point := Point(rep, scores, 0.0), point)
+        loss = float(self._alpha[: self.size] @ self._losses[: self.size])
+        self.bound = max(self.bound, loss - self.lam / 2 * square)
+        return Point(rep, scores, square)
 
     def _combine(self, coefficients: Vector, rows: Vector) -> Vector:
         return _kernels.dense_rmatvec(rows[: self.size], coefficients, 1)  # reads the rows with weight only
@@ -139,10 +147,9 @@ class WeightModel(CutModel):
         self._set_gram(_kernels.dense_matvec(self._rows[0][: self.size], vector, 1))
 
     def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
-        coefficients, square = self._solve(tol)
-        w = self._combine(coefficients, self._rows[0])
+        w = self._combine(self._solve(tol), self._rows[0])
         self.n_passes += 1
-        return Point(w, (yield Ask("scores", w)), square)
+        return self._point(w, (yield Ask("scores", w)))
 
     def inner(self, a: Point, b: Point) -> float:
         return _kernels.dot(a.rep, b.rep)
@@ -167,9 +174,9 @@ class ExampleModel(CutModel):
         self._set_gram(self._rows[1][: self.size, flipped] @ cut.slope[flipped])
 
     def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
-        coefficients, square = self._solve(tol)
-        slopes, scores = self._rows
-        return Point(self._combine(coefficients, slopes), self._combine(coefficients, scores), square)
+        coefficients = self._solve(tol)
+        rep, scores = (self._combine(coefficients, rows) for rows in self._rows)
+        return self._point(rep, scores)
         yield  # nothing to ask for: the scores are known
 
     def inner(self, a: Point, b: Point) -> float:
