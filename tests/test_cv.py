@@ -28,7 +28,7 @@ def test_cross_validation_is_that_of_scikit_learn():
     model = MeasureSVCCV("f1", Cs=Cs, cv=cv, tol=1e-5).fit(X, y)
     expected = [cross_val_score(MeasureSVC("f1", C=C, tol=1e-5), X, y, cv=cv).mean() for C in Cs]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=0.01)
-    assert model.C_ == Cs[int(np.argmax(model.cv_results_["mean_test_score"]))]
+    assert Cs[int(np.argmax(model.cv_results_["mean_test_score"]))] == model.C_
     assert model.best_score_ == model.cv_results_["mean_test_score"].max()
     assert model.cv_results_["rank_test_score"].min() == 1
     assert set(model.cv_results_) >= {
