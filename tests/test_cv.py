@@ -73,6 +73,7 @@ def test_xi_alpha_trains_once_per_C_and_says_what_xi_alpha_says():
         assert model.cv_results_["error"][k] == pytest.approx(estimate.error, abs=0.01)
     np.testing.assert_allclose(model.cv_results_["f1"], model.cv_results_["mean_test_score"], rtol=1e-12)
     assert model.dual_coef_.shape == (1, len(y))
+    assert xi_alpha(model, X, y).f1 == pytest.approx(model.best_score_)
     assert 0 < MeasureSVCCV("error", Cs=Cs, selection="xi_alpha").fit(X, y).best_score_ < 1
     held = MeasureSVCCV("error", Cs=Cs, selection="xi_alpha", scoring="f1").fit(X, y)
     exact = leave_one_out(MeasureSVC("error", C=held.C_, solver="dual_cd").fit(X, y), X, y)
@@ -113,6 +114,10 @@ def test_refusals():
     for grid in ([], [-1.0], [[1.0]]):
         with pytest.raises(ValueError, match="expected Cs"):
             MeasureSVCCV(Cs=grid).fit(X, y)
+    with pytest.raises(ValueError, match="continuous"):
+        MeasureSVCCV(selection="holdout").fit(X, X[:, 0])
+    with pytest.warns(match="max_iter"):
+        MeasureSVCCV("error", selection="xi_alpha", max_iter=1, tol=1e-9).fit(X, y)
     with pytest.raises(ValueError, match="contingency table"):
         MeasureSVCCV("error", selection="xi_alpha", scoring="roc_area").fit(X, y)
     with pytest.raises(ValueError, match="mistakes add up"):

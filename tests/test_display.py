@@ -28,7 +28,7 @@ def test_estimate_over_C():
     y = rng.random(200) < 0.3
     X = rng.normal(size=(200, 3)) + y[:, None]
     model = MeasureSVCCV("error", Cs=[0.01, 0.1, 1.0], selection="xi_alpha", scoring="f1").fit(X[:100], y[:100])
-    display = EstimateDisplay.from_estimator(model, X[100:], y[100:], X[:100], y[:100])
+    display = EstimateDisplay.from_estimator(model, X[:100], y[:100], X[100:], y[100:])
     np.testing.assert_array_equal(display.estimate, model.cv_results_["mean_test_score"])
     best = int(np.argmax(display.estimate))
     assert display.holdout[best] == pytest.approx(model.score(X[100:], y[100:]), abs=0.05)

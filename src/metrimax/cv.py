@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
@@ -144,6 +146,7 @@ class MeasureSVCCV(MeasureSVC):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
+        check_classification_targets(y)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if self.selection == "xi_alpha":
             chooser: _ByXiAlpha | _BySplits = _ByXiAlpha(self, X, y, weight)
@@ -170,7 +173,20 @@ class MeasureSVCCV(MeasureSVC):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure that chose C, on (X, y)."""
-        return _scorer(self, self.scoring).score(X, y, sample_weight)
+        return self.judge(self).score(X, y, sample_weight)
+
+    def plain(self, **changes: Any) -> MeasureSVC:
+        """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
+        names = MeasureSVC().get_params(deep=False)
+        return MeasureSVC(**{name: getattr(self, name) for name in names if name != "C"} | changes)
+
+    def judge(self, model: MeasureSVC) -> MeasureSVC:
+        """The fitted model as one whose `score` is the measure that chooses."""
+        judge = MeasureSVC(self.measure if self.scoring is None else self.scoring, n_threads=model.n_threads)
+        for name, value in vars(model).items():
+            if name.endswith("_") or name == "_target":
+                setattr(judge, name, value)
+        return judge
 
 
 def _best(rows: list[Row]) -> Row:
@@ -185,21 +201,6 @@ def _beyond(rows: list[Row]) -> float | None:
     if best == Cs[-1]:
         return Cs[-1] * (Cs[-1] / Cs[-2])
     return Cs[0] * (Cs[0] / Cs[1]) if best == Cs[0] else None
-
-
-def _plain(model: MeasureSVCCV, **changes: Any) -> MeasureSVC:
-    """A `MeasureSVC` with the parameters that both have."""
-    names = MeasureSVC().get_params(deep=False)
-    return MeasureSVC(**{name: getattr(model, name) for name in names if name != "C"} | changes)
-
-
-def _scorer(model: MeasureSVC, scoring: Any) -> MeasureSVC:
-    """The fitted model as one whose `score` is the measure that chooses."""
-    judge = MeasureSVC(model.measure if scoring is None else scoring, n_threads=model.n_threads)
-    for name, value in vars(model).items():
-        if name.endswith("_") or name == "_target":
-            setattr(judge, name, value)
-    return judge
 
 
 class _BySplits:
@@ -219,9 +220,9 @@ class _BySplits:
         owner = self._owner
         began = time.perf_counter()
         changes = {} if owner.n_jobs in (None, 1) else {"n_threads": 1}
-        template = _plain(owner, **changes)
+        template = owner.plain(**changes)
         parts = Parallel(n_jobs=owner.n_jobs, prefer="threads")(
-            delayed(_split_scores)(template, owner.scoring, self._X, self._y, self._weight, Cs, train, test)
+            delayed(_split_scores)(owner, template, self._X, self._y, self._weight, Cs, train, test)
             for train, test in self._splits
         )
         seconds = (time.perf_counter() - began) / len(Cs)
@@ -235,16 +236,16 @@ class _BySplits:
         return rows
 
     def refit(self, C: float) -> MeasureSVC:
-        return _plain(self._owner, C=float(C)).fit(self._X, self._y, self._weight)
+        return self._owner.plain(C=float(C)).fit(self._X, self._y, self._weight)
 
 
 def _split_scores(
-    template: MeasureSVC, scoring: Any, X: Any, y: Any, weight: Vector | None, Cs: Vector, train: Any, test: Any
+    owner: MeasureSVCCV, template: MeasureSVC, X: Any, y: Any, weight: Vector | None, Cs: Vector, train: Any, test: Any
 ) -> list[tuple[float, float, int]]:
     """For every C, the score on ``test`` of the model trained on ``train``, its gap and its passes."""
     results = []
     for model in _fit_path(template, X[train], y[train], None if weight is None else weight[train], Cs):
-        score = _scorer(model, scoring).score(X[test], y[test], None if weight is None else weight[test])
+        score = owner.judge(model).score(X[test], y[test], None if weight is None else weight[test])
         results.append((score, float(np.max(model.gap_)), int(np.sum(model.n_passes_))))
     return results
 
@@ -267,7 +268,7 @@ class _ByXiAlpha:
 
     def rows(self, Cs: Vector) -> list[Row]:
         began = time.perf_counter()
-        template = _plain(self._owner, solver="dual_cd")
+        template = self._owner.plain(solver="dual_cd")
         models = _fit_path(template, self._X, self._y, self._weight, Cs)
         machines: list[Any] = [machine(model, self._X, self._y, self._weight, trusted=True) for model in models]
         self._models |= dict(zip(map(float, Cs), models, strict=True))
@@ -288,7 +289,15 @@ class _ByXiAlpha:
         return [row | {"fit_time": seconds} for row in rows]
 
     def refit(self, C: float) -> MeasureSVC:
-        return self._models[float(C)]
+        model = self._models[float(C)]
+        if not model.status_.ok:
+            warnings.warn(
+                f"{model.status_.value}: the gap is {model.gap_:.3g}, tol {model.tol:g}. Raise max_iter or tol, or scale "
+                "the features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return model
 
 
 def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vector) -> list[MeasureSVC]:

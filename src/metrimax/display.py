@@ -9,6 +9,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
 
+from metrimax.cv import MeasureSVCCV
+from metrimax.measure import get_measure
+
 NAMES = {"error": "error", "recall": "recall", "precision": "precision", "f1": "F1"}
 
 
@@ -38,15 +41,17 @@ class EstimateDisplay:
         self.name = name
 
     @classmethod
-    def from_estimator(cls, model: Any, X_test: Any, y_test: Any, X: Any, y: Any, *, ax: Any = None) -> EstimateDisplay:
+    def from_estimator(
+        cls, model: MeasureSVCCV, X: Any, y: Any, X_test: Any, y_test: Any, *, ax: Any = None
+    ) -> EstimateDisplay:
         """Draw the path of a fitted `MeasureSVCCV`, trained on (X, y), against its scores on (X_test, y_test).
 
         For every C of the path a model is trained on (X, y) once more.
         """
-        plain = type(model)(**model.get_params() | {"extend": False})
-        held = [plain.set_params(Cs=[C]).fit(X, y).score(X_test, y_test) for C in model.Cs_]
-        name = getattr(model.scoring or model.measure, "name", model.scoring or model.measure)
-        return cls(model.Cs_, model.cv_results_["mean_test_score"], held, name=str(name)).plot(ax=ax)
+        held = [model.judge(model.plain(C=float(C)).fit(X, y)).score(X_test, y_test) for C in model.Cs_]
+        scoring = model.measure if model.scoring is None else model.scoring
+        name = scoring if isinstance(scoring, str) else get_measure(scoring).name
+        return cls(model.Cs_, model.cv_results_["mean_test_score"], held, name=name).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> EstimateDisplay:
         """Draw both curves, C on a logarithmic axis."""

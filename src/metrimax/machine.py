@@ -256,7 +256,9 @@ def machine(
             "expected a fitted MeasureSVC(measure='error', 'cost' or 'balanced_error'), LinearSVC(loss='hinge') or "
             f"SVC, got {model!r}: the estimate is for hinge losses that add up over the examples"
         )
-    return _from_linear(model, X, hinges._replace(weight=hinges.weight * (model.C * price)))
+    return _from_linear(
+        model, X, hinges._replace(weight=hinges.weight * (getattr(model, "C_", None) or model.C) * price)
+    )
 
 
 def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector) -> KernelMachine:
