@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from metrimax.display import LearningCurveDisplay
+from metrimax.display import EstimateDisplay, LearningCurveDisplay
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 PAPER = Path(__file__).with_name("xi_alpha_paper.csv")
@@ -146,6 +146,12 @@ def _selection() -> str:
               f"{int((difference >= -1).sum())} of {len(difference)} categories, at 1/{ratio:.1f} of its time.", "",
               "With rho = 1 a multiplier of 1 alone counts as a mistake (R2 = 1), so C beyond 0.5 is hardly ever chosen, "
               "as in the paper; the default measures rho on a few examples left out.", ""]  # fmt: skip
+    over_C = _read("path")
+    display = EstimateDisplay(over_C.C, over_C.measured, over_C.holdout, name=f"F1, {over_C.category.iloc[0]}").plot()
+    display.ax_.plot(over_C.C, over_C.rho1, linestyle="--", label="estimate, rho = 1")
+    display.ax_.legend()
+    display.figure_.savefig(RESULTS / "figures" / "xi_alpha_path.png", dpi=80)
+    lines += ["![Estimate and hold-out over C](figures/xi_alpha_path.png)", ""]
     return "\n".join(lines)
 
 

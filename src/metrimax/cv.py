@@ -292,8 +292,8 @@ class _ByXiAlpha:
         model = self._models[float(C)]
         if not model.status_.ok:
             warnings.warn(
-                f"{model.status_.value}: the gap is {model.gap_:.3g}, tol {model.tol:g}. Raise max_iter or tol, or scale "
-                "the features.",
+                f"{model.status_.value}: the gap is {model.gap_:.3g}, tol {model.tol:g}. Raise max_iter or tol, or "
+                "scale the features.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
