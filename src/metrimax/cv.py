@@ -306,18 +306,9 @@ def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vect
     weight = _weights(template.class_weight, y, sample_weight, X)
     intercept = template.intercept_scaling if template.fit_intercept else None
     design = as_design(X, intercept_scaling=intercept, n_threads=template.n_threads)
-    kind = type_of_target(y)
-    per_label = run(
-        design,
-        (
-            fit_path(
-                measure, solver, design, one, weight, Cs=Cs, tol=template.tol, callback=template.callback, kind=kind
-            )
-                measure, solver, design, one, weight, Cs=Cs, tol=template.tol, callback=template.callback, kind=kind
-            )
-            for one in labels.T
-        ),
-    )
+    options = {"Cs": Cs, "tol": template.tol, "callback": template.callback, "kind": type_of_target(y)}
+    runs = (fit_path(measure, solver, design, one, weight, **options) for one in labels.T)
+    per_label = run(design, runs)
     models = []
     for k, C in enumerate(Cs):
         model: MeasureSVC = clone(template).set_params(C=float(C))
