@@ -176,7 +176,7 @@ def main() -> None:
     runs = {
         "tables": lambda: tables(options.data, 2 if quick else 10),
         "curves": lambda: curves(options.data, 2 if quick else 20),
-        "selection": lambda: selection(options.data, 1 if quick else 5),
+        "selection": lambda: selection(options.data, 1 if quick else 3),
         "path": lambda: path(options.data, "money-fx"),
         "loo": lambda: loo(options.data, ("ship",) if quick else ("earn", "money-fx", "ship")),
         "estimators": lambda: estimators(options.data, "money-fx", 5 if quick else 50),

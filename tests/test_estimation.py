@@ -1,11 +1,15 @@
 """Lemma 1 and exact leave-one-out against brute force."""
 
+import lzma
+from io import BytesIO
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_svmlight_file
 from sklearn.svm import SVC, LinearSVC
 
 from metrimax import CostModel, MeasureSVC, leave_one_out, xi_alpha
@@ -227,3 +231,24 @@ def test_refusals():
         xi_alpha(LinearSVC().fit(X, y), X, y)
     with pytest.raises(ValueError, match="two classes"):
         xi_alpha(MeasureSVC("error", solver="dual_cd").fit(X, np.arange(30) % 3), X, np.arange(30) % 3)
+
+
+@pytest.mark.shared_data
+def test_text_behaves_as_in_table_1(shared_data):
+    """Reuters money-fx: rho = 1 a little pessimistic, rho = 2 much more, leave-one-out near the truth."""
+    X, y = (part[:2000] for part in _svm(shared_data / "reuters_moneyfx/train.svm.xz"))
+    X_test, y_test = _svm(shared_data / "reuters_moneyfx/test.svm.xz", n_features=X.shape[1])
+    model = MeasureSVC("error", C=0.5, solver="dual_cd", tol=1e-4).fit(X, y)
+    one, two = xi_alpha(model, X, y), xi_alpha(model, X, y, rho=2)
+    exact = leave_one_out(model, X, y)
+    assert pytest.approx(1.0, abs=1e-3) == one.R2
+    assert two.error > 1.5 * one.error > 1.5 * exact.error
+    assert two.f1 < one.f1 < exact.f1
+    assert exact.n_retrained < 0.1 * len(y)
+    assert exact.error == pytest.approx(np.mean(model.predict(X_test) != y_test), abs=0.03)
+
+
+def _svm(path, n_features=None):
+    with lzma.open(path) as file:
+        X, y = load_svmlight_file(BytesIO(file.read()), n_features=n_features, zero_based=False)
+    return X, y > 0

@@ -107,9 +107,8 @@ class DualCD:
         if alpha.any():
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
         at_zero = float(upper @ hinges.margin)
-        accuracy = 0.1 * float(
-            hinges.margin.max(initial=0.0)
-        )  # of the projected gradient, tightened until the gap closes
+        largest = float(hinges.margin.max(initial=0.0))
+        accuracy = 0.2 * largest  # of the projected gradient, tightened until the gap closes
         passes = 0.0
         history: list[Record] = []
         status = Status.MAX_ITER
@@ -131,7 +130,7 @@ class DualCD:
                 status = Status.TRIVIAL if (at_zero - bound) / weight <= tol else Status.CONVERGED
             elif callback is not None and callback(history[-1]) is True:
                 status = Status.CALLBACK
-            elif accuracy < 1e-15 * float(hinges.margin.max(initial=0.0)):
+            elif accuracy < 1e-15 * largest:
                 status = Status.STALLED
             elif passes < self.max_iter:
                 accuracy /= 4 if reached else 1
