@@ -42,8 +42,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
     C : float, default=1.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
-    solver : {"auto", "bundle", "cutting_plane"}, default="auto"
-        "auto" takes the bundle method; "cutting_plane" is the plain algorithm of Joachims (2005), for reference.
+    solver : {"auto", "bundle", "cutting_plane", "dual_cd"}, default="auto"
+        "auto" takes the bundle method; "cutting_plane" is the plain algorithm of Joachims (2005), for reference;
+        "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
     tol : float, default=1e-3
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
     max_iter : int, default=10000
@@ -81,6 +82,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
     history_ : list of Record, or list of such lists
+    dual_coef_ : ndarray (1, n) or (L, n)
+        With a dual solver, the multipliers times the labels: the weights are ``dual_coef_ @ X``.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -239,7 +242,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         name = "bundle" if self.solver == "auto" else self.solver
         if name not in SOLVERS:
             raise ValueError(f"unknown solver {self.solver!r}: expected one of auto, {', '.join(SOLVERS)}")
-        return SOLVERS[name](max_iter=int(self.max_iter))
+        solver: Solver = SOLVERS[name](max_iter=int(self.max_iter))
+        return solver
 
     @contextmanager
     def _progress(self, measure: Measure) -> Iterator[Callback | None]:
@@ -280,6 +284,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         self.n_support_ = each([s.n_support for s in solutions])
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
+        self.__dict__.pop("dual_coef_", None)  # of an earlier fit
+        if all(s.dual_coef is not None for s in solutions):
+            self.dual_coef_ = np.array([s.dual_coef for s in solutions])
 
     def _warn(self, solutions: list[Solution]) -> None:
         missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]

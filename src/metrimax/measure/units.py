@@ -90,6 +90,11 @@ class ClassUnits:
         self._copies = self.unit == 1 and bool((weight == np.round(weight)).all())
 
     @property
+    def weight(self) -> Vector:
+        """The weights of the members."""
+        return self._weight
+
+    @property
     def total(self) -> float:
         return self.count * self.unit
 
