@@ -92,7 +92,7 @@ class ClassUnits:
     @property
     def weight(self) -> Vector:
         """The weights of the members."""
-        return self._weight
+        return np.full(len(self.members), self.unit) if self.whole else self._weight
 
     @property
     def total(self) -> float:
