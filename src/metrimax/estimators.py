@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from metrimax.designs import as_design
-from metrimax.designs.kernel import Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
+from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
@@ -44,8 +44,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
     C : float, default=1.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
-    solver : {"auto", "bundle", "cutting_plane"}, default="auto"
-        "auto" takes the bundle method; "cutting_plane" is the plain algorithm of Joachims (2005), for reference.
+    solver : {"auto", "bundle", "cutting_plane", "dual_cd"}, default="auto"
+        "auto" takes the bundle method; "cutting_plane" is the plain algorithm of Joachims (2005), for reference;
+        "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
     tol : float, default=1e-3
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
     max_iter : int, default=10000
@@ -83,7 +84,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     ----------
     coef_ : ndarray (1, p), or (L, p) with L labels
         Linear kernel only.
-    dual_coef_ : ndarray (1, m), or (L, m)
+    kernel_coef_ : ndarray (1, m), or (L, m)
         Other kernels: coefficients of the examples in `support_`.
     support_ : ndarray of int (m,)
         Their positions in the training set.
@@ -105,6 +106,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
     history_ : list of Record, or list of such lists
+    dual_coef_ : ndarray (1, n) or (L, n)
+        With a dual solver, the multipliers times the labels: the weights are ``dual_coef_ @ X``.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -130,6 +133,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     >>> clf.score(X, y) > 0.8
     True
     """
+
+    _expansion: Expansion | None = None  # what a kernel's scores are made of
 
     def __init__(
         self,
@@ -314,7 +319,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         name = "bundle" if self.solver == "auto" else self.solver
         if name not in SOLVERS:
             raise ValueError(f"unknown solver {self.solver!r}: expected one of auto, {', '.join(SOLVERS)}")
-        return SOLVERS[name](max_iter=int(self.max_iter))
+        solver: Solver = SOLVERS[name](max_iter=int(self.max_iter))
+        return solver
 
     @contextmanager
     def _progress(self, measure: Measure) -> Iterator[Callback | None]:
@@ -354,6 +360,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         self.n_support_ = each([s.n_support for s in solutions])
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
+        self.__dict__.pop("dual_coef_", None)  # of an earlier fit
+        if all(s.dual_coef is not None for s in solutions):
+            self.dual_coef_ = np.array([s.dual_coef for s in solutions])
 
     def _weights(self, fitted: list[FittedLabel]) -> Vector:
         """The weights of the features, (p, L)."""
@@ -362,14 +371,14 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
 
     def _store_weights(self, features: Design, W: Vector) -> None:
         """Set what the scores are made of, and remove what an earlier fit with another kernel left."""
-        for name in ("coef_", "dual_coef_", "support_"):
+        for name in ("coef_", "kernel_coef_", "support_"):
             self.__dict__.pop(name, None)
         self.kernel_kept_ = _kept(features)
         self._expansion = features.expansion(W) if isinstance(features, (Gram, LowRank)) else None
         if self._expansion is None:
             self.coef_ = np.ascontiguousarray(W.T)
         else:
-            self.dual_coef_ = np.ascontiguousarray(self._expansion.coefficients.T)
+            self.kernel_coef_ = np.ascontiguousarray(self._expansion.coefficients.T)
             self.support_ = self._expansion.support
 
     def _warn(self, solutions: list[Solution]) -> None:

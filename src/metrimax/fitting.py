@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
+from metrimax.solvers import along
 
 
 class FittedLabel(NamedTuple):
@@ -39,7 +40,27 @@ def fit_label(
     kind: str = "binary",
     offset: Vector | None = None,
 ) -> Generator[Ask, Vector, FittedLabel]:
-    """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame.
+    """Train one label for one C; the parameters are those of `fit_path`."""
+    fitted = yield from fit_path(
+        measure, solver, design, labels, weight, Cs=[C], tol=tol, callback=callback, kind=kind, offset=offset
+    )
+    return fitted[0]
+
+
+def fit_path(
+    measure: Measure,
+    solver: Solver,
+    design: Design,
+    labels: Labels,
+    weight: Vector | None = None,
+    *,
+    Cs: Sequence[float] | Vector,
+    tol: float,
+    callback: Callback | None = None,
+    kind: str = "binary",
+    offset: Vector | None = None,
+) -> Generator[Ask, Vector, list[FittedLabel]]:
+    """Train one label for every C: its oracle, its solutions, their thresholds. The rest goes with the frame.
 
     Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
     With an ``offset`` (n,) what is trained is a correction of these scores.
@@ -49,16 +70,19 @@ def fit_label(
     if kind != "binary" and (used.all() or not used.any()):
         # all scores are zero, and the threshold lies below them or above; a class never seen is never the highest
         threshold = -1.0 if used.all() else 1.0 if kind.startswith("multilabel") else np.inf
-        return FittedLabel(_constant(design), 1.0, threshold)
+        return [FittedLabel(_constant(design), 1.0, threshold)] * len(Cs)
     oracle = measure.oracle(labels, weight)
     if offset is not None:
         oracle = Shifted(oracle, offset)
-    solution = yield from solver.steps(oracle, design, C * oracle.price * oracle.n, tol=tol, callback=callback)
-    threshold = 0.0
-    if measure.ranks:
-        scores = yield Ask("scores", solution.w)
-        threshold = measure.threshold(labels, scores if offset is None else scores + offset, weight)
-    return FittedLabel(replace(solution, cuts=None), oracle.price, threshold)
+    weights = [float(C) * oracle.price * oracle.n for C in Cs]
+    fitted = []
+    for solution in (yield from along(solver, oracle, design, weights, tol=tol, callback=callback)):
+        threshold = 0.0
+        if measure.ranks:
+            scores = yield Ask("scores", solution.w)
+            threshold = measure.threshold(labels, scores if offset is None else scores + offset, weight)
+        fitted.append(FittedLabel(solution, oracle.price, threshold))
+    return fitted
 
 
 def _constant(design: Design) -> Solution:
