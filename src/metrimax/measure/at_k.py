@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
+from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
@@ -176,6 +177,7 @@ class TopOracle:
         self._v = (loss(most) - loss(least)) / (most - least) if most > least else 0.0
         self._u = loss(least) - self._v * least
         self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
+        self.smooth = top_smoothing(pos, neg, k, self._u, self._v)
 
     def __call__(self, scores: Vector) -> Cut:
         if scores.shape != self._y.shape:

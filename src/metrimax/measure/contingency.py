@@ -10,6 +10,7 @@ Conventions
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.measure import tables
+from metrimax.measure.smoothing import Smooth, contingency_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
@@ -127,6 +129,12 @@ class ContingencyOracle:
         self.pos.mark(scores, pos, fn, self.n, slope)
         self.neg.mark(scores, neg, fp, self.n, slope)
         return Cut(float(self._loss(np.asarray(fn), np.asarray(fp))), slope)
+
+    @cached_property
+    def smooth(self) -> Smooth | None:
+        """The smoothed risk, ``(scores, mu) -> (value, cut)``; None where there is none."""
+        count = (self._first_count, self._u, self._v) if self.structure == "count" else None
+        return contingency_smoothing(self.pos, self.neg, self._loss, self.structure or "scan", count)
 
     def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
         steps = self.pos.unit / self.n, self.neg.unit / self.n

@@ -94,5 +94,5 @@ def divergence(n_pos: Vector, n_neg: Vector, predicted: Vector) -> Vector:
     """KLD of the smoothed shares when ``predicted`` of n examples are called positive."""
     n = n_pos + n_neg
     kld: Vector = (n_pos + 0.5) * np.log((n_pos + 0.5) / (predicted + 0.5))
-    kld += (n_neg + 0.5) * np.log((n_neg + 0.5) / (n - predicted + 0.5))
+    kld = kld + (n_neg + 0.5) * np.log((n_neg + 0.5) / (n - predicted + 0.5))
     return np.maximum(kld / (n + 1), 0.0)

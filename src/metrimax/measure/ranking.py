@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.measure.at_k import PRBEP
+from metrimax.measure.smoothing import pair_smoothing
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
 
@@ -66,6 +67,7 @@ class ROCOracle:
         self._members = pos.members, neg.members
         self._weights = None if sample_weight is None else (sample_weight[pos.members], sample_weight[neg.members])
         self._pairs = pos.total * neg.total
+        self.smooth = pair_smoothing(pos, neg)
 
     def __call__(self, scores: Vector) -> Cut:
         if scores.shape != (self._size,):

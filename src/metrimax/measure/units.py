@@ -8,6 +8,7 @@ risk stays convex and its cuts valid whatever the weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class ClassUnits:
         if self.whole:
             size, first, first_sum = _kernels.collect(scores, self.members, self.sign, low, high, self._buffer)
             return Queue(np.sort(self._buffer[:size]), first, first_sum, low)
-        costs, weight, _ = self._sorted(scores)
+        costs, weight, _ = self.sorted(scores)
         if self.unit == 1:
             return Queue(np.repeat(costs, weight.astype(np.intp)))
         reached = np.concatenate(([0.0], np.cumsum(weight)))
@@ -71,11 +72,16 @@ class ClassUnits:
             last = queue.costs[flips - queue.first - 1] if flips > queue.first else queue.low
             _kernels.mark(scores, self.members, self.sign, flips, last, -self.sign * self.unit / n, slope)
             return
-        _, weight, order = self._sorted(scores)
+        _, weight, order = self.sorted(scores)
         before = np.cumsum(weight) - weight
         slope[self.members[order]] = -self.sign / n * np.clip(flips * self.unit - before, 0, weight)
 
-    def _sorted(self, scores: Vector) -> tuple[Vector, Vector, npt.NDArray[np.intp]]:
+    def spread(self, scores: Vector, share: Callable[[Vector], Vector], n: float, slope: Vector) -> None:
+        """Write the slopes where every member flips by a share that depends on its cost."""
+        slope[self.members] = -self.sign / n * self._weight * share(self.sign * scores[self.members])
+
+    def sorted(self, scores: Vector) -> tuple[Vector, Vector, npt.NDArray[np.intp]]:
+        """Costs of the members, ascending, with their weights and their positions among the members."""
         costs = self.sign * scores[self.members]
         order = np.argsort(costs, kind="stable")
         return costs[order], self._weight[order], order

@@ -1,0 +1,1 @@
+"""Programs that reproduce the papers' tables and figures; they write into docs/results/."""
