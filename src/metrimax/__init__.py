@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from metrimax.c_path import path
     from metrimax.estimators import MeasureSVC
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
 
@@ -16,6 +17,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "MeasureSVC": "metrimax.estimators",
+    "path": "metrimax.c_path",
     "measures": "metrimax.measure",
     "FBeta": "metrimax.measure",
     "PrecisionAtK": "metrimax.measure",
@@ -23,7 +25,7 @@ _HOME = {
     "CostModel": "metrimax.measure",
 }
 
-__all__ = ["CostModel", "FBeta", "MeasureSVC", "PrecisionAtK", "RecallAtK", "__version__", "measures"]
+__all__ = ["CostModel", "FBeta", "MeasureSVC", "PrecisionAtK", "RecallAtK", "__version__", "measures", "path"]
 
 
 def __getattr__(name: str) -> Any:

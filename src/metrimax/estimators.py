@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from metrimax.designs import as_design
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Callback, Cuts, Design, Labels, Measure, Oracle, Solution, Solver, Status, Steps, Vector
+from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS
 
@@ -78,8 +79,6 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
     history_ : list of Record, or list of such lists
-    cuts_ : Cuts, or list of them
-        The planes under the risk that were kept; they hold for every C.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -145,25 +144,14 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         design = as_design(
             X, intercept_scaling=self.intercept_scaling if self.fit_intercept else None, n_threads=self.n_threads
         )
-        oracles = [_oracle(measure, column, weight, several=labels.shape[1] > 1) for column in labels.T]
         with self._progress(measure) as callback:
-            solutions = run(
+            several = type_of_target(y) != "binary"
+            fitted = run(
                 design,
-                [
-                    _constant(design, column)
-                    if oracle is None
-                    else solver.steps(oracle, design, self.C * oracle.price * oracle.n, tol=self.tol, callback=callback)
-                    for oracle, column in zip(oracles, labels.T, strict=True)
-                ],
+                (_fit_label(self, measure, solver, design, column, weight, callback, several) for column in labels.T),
             )
-        W = np.column_stack([solution.w for solution in solutions])
-        scores = design.matvec(W)
-        thresholds = [
-            0.0 if oracle is None else measure.threshold(column, scores[:, k], weight)
-            for k, (oracle, column) in enumerate(zip(oracles, labels.T, strict=True))
-        ]
-        self._store(classes, y, solutions, W, thresholds, [1.0 if o is None else o.price for o in oracles])
-        self._warn(solutions)
+        self._store(classes, y, fitted)
+        self._warn([label.solution for label in fitted])
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -257,30 +245,24 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
 
             yield both
 
-    def _store(
-        self,
-        classes: Array,
-        y: Array,
-        solutions: list[Solution],
-        W: Vector,
-        thresholds: list[float],
-        prices: list[float],
-    ) -> None:
+    def _store(self, classes: Array, y: Array, fitted: list[_Label]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
-        several = type_of_target(y) == "multilabel-indicator" or len(solutions) > 1
+        target = type_of_target(y)
+        single = target != "multilabel-indicator" and len(fitted) == 1
+        solutions = [label.solution for label in fitted]
 
         def each(values: list[Any]) -> Any:
-            if not several:
+            if single:
                 return values[0]
             return np.array(values) if isinstance(values[0], (int, float)) else values
 
+        W = np.array([solution.w for solution in solutions])
         self.classes_ = classes
-        self._target = type_of_target(y)
-        features = W[:-1] if self.fit_intercept else W
-        self.coef_ = np.ascontiguousarray(features.T)
-        self.intercept_ = W[-1] * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
-        self.threshold_ = np.array(thresholds)
-        self.price_ = each(prices)
+        self._target = target
+        self.coef_ = W[:, :-1].copy() if self.fit_intercept else W
+        self.intercept_ = W[:, -1] * self.intercept_scaling if self.fit_intercept else np.zeros(len(W))
+        self.threshold_ = np.array([label.threshold for label in fitted])
+        self.price_ = each([label.price for label in fitted])
         self.objective_ = each([s.objective for s in solutions])
         self.dual_bound_ = each([s.bound for s in solutions])
         self.gap_ = each([s.gap for s in solutions])
@@ -289,7 +271,6 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         self.n_support_ = each([s.n_support for s in solutions])
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
-        self.cuts_ = each([s.cuts for s in solutions])
 
     def _warn(self, solutions: list[Solution]) -> None:
         missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]
@@ -335,21 +316,44 @@ def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector 
     return np.ascontiguousarray(weight)
 
 
-def _oracle(measure: Measure, labels: Labels, weight: Vector | None, *, several: bool) -> Oracle | None:
-    """The oracle of one label; None for a label of many that is the same for all examples."""
+class _Label(NamedTuple):
+    """What the training of one label leaves."""
+
+    solution: Solution
+    price: float
+    threshold: float
+
+
+def _fit_label(
+    model: MeasureSVC,
+    measure: Measure,
+    solver: Solver,
+    design: Design,
+    labels: Labels,
+    weight: Vector | None,
+    callback: Callback | None,
+    several: bool,
+) -> Generator[Ask, Vector, _Label]:
+    """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame."""
+    labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
-    if several and len(used) and used.all() in (used.any(),):
-        return None
-    return measure.oracle(np.ascontiguousarray(labels), weight)
+    if several and (used.all() or not used.any()):
+        return _Label(_constant(design, bool(used.any())), 1.0, 0.0)
+    oracle = measure.oracle(labels, weight)
+    solution = yield from solver.steps(
+        oracle, design, model.C * oracle.price * oracle.n, tol=model.tol, callback=callback
+    )
+    threshold = 0.0
+    if measure.ranks:
+        threshold = measure.threshold(labels, (yield Ask("scores", solution.w)), weight)
+    return _Label(replace(solution, cuts=None), oracle.price, threshold)
 
 
-def _constant(design: Design, labels: Labels) -> Steps:
-    """The run of a label that does not vary: no product is asked for, and the last weight says which it is."""
+def _constant(design: Design, positive: bool) -> Solution:
+    """The solution of a label that does not vary: the last weight, the intercept's, says which it is."""
     w = np.zeros(design.shape[1])
-    w[-1:] = 1.0 if labels.any() else -1.0
-    nothing = Cuts(np.empty(0), np.empty((0, design.shape[1])))
-    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], nothing)
-    yield  # a generator that never waits
+    w[-1:] = 1.0 if positive else -1.0
+    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)
 
 
 def _against(y: Array, positive: Any) -> Labels:

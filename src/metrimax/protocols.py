@@ -36,6 +36,10 @@ class Cut(NamedTuple):
     slope: Vector
 
 
+Line = Callable[[float], tuple[float, float]]
+"""The risk along a line of scores, ``R(s + t m)``, and its slope in t."""
+
+
 class Oracle(Protocol):
     """The most violated labelling of one sample under one measure."""
 
@@ -49,6 +53,9 @@ class Oracle(Protocol):
 
     def __call__(self, scores: Vector) -> Cut:
         """Return the cut that attains ``R(scores)``."""
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move`` for t from 0 to ``until``, cheaper than by cuts where the oracle can."""
 
 
 class Measure(Protocol):
@@ -135,10 +142,11 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Cuts:
-    """Cuts kept as data: ``R(w) >= losses[k] + vectors[k] @ w``. Valid for every C."""
+    """Cuts kept as data: ``R(w) >= losses[k] + vectors[k] @ w``, and their Gram matrix. Valid for every C."""
 
     losses: Vector
     vectors: Vector
+    gram: Vector
 
 
 @dataclass(frozen=True)
@@ -158,7 +166,7 @@ class Solution:
     n_support: int
     status: Status
     history: list[Record] = field(repr=False)
-    cuts: Cuts = field(repr=False)
+    cuts: Cuts | None = field(repr=False)
 
 
 Callback = Callable[[Record], Any]

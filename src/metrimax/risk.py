@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
-from metrimax.protocols import Ask, Design, Solution, Steps, Vector
+from metrimax.protocols import Ask, Design, Vector
+
+Result = TypeVar("Result")
+
+OPEN = 64
+"""Most runs open at a time: enough to read X once for many, few enough to bound the memory for their cuts."""
 
 
-def run(design: Design, runs: Sequence[Steps]) -> list[Solution]:
-    """Drive the solvers to their end, in lockstep.
+def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[Result]:
+    """Drive solver runs to their end, in lockstep, and return their results in order.
 
     In each round, those that wait for scores are served by one product ``X W`` and those that wait for a pull-back
-    by one ``X' S``, however many there are; a solver that has finished costs nothing more.
+    by one ``X' S``, however many there are. A run that has finished makes room for the next one, which is
+    not taken from ``runs`` before.
     """
-    solutions: dict[int, Solution] = {}
-    waiting: dict[int, Ask] = {}
+    pending = enumerate(runs)
+    results: dict[int, Result] = {}
+    waiting: dict[int, tuple[Generator[Ask, Vector, Result], Ask]] = {}
 
-    def resume(k: int, answer: Vector | None) -> None:
+    def resume(k: int, steps: Generator[Ask, Vector, Result], answer: Vector | None) -> None:
         try:
-            waiting[k] = runs[k].send(answer)  # type: ignore[arg-type]
+            waiting[k] = steps, steps.send(answer)  # type: ignore[arg-type]
         except StopIteration as stop:
-            solutions[k] = stop.value
+            results[k] = stop.value
 
-    for k in range(len(runs)):
-        resume(k, None)
-    while waiting:
+    while True:
+        for k, steps in islice(pending, OPEN - len(waiting)):
+            resume(k, steps, None)
+        if not waiting:
+            return [results[k] for k in range(len(results))]
         asked, waiting = waiting, {}
         for product, multiply in (("scores", design.matvec), ("pull", design.rmatvec)):
-            group = [k for k, ask in asked.items() if ask.product == product]
+            group = [(k, steps, ask.vector) for k, (steps, ask) in asked.items() if ask.product == product]
             if len(group) == 1:
-                resume(group[0], multiply(asked[group[0]].vector))
+                k, steps, vector = group[0]
+                resume(k, steps, multiply(vector))
             elif group:
-                columns = multiply(np.column_stack([asked[k].vector for k in group]))
-                for column, k in enumerate(group):
-                    resume(k, np.ascontiguousarray(columns[:, column]))
-    return [solutions[k] for k in range(len(runs))]
+                rows = np.ascontiguousarray(multiply(np.column_stack([vector for _, _, vector in group])).T)
+                for row, (k, steps, _) in zip(rows, group, strict=True):
+                    resume(k, steps, row)

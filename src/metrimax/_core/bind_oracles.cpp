@@ -41,6 +41,49 @@ void bind_oracles(nb::module_ &m) {
         nb::arg("out").noconvert(),
         "Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.");
     m.def(
+        "collect_line",
+        [](In1<double> scores, In1<double> move, In1<Index> members, double sign, double low, double high, double until,
+           Vec costs, Vec rates) {
+            require(scores.size() == move.size(), "collect_line: scores and move differ in length");
+            require(costs.size() >= members.size() && rates.size() >= members.size(),
+                    "collect_line: costs or rates are shorter than members");
+            const double *s = scores.data(), *d = move.data();
+            const Index *k = members.data();
+            const auto size = static_cast<Index>(members.size());
+            double *c = costs.data(), *r = rates.data();
+            nb::gil_scoped_release unlocked;
+            const CollectedLine got = collect_line(s, d, k, size, sign, low, high, until, c, r);
+            return std::make_tuple(got.size, got.first, got.first_sum, got.first_rate);
+        },
+        nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"),
+        nb::arg("low"), nb::arg("high"), nb::arg("until"), nb::arg("costs").noconvert(), nb::arg("rates").noconvert(),
+        "Costs and their rates of what may flip on scores + t * move, t in [0, until]; returns their number, and the "
+        "number, sum and rate of what flips on all of it.");
+    m.def(
+        "collect_at",
+        [](In1<double> costs, In1<double> rates, double t, double low, double high, Vec out) {
+            require(costs.size() == rates.size() && out.size() >= costs.size(), "collect_at: lengths do not fit");
+            const double *c = costs.data(), *r = rates.data();
+            const Index size = size_of(costs);
+            double *o = out.data();
+            nb::gil_scoped_release unlocked;
+            const Collected got = collect_at(c, r, size, t, low, high, o);
+            return std::make_tuple(got.size, got.first, got.first_sum);
+        },
+        nb::arg("costs").noconvert(), nb::arg("rates").noconvert(), nb::arg("t"), nb::arg("low"), nb::arg("high"),
+        nb::arg("out").noconvert(), "As collect, for the costs of a line at t.");
+    m.def(
+        "rate_of_lowest",
+        [](In1<double> costs, In1<double> rates, double t, Index count, double last) {
+            require(costs.size() == rates.size(), "rate_of_lowest: costs and rates differ in length");
+            const double *c = costs.data(), *r = rates.data();
+            const Index size = size_of(costs);
+            nb::gil_scoped_release unlocked;
+            return rate_of_lowest(c, r, size, t, count, last);
+        },
+        nb::arg("costs").noconvert(), nb::arg("rates").noconvert(), nb::arg("t"), nb::arg("count"), nb::arg("last"),
+        "Sum of the rates of the count lowest costs at t, the highest of which is last.");
+    m.def(
         "mark",
         [](In1<double> scores, In1<Index> members, double sign, Index count, double last, double value, Vec slope) {
             require(slope.size() == scores.size(), "mark: slope and scores differ in length");

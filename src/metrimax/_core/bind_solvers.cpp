@@ -1,5 +1,6 @@
 // Python bindings of the small quadratic program.
 #include "bindings.hpp"
+#include "loops.hpp"
 #include "simplex_qp.hpp"
 
 
@@ -8,6 +9,19 @@ namespace metrimax {
 using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void bind_solvers(nb::module_ &m) {
+    m.def(
+        "dot",
+        [](In1<double> u, In1<double> v) {
+            check_length("dot", v.size(), u.size());
+            const double *a = u.data(), *b = v.data();
+            const size_t size = u.size();
+            nb::gil_scoped_release unlocked;
+            double sum = 0;
+            dense_dot_rows(a, 1, size, b, &sum);
+            return sum;
+        },
+        nb::arg("u").noconvert(), nb::arg("v").noconvert(),
+        "u'v in the calling thread (a threaded BLAS spends more on its threads than they give).");
     m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {

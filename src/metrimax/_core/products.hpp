@@ -7,7 +7,7 @@
 //   several  W is (p, L) and C is (n, L), row-major, and so are their products
 //   sizes    size_t throughout: n p and the number of non-zeros may exceed 2^31
 //   threads  n_threads is a ceiling; small work stays in the calling thread. X w is the same to the last bit for every
-//            number of threads; X'c need not be, for it may be summed in another order
+//            number of threads; X'c need not be, for the rows may be shared out and summed in another order
 #pragma once
 
 #include "loops.hpp"
@@ -40,7 +40,7 @@ template <class I> void csr_check(const I *indptr, size_t n, const I *indices, s
 }
 
 // Add the parts' private results, each of `size`, to out.
-inline void reduce_parts(std::vector<std::vector<double>> &partial, double *out, size_t size) {
+inline void reduce_parts(const std::vector<std::vector<double>> &partial, double *out, size_t size) {
     parallel_for(threads_for(static_cast<int>(partial.size()), size * partial.size()), size,
                  [&](size_t begin, size_t end, size_t) {
                      for (const std::vector<double> &part : partial)
@@ -48,8 +48,8 @@ inline void reduce_parts(std::vector<std::vector<double>> &partial, double *out,
                  });
 }
 
-// Run rows(part, begin, end, out) over all parts where each adds into the same `size` outputs: part 0 writes to out
-// itself, the others to accumulators of their own. `borders` are the parts' rows; out is zero on entry.
+// Call rows(begin, end, target) for every part, where each adds to the same `size` outputs: the first part's target is
+// out itself, the others have accumulators of their own. `borders` are the parts' rows; out is zero on entry.
 template <class F> void accumulate_parts(const std::vector<size_t> &borders, double *out, size_t size, F &&rows) {
     const size_t parts = borders.size() - 1;
     std::vector<std::vector<double>> partial(parts - 1);
@@ -64,6 +64,7 @@ template <class F> void accumulate_parts(const std::vector<size_t> &borders, dou
     reduce_parts(partial, out, size);
 }
 
+// The borders of parts as equal as they can be, parts + 1 of them, from 0 to n.
 inline std::vector<size_t> split_evenly(size_t n, size_t parts) {
     std::vector<size_t> borders(parts + 1);
     for (size_t part = 0; part <= parts; ++part)

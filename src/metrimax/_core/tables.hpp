@@ -187,6 +187,64 @@ inline Collected collect(const double *scores, const Index *members, Index size,
     return got;
 }
 
+// The same for a line of scores, s + t * move with 0 <= t <= until: what flips for certain, or never does, on all of it
+// is left out. The costs kept are written at t = 0, with the rate at which they change.
+struct CollectedLine {
+    Index size, first;
+    double first_sum, first_rate;
+};
+
+inline CollectedLine collect_line(const double *scores, const double *move, const Index *members, Index size,
+                                  double sign, double low, double high, double until, double *costs, double *rates) {
+    CollectedLine got{0, 0, 0.0, 0.0};
+    for (Index k = 0; k < size; ++k) {
+        const double cost = sign * scores[members[k]], rate = sign * move[members[k]];
+        const double end = cost + until * rate;
+        if (cost < low && end < low) {
+            ++got.first;
+            got.first_sum += cost;
+            got.first_rate += rate;
+        } else if (cost < high || end < high) {
+            costs[got.size] = cost;
+            rates[got.size++] = rate;
+        }
+    }
+    return got;
+}
+
+// `collect` at one point of such a line.
+inline Collected collect_at(const double *costs, const double *rates, Index size, double t, double low, double high,
+                            double *out) {
+    Collected got{0, 0, 0.0};
+    for (Index k = 0; k < size; ++k) {
+        const double cost = costs[k] + t * rates[k];
+        if (cost < low) {
+            ++got.first;
+            got.first_sum += cost;
+        } else if (cost < high) {
+            out[got.size++] = cost;
+        }
+    }
+    return got;
+}
+
+// Sum of the rates of the `count` lowest costs at t, of which the highest is `last`. Ties at `last` go by position.
+inline double rate_of_lowest(const double *costs, const double *rates, Index size, double t, Index count, double last) {
+    double sum = 0, tied = 0;
+    Index below = 0;
+    for (Index k = 0; k < size; ++k) {
+        const bool lower = costs[k] + t * rates[k] < last;
+        below += lower;
+        sum += lower ? rates[k] : 0.0;
+    }
+    for (Index k = 0; k < size && below < count; ++k)
+        if (costs[k] + t * rates[k] == last) {
+            tied += rates[k];
+            ++below;
+        }
+    return sum + tied;
+}
+
 // Write `value` to the slope of the `count` members with the lowest cost; `last` is the highest of their costs.
 // Ties at `last` go by position.
 inline void mark(const double *scores, const Index *members, Index size, double sign, Index count, double last,

@@ -86,8 +86,7 @@ class Dense:
 
     def inner(self, U: Vector, v: Vector) -> Vector:
         """``U @ v``."""
-        inner: Vector = U @ v
-        return inner
+        return _kernels.dense_matvec(U, v, 1)
 
     def _product(self, v: Vector, transposed: bool) -> Vector:
         X = self.X
@@ -168,5 +167,4 @@ class CSR:
 
     def inner(self, U: Vector, v: Vector) -> Vector:
         """``U @ v``."""
-        inner: Vector = U @ v
-        return inner
+        return _kernels.dense_matvec(U, v, 1)

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from metrimax import _kernels
+from metrimax.designs.linear import columns
 from metrimax.protocols import Design, Vector
 
 
@@ -39,15 +41,15 @@ class WithIntercept:
 
     def matvec(self, w: Vector) -> Vector:
         """``X w[:-1] + value w[-1]``."""
-        if len(w) != self.shape[1]:
-            raise ValueError(f"w must have {self.shape[1]} rows, the last for the intercept, got {len(w)}")
-        return self.design.matvec(w[:-1]) + self.value * w[-1]
+        w = columns("w", w, self.shape[1])
+        scores: Vector = self.design.matvec(w[:-1]) + self.value * w[-1]
+        return scores
 
     def rmatvec(self, slope: Vector) -> Vector:
         """``X' slope`` followed by ``value * sum(slope)``."""
+        slope = columns("slope", slope, self.shape[0])
         return np.concatenate([self.design.rmatvec(slope), self.value * slope.sum(axis=0, keepdims=True)])
 
     def inner(self, U: Vector, v: Vector) -> Vector:
         """``U @ v``."""
-        inner: Vector = U @ v
-        return inner
+        return _kernels.dense_matvec(U, v, 1)

@@ -18,7 +18,9 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from metrimax import _kernels
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
+from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import split
@@ -155,7 +157,7 @@ class RecallAtK(_AtK):
         return 1 - ratio(np.minimum(tp, k), np.minimum(k, n_pos), 1.0)
 
 
-class TopOracle:
+class TopOracle(SampleOracle):
     """The most violated labelling with exactly k positives, for a loss linear in tp.
 
     With ``D = u + v tp`` and s the scores, the best labelling calls positive the k examples with the highest
@@ -164,7 +166,7 @@ class TopOracle:
 
     def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         pos, neg = split(y, sample_weight)
-        self.n = pos.total + neg.total
+        super().__init__(pos.total + neg.total, len(y))
         self._y = np.asarray(y, dtype=bool)
         self._weight = sample_weight
         self._k = k = measure.number(pos.total, neg.total)
@@ -180,14 +182,13 @@ class TopOracle:
         self.smooth = top_smoothing(pos, neg, k, self._u, self._v)
 
     def __call__(self, scores: Vector) -> Cut:
-        if scores.shape != self._y.shape:
-            raise ValueError(f"expected {len(self._y)} scores, got an array of shape {scores.shape}")
+        self.check(scores)
         called = self._select(scores / self.n + self._v * self._y)
         weighted = called if self._weight is None else called * self._weight
         tp = float(weighted[self._y].sum())
         slope = (weighted - (self._y if self._weight is None else self._y * self._weight)) / self.n
         loss = self._u + self._v * tp
-        if loss + slope @ scores <= 0:
+        if loss + _kernels.dot(slope, scores) <= 0:
             return Cut(0.0, np.zeros_like(slope))
         return Cut(loss, slope)
 

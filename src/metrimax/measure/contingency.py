@@ -18,10 +18,11 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.measure import tables
+from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import Smooth, contingency_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
-from metrimax.protocols import Cut, Labels, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
 
 def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
@@ -84,7 +85,7 @@ class ContingencyMeasure:
         return ContingencyOracle(self, y, sample_weight)
 
 
-class ContingencyOracle:
+class ContingencyOracle(SampleOracle):
     """The most violated labelling of a contingency measure, exact, in O(n log n) where the structure allows it.
 
     References
@@ -94,8 +95,7 @@ class ContingencyOracle:
 
     def __init__(self, measure: ContingencyMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         self.pos, self.neg = split(y, sample_weight)
-        self.n = self.pos.total + self.neg.total
-        self._size = len(y)
+        super().__init__(self.pos.total + self.neg.total, len(y))
         self._measure = measure
         self._counts = measure.counts(self.pos.total, self.neg.total)
         n_pos, n_neg = self.pos.count, self.neg.count
@@ -118,12 +118,11 @@ class ContingencyOracle:
         self.price = self._price()
 
     def __call__(self, scores: Vector) -> Cut:
-        if scores.shape != (self._size,):
-            raise ValueError(f"expected {self._size} scores, got an array of shape {scores.shape}")
+        self.check(scores)
         pos = self.pos.queue(scores, *self._low)
         neg = self.neg.queue(scores, *self._high)
         value, fn, fp = self._argmax(pos, neg)
-        slope = np.zeros(self._size)
+        slope = np.zeros(self.size)
         if value <= 0:
             return Cut(0.0, slope)
         self.pos.mark(scores, pos, fn, self.n, slope)
@@ -135,6 +134,23 @@ class ContingencyOracle:
         """The smoothed risk, ``(scores, mu) -> (value, cut)``; None where there is none."""
         count = (self._first_count, self._u, self._v) if self.structure == "count" else None
         return contingency_smoothing(self.pos, self.neg, self._loss, self.structure or "scan", count)
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move``, leaving out what is decided on all of it."""
+        if not (self.pos.whole and self.neg.whole):
+            return super().line(scores, move, until)
+        pos = self.pos.line(scores, move, until, *self._low)
+        neg = self.neg.line(scores, move, until, *self._high)
+
+        def risk(t: float) -> tuple[float, float]:
+            queues = pos.queue(t), neg.queue(t)
+            value, fn, fp = self._argmax(*queues)
+            if value <= 0:
+                return 0.0, 0.0
+            rates = pos.rate(t, queues[0], fn), neg.rate(t, queues[1], fp)
+            return value, -(self.pos.unit * rates[0] + self.neg.unit * rates[1]) / self.n
+
+        return risk
 
     def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
         steps = self.pos.unit / self.n, self.neg.unit / self.n

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.measure.at_k import PRBEP
+from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import pair_smoothing
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
@@ -50,7 +51,7 @@ class ROCArea:
         return ROCOracle(y, sample_weight)
 
 
-class ROCOracle:
+class ROCOracle(SampleOracle):
     """``R = 1/(n+ n-) sum over pairs of max(0, 1 - (s_i - s_j))``, in O(n log n).
 
     References
@@ -58,20 +59,16 @@ class ROCOracle:
     Joachims (2005), Algorithm 3.
     """
 
-    price = 1.0
-
     def __init__(self, y: Labels, sample_weight: Vector | None = None) -> None:
         pos, neg = split(y, sample_weight)
-        self.n = pos.total + neg.total
-        self._size = len(y)
+        super().__init__(pos.total + neg.total, len(y))
         self._members = pos.members, neg.members
         self._weights = None if sample_weight is None else (sample_weight[pos.members], sample_weight[neg.members])
         self._pairs = pos.total * neg.total
         self.smooth = pair_smoothing(pos, neg)
 
     def __call__(self, scores: Vector) -> Cut:
-        if scores.shape != (self._size,):
-            raise ValueError(f"expected {self._size} scores, got an array of shape {scores.shape}")
+        self.check(scores)
         s = [scores[members] for members in self._members]
         # only pairs inside the margin count: leave the rest out of the sort
         inside = np.flatnonzero(s[0] < s[1].max() + 1), np.flatnonzero(s[1] > s[0].min() - 1)
@@ -83,7 +80,7 @@ class ROCOracle:
             weights = [w[i][o] for w, i, o in zip(self._weights, inside, orders, strict=True)]
         counts = np.empty(len(s[0])), np.empty(len(s[1]))
         total = _kernels.margin_pairs(s[0][orders[0]], weights[0], s[1][orders[1]], weights[1], *counts)
-        slope = np.zeros(self._size)
+        slope = np.zeros(self.size)
         for k, sign in ((0, -1.0), (1, 1.0)):
             own = counts[k] if self._weights is None else counts[k] * weights[k]
             slope[self._members[k][inside[k][orders[k]]]] = sign / self._pairs * own

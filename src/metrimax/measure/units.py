@@ -29,9 +29,37 @@ class Queue(NamedTuple):
     first_sum: float = 0.0
     low: float = -np.inf
 
+    def last(self, flips: int) -> float:
+        """The highest cost among the first ``flips`` units, or what they all lie below."""
+        return float(self.costs[flips - self.first - 1]) if flips > self.first else self.low
+
     def prefix(self, step: float) -> Vector:
         """``-step * sum of the costs of the first i units`` for i from ``first`` on."""
         return -step * np.cumsum(np.concatenate(([self.first_sum], self.costs)))
+
+
+class LineQueues(NamedTuple):
+    """The queues of one class along a line of scores: costs at t = 0, their rates, and what flips on all of it."""
+
+    costs: Vector
+    rates: Vector
+    first: int
+    first_sum: float
+    first_rate: float
+    low: float
+    high: float
+    buffer: Vector
+
+    def queue(self, t: float) -> Queue:
+        """The queue at ``t``."""
+        size, first, first_sum = _kernels.collect_at(self.costs, self.rates, t, self.low, self.high, self.buffer)
+        total = self.first_sum + t * self.first_rate + first_sum
+        return Queue(np.sort(self.buffer[:size]), self.first + first, total, self.low)
+
+    def rate(self, t: float, queue: Queue, flips: int) -> float:
+        """How fast the cost of the first ``flips`` units of the queue at ``t`` changes."""
+        flips_here = flips - self.first
+        return self.first_rate + _kernels.rate_of_lowest(self.costs, self.rates, t, flips_here, queue.last(flips))
 
 
 class ClassUnits:
@@ -64,13 +92,21 @@ class ClassUnits:
         paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
         return Queue(np.diff(np.interp(self.unit * np.arange(self.count + 1), reached, paid)) / self.unit)
 
+    def line(self, scores: Vector, move: Vector, until: float, low: float, high: float) -> LineQueues:
+        """What may flip on ``scores + t move`` for t from 0 to ``until``. For whole units only."""
+        costs, rates = np.empty((2, len(self.members)))
+        size, first, first_sum, first_rate = _kernels.collect_line(
+            scores, move, self.members, self.sign, low, high, until, costs, rates
+        )
+        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, high, self._buffer)
+
     def mark(self, scores: Vector, queue: Queue, flips: int, n: float, slope: Vector) -> None:
         """Write the slopes of the first ``flips`` units: ``-sign * weight / n`` for what flips."""
         if flips == 0:
             return
         if self.whole:
-            last = queue.costs[flips - queue.first - 1] if flips > queue.first else queue.low
-            _kernels.mark(scores, self.members, self.sign, flips, last, -self.sign * self.unit / n, slope)
+            value = -self.sign * self.unit / n
+            _kernels.mark(scores, self.members, self.sign, flips, queue.last(flips), value, slope)
             return
         _, weight, order = self.sorted(scores)
         before = np.cumsum(weight) - weight

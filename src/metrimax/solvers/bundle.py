@@ -8,7 +8,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector
+from metrimax import _kernels
+from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector
 from metrimax.solvers.model import CutModel
 
 
@@ -25,6 +26,9 @@ class Bundle:
         Most iterations.
     stride : float
         The new cut is taken at ``best + stride (minimiser - best)``.
+    accuracy : float
+        Of the line search, relative to the gap. Below ``stride``, or a new cut may say nothing new: where the line
+        search is exact, the cut is violated by at least ``stride`` times the gap.
 
     References
     ----------
@@ -33,6 +37,7 @@ class Bundle:
 
     max_iter: int = 10_000
     stride: float = 0.1
+    accuracy: float = 0.02
     line_search: ClassVar[bool] = True
 
     def steps(
@@ -48,33 +53,36 @@ class Bundle:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         lam = 1 / weight
         began = time.perf_counter()
-        model = CutModel(design, lam)
-        if start is not None:
-            for loss, vector in zip(start.losses, start.vectors, strict=True):
-                model.add(float(loss), vector)
+        model = CutModel(design, lam, start)
         n, p = design.shape
-        best = _Point(np.zeros(p), np.zeros(n), 0.0, oracle(np.zeros(n)))
-        at_zero = best.value(lam)
-        n_passes = 1
-        model.add(best.cut.loss, (yield Ask("pull", best.cut.slope)))
+        cut = oracle(np.zeros(n))
+        best = _Point(np.zeros(p), np.zeros(n), 0.0, cut.loss, lam)
+        at_zero = best.value
+        n_passes = 0
+        if start is None:
+            model.add(cut.loss, (yield Ask("pull", cut.slope)))
+            n_passes += 1
         history: list[Record] = []
         status = Status.MAX_ITER
         gap = np.inf
+        reach = 1.0
         for iteration in range(1, self.max_iter + 1):
             w = model.solve(0.01 * min(gap, max(tol, 1e-15)))
             scores = yield Ask("scores", w)
             n_passes += 1
             if self.line_search:
-                line = _Line(oracle, design, lam, best, w, scores)
-                best = line.point(line.minimise(0.1 * (best.value(lam) - model.bound)))
+                search = _Search(oracle, design, lam, best, w, scores)
+                best, t = search.minimise(self.accuracy * (best.value - model.bound), reach)
+                reach = min(1.0, 2 * t) or reach / 2
                 cut = oracle(best.scores + self.stride * (scores - best.scores))
             else:
                 cut = oracle(scores)
-                here = _Point(w, scores, float(design.inner(w[None], w)[0]), cut)
-                best = min(best, here, key=lambda point: point.value(lam))
-            gap = best.value(lam) - model.bound
+                risk = cut.loss + _kernels.dot(cut.slope, scores)
+                here = _Point(w, scores, float(design.inner(w[None], w)[0]), risk, lam)
+                best = min(best, here, key=lambda point: point.value)
+            gap = best.value - model.bound
             history.append(
-                Record(iteration, n_passes, best.value(lam), model.bound, model.size - 1, time.perf_counter() - began)
+                Record(iteration, n_passes, best.value, model.bound, model.size - 1, time.perf_counter() - began)
             )
             if gap <= tol:
                 status = Status.CONVERGED
@@ -89,7 +97,7 @@ class Bundle:
             status = Status.TRIVIAL
         return Solution(
             w=best.w,
-            objective=weight * best.value(lam),
+            objective=weight * best.value,
             bound=weight * model.bound,
             gap=gap,
             n_iter=len(history),
@@ -113,77 +121,89 @@ class CuttingPlane(Bundle):
     line_search: ClassVar[bool] = False
 
 
-@dataclass
 class _Point:
-    """Weights, their scores and squared length, and the cut that attains the risk there."""
+    """Weights, their scores, squared length and risk, and the objective ``lam/2 |w|^2 + R(w)``."""
 
-    w: Vector
-    scores: Vector
-    square: float
-    cut: Cut
-
-    def value(self, lam: float) -> float:
-        return lam / 2 * self.square + self.cut.loss + float(self.cut.slope @ self.scores)
+    def __init__(self, w: Vector, scores: Vector, square: float, risk: float, lam: float) -> None:
+        self.w, self.scores, self.square, self.risk = w, scores, square, risk
+        self.value = lam / 2 * square + risk
 
 
-class _Line:
-    """The objective on the line from a point towards the scores of another.
+class _Step(NamedTuple):
+    """A point on a line: the risk and its rise, the objective and its slope."""
+
+    t: float
+    risk: float
+    rise: float
+    value: float
+    slope: float
+
+
+class _Search:
+    """Line search in score space: from a point towards the minimiser of the model.
 
     ``phi(t) = lam/2 |w + t d|^2 + R(s + t Xd)`` is a parabola plus a convex function of which every
-    evaluation gives value and slope.
+    evaluation gives value and slope, so two tangents bracket the minimum and bound it from below.
     """
 
     def __init__(self, oracle: Oracle, design: Design, lam: float, start: _Point, w: Vector, scores: Vector) -> None:
         self._oracle = oracle
-        self.lam = lam
-        self.start = start
-        self.direction = w - start.w
-        self.move = scores - start.scores
-        self.cross = float(design.inner(start.w[None], self.direction)[0])
-        self.bend = float(design.inner(self.direction[None], self.direction)[0])
+        self._lam = lam
+        self._start = start
+        self._direction = w - start.w
+        self._move = scores - start.scores
+        self._cross = float(design.inner(start.w[None], self._direction)[0])
+        self._bend = float(design.inner(self._direction[None], self._direction)[0])
 
-    def evaluate(self, t: float, cut: Cut | None = None) -> _Step:
-        scores = self.start.scores + t * self.move
-        cut = self._oracle(scores) if cut is None else cut
-        risk = cut.loss + float(cut.slope @ scores)
-        rise = float(cut.slope @ self.move)
-        return _Step(t, risk, rise, self.parabola(t) + risk, self.lam * (self.cross + t * self.bend) + rise, cut)
+    def minimise(self, accuracy: float, reach: float) -> tuple[_Point, float]:
+        """The least of the points tried and its t, within ``accuracy`` of the minimum unless 30 did not reach it.
 
-    def parabola(self, t: float) -> float:
-        return self.lam / 2 * (self.start.square + 2 * t * self.cross + t * t * self.bend)
-
-    def point(self, step: _Step) -> _Point:
-        if step.t == 0:
-            return self.start
-        t, start = step.t, self.start
-        square = start.square + 2 * t * self.cross + t * t * self.bend
-        return _Point(start.w + t * self.direction, start.scores + t * self.move, square, step.cut)
-
-    def minimise(self, accuracy: float) -> _Step:
-        """The least of the points tried, within ``accuracy`` of the minimum unless 30 of them did not reach it."""
-        left, right = self.evaluate(0.0, self.start.cut), self.evaluate(1.0)
+        The search begins on [0, reach] and doubles that until the minimum is inside.
+        """
+        start = self._start
+        line = self._oracle.line(start.scores, self._move, reach)
+        left, right = self._step(0.0, line(0.0)), self._step(reach, line(reach))
         lowest = min(left, right, key=lambda step: step.value)
         for _ in range(30):
-            if right.slope < 0:  # the minimum lies further out
-                left, right = right, self.evaluate(2 * right.t)
+            if right.slope < 0:
+                line = self._oracle.line(start.scores, self._move, 2 * right.t)
+                left, right = right, self._step(2 * right.t, line(2 * right.t))
                 lowest = min(lowest, right, key=lambda step: step.value)
                 continue
             t, floor = self._least_of_tangents(left, right)
             if lowest.value - floor <= accuracy or not left.t < t < right.t:
                 break
-            here = self.evaluate(t)
+            here = self._step(t, line(t))
             lowest = min(lowest, here, key=lambda step: step.value)
             if here.slope < 0:
                 left = here
             else:
                 right = here
-        return lowest
+        return self._point(lowest), lowest.t
+
+    def _step(self, t: float, risk_and_rise: tuple[float, float]) -> _Step:
+        risk, rise = risk_and_rise
+        slope = self._lam * (self._cross + t * self._bend) + rise
+        return _Step(t, risk, rise, self._parabola(t) + risk, slope)
+
+    def _parabola(self, t: float) -> float:
+        return self._lam / 2 * self._square(t)
+
+    def _square(self, t: float) -> float:
+        return self._start.square + 2 * t * self._cross + t * t * self._bend
+
+    def _point(self, step: _Step) -> _Point:
+        t, start = step.t, self._start
+        if t == 0:
+            return start
+        scores = start.scores + t * self._move
+        return _Point(start.w + t * self._direction, scores, self._square(t), step.risk, self._lam)
 
     def _least_of_tangents(self, left: _Step, right: _Step) -> tuple[float, float]:
         """Where the parabola plus the higher of the two tangents to the risk is least, and its value there."""
 
         def least(step: _Step) -> float:
-            return -(step.rise / self.lam + self.cross) / self.bend if self.bend > 0 else step.t
+            return -(step.rise / self._lam + self._cross) / self._bend if self._bend > 0 else step.t
 
         def tangent(step: _Step, t: float) -> float:
             return step.risk + step.rise * (t - step.t)
@@ -193,15 +213,4 @@ class _Line:
             meet = (tangent(left, 0.0) - tangent(right, 0.0)) / (right.rise - left.rise)
             if t > meet:
                 t = max(meet, least(right))
-        return t, self.parabola(t) + max(tangent(left, t), tangent(right, t))
-
-
-class _Step(NamedTuple):
-    """A point on the line: the risk and its rise, the objective and its slope, and the cut."""
-
-    t: float
-    risk: float
-    rise: float
-    value: float
-    slope: float
-    cut: Cut
+        return t, self._parabola(t) + max(tangent(left, t), tangent(right, t))

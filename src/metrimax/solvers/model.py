@@ -22,17 +22,23 @@ PATIENCE = 30
 class CutModel:
     """A growing and shrinking set of cuts with the solution of its quadratic program."""
 
-    def __init__(self, design: Design, lam: float) -> None:
+    def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
         self._design = design
         self.lam = lam
-        self.size = 1  # the zero cut is number 0 and stays
-        self._vectors = np.zeros((8, design.shape[1]))
-        self._losses = np.zeros(8)
-        self._gram = np.zeros((8, 8))
-        self._alpha = np.zeros(8)
-        self._idle = np.zeros(8, dtype=np.intp)
-        self._alpha[0] = 1.0
         self.bound = -np.inf
+        given = 0 if start is None else len(start.losses)
+        self.size = 1 + given  # the zero cut is number 0 and stays
+        room = 8 + 2 * given
+        self._vectors = np.zeros((room, design.shape[1]))
+        self._losses = np.zeros(room)
+        self._gram = np.zeros((room, room))
+        self._idle = np.zeros(room, dtype=np.intp)
+        self._alpha = np.zeros(room)
+        self._alpha[0] = 1.0
+        if start is not None:
+            self._vectors[1 : self.size] = start.vectors
+            self._losses[1 : self.size] = start.losses
+            self._gram[1 : self.size, 1 : self.size] = start.gram
 
     def add(self, loss: float, vector: Vector) -> None:
         """Append the cut ``R(w) >= loss + vector.w``."""
@@ -58,8 +64,7 @@ class CutModel:
         share = alpha[active]
         quadratic = share @ self._gram[np.ix_(active, active)] @ share
         self.bound = max(self.bound, float(share @ self._losses[active] - quadratic / (2 * self.lam)))
-        w: Vector = (-share / self.lam) @ self._vectors[active]
-        return w
+        return _kernels.dense_rmatvec(self._vectors[:K], alpha / -self.lam, 1)  # reads the active cuts only
 
     @property
     def n_support(self) -> int:
@@ -67,22 +72,19 @@ class CutModel:
         return int(np.count_nonzero(self._alpha[1 : self.size]))
 
     def prune(self) -> None:
-        """Drop the cuts that have long been without weight."""
-        keep = self._idle[: self.size] <= PATIENCE
-        keep[0] = True
-        if keep.all():
-            return
-        kept = np.flatnonzero(keep)
-        self._vectors[: len(kept)] = self._vectors[kept]
-        self._losses[: len(kept)] = self._losses[kept]
-        self._gram[: len(kept), : len(kept)] = self._gram[np.ix_(kept, kept)]
-        self._alpha[: len(kept)] = self._alpha[kept]
-        self._idle[: len(kept)] = self._idle[kept]
-        self.size = len(kept)
+        """Drop the cuts that have long been without weight; the last ones move into their places."""
+        self._idle[0] = 0
+        for k in np.flatnonzero(self._idle[: self.size] > PATIENCE)[::-1]:
+            self.size -= 1
+            last = self.size
+            for values in (self._vectors, self._losses, self._alpha, self._idle, self._gram):
+                values[k] = values[last]
+            self._gram[:, k] = self._gram[:, last]
 
     def cuts(self) -> Cuts:
         """The cuts kept, the zero cut aside."""
-        return Cuts(self._losses[1 : self.size].copy(), self._vectors[1 : self.size].copy())
+        used = slice(1, self.size)
+        return Cuts(self._losses[used].copy(), self._vectors[used].copy(), self._gram[used, used].copy())
 
     def _grow(self) -> None:
         size = 2 * len(self._losses)

@@ -1,0 +1,113 @@
+"""`metrimax.path`: certified solutions for many C at little more than the price of the hardest one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.designs import as_design
+from metrimax.measure import get_measure
+from metrimax.protocols import Callback, Measure, Solution, Vector
+from metrimax.risk import run
+from metrimax.solvers import Bundle, along
+
+GRID = 2.0 ** np.arange(-6, 7)
+"""The grid of Joachims (2005)."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """Solutions along C: row k belongs to ``Cs[k]``."""
+
+    Cs: Vector
+    coefs: Vector
+    intercepts: Vector
+    thresholds: Vector
+    price: float
+    solutions: list[Solution]
+
+    @property
+    def gaps(self) -> Vector:
+        return np.array([solution.gap for solution in self.solutions])
+
+    @property
+    def objectives(self) -> Vector:
+        return np.array([solution.objective for solution in self.solutions])
+
+    def decision_function(self, X: Any) -> Vector:
+        """Scores (n, number of C); positive means the positive class."""
+        scores = as_design(X).matvec(np.ascontiguousarray(self.coefs.T))
+        return scores + (self.intercepts - self.thresholds)
+
+
+def path(
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    measure: str | Measure | Callable[..., Any] = "f1",
+    Cs: Sequence[float] | Vector = GRID,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    fit_intercept: bool = True,
+    intercept_scaling: float = 1.0,
+    sample_weight: npt.ArrayLike | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> Path:
+    """Train for every C of a grid, each solution with its own certificate.
+
+    A cut found for one C is valid for every C, so the solutions share all of them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix (n, p)
+        Finite values; what `MeasureSVC` would check is not checked again here.
+    y : array (n,)
+        Two classes; the greater one is positive.
+    measure, tol, max_iter, fit_intercept, intercept_scaling, n_threads, callback
+        As for `MeasureSVC`.
+    Cs : sequence of float
+        The grid, in any order; 2^-6 .. 2^6 by default.
+    sample_weight : array (n,), optional
+        As for `MeasureSVC`: repetition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax import path
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(500) < 0.2
+    >>> X = rng.normal(size=(500, 4)) + y[:, None]
+    >>> result = path(X, y, measure="f1", Cs=[0.1, 1.0, 10.0])
+    >>> result.coefs.shape, bool((result.gaps <= 1e-3).all())
+    ((3, 4), True)
+    """
+    grid = np.asarray(Cs, dtype=np.float64)
+    if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
+        raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {Cs!r}")
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    if len(classes) != 2 or codes.ndim != 1:
+        raise ValueError(f"expected y of shape (n,) with two classes, got {len(classes)} classes, shape {codes.shape}")
+    labels = codes == 1
+    weight = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+    design = as_design(X, intercept_scaling=intercept_scaling if fit_intercept else None, n_threads=n_threads)
+    if design.shape[0] != len(labels) or (weight is not None and weight.shape != labels.shape):
+        raise ValueError(f"expected as many labels and weights as the {design.shape[0]} rows of X, got {len(labels)}")
+    chosen = get_measure(measure)
+    oracle = chosen.oracle(labels, weight)
+    steps = along(Bundle(max_iter=max_iter), oracle, design, grid * oracle.price * oracle.n, tol=tol, callback=callback)
+    solutions = run(design, [steps])[0]
+    W = np.array([solution.w for solution in solutions])
+    scores = design.matvec(np.ascontiguousarray(W.T))
+    return Path(
+        Cs=grid,
+        coefs=W[:, :-1].copy() if fit_intercept else W,
+        intercepts=W[:, -1] * intercept_scaling if fit_intercept else np.zeros(len(W)),
+        thresholds=np.array([chosen.threshold(labels, np.ascontiguousarray(s), weight) for s in scores.T]),
+        price=oracle.price,
+        solutions=solutions,
+    )

@@ -1,0 +1,34 @@
+"""What every oracle shares."""
+
+from __future__ import annotations
+
+from metrimax import _kernels
+from metrimax.protocols import Cut, Line, Vector
+
+
+class SampleOracle:
+    """An oracle on ``size`` examples of total weight ``n``. A subclass gives the cut that attains the risk."""
+
+    price: float = 1.0
+
+    def __init__(self, n: float, size: int) -> None:
+        self.n = n
+        self.size = size
+
+    def __call__(self, scores: Vector) -> Cut:
+        raise NotImplementedError
+
+    def check(self, scores: Vector) -> None:
+        """Refuse scores of the wrong shape."""
+        if scores.shape != (self.size,):
+            raise ValueError(f"expected {self.size} scores, got an array of shape {scores.shape}")
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move`` and its slope there, by way of cuts."""
+
+        def risk(t: float) -> tuple[float, float]:
+            here = scores + t * move
+            cut = self(here)
+            return cut.loss + _kernels.dot(cut.slope, here), _kernels.dot(cut.slope, move)
+
+        return risk

@@ -1,0 +1,26 @@
+"""A path over C: every solution starts from the cuts of those before it, which hold for every C."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Solution, Solver, Vector
+
+
+def along(
+    solver: Solver,
+    oracle: Oracle,
+    design: Design,
+    weights: Sequence[float] | Vector,
+    *,
+    tol: float,
+    callback: Callback | None = None,
+) -> Generator[Ask, Vector, list[Solution]]:
+    """Solutions for every weight (C kappa n) of R, in the order given; solved from the least to the greatest."""
+    solutions: dict[int, Solution] = {}
+    cuts: Cuts | None = None
+    for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
+        solution = yield from solver.steps(oracle, design, float(weights[k]), tol=tol, start=cuts, callback=callback)
+        solutions[k] = solution
+        cuts = solution.cuts
+    return [solutions[k] for k in range(len(weights))]
