@@ -97,7 +97,10 @@ class Design(Protocol):
 
 
 class Ask(NamedTuple):
-    """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull")."""
+    """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull").
+
+    Several vectors at a time are columns, of the answer too: they are read in one pass.
+    """
 
     product: Literal["scores", "pull"]
     vector: Vector

@@ -46,5 +46,8 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
                 resume(k, steps, multiply(vector))
             elif group:
                 rows = np.ascontiguousarray(multiply(np.column_stack([vector for _, _, vector in group])).T)
-                for row, (k, steps, _) in zip(rows, group, strict=True):
-                    resume(k, steps, row)
+                first = 0
+                for k, steps, vector in group:
+                    last = first + (1 if vector.ndim == 1 else vector.shape[1])
+                    resume(k, steps, rows[first] if vector.ndim == 1 else rows[first:last].T)
+                    first = last

@@ -1,22 +1,22 @@
 """Smoothed measures: a differentiable risk below the risk, no further from it than one asks.
 
-The risk is a maximum over labellings, ``R(s) = max_z D(z) + <slope(z), s>``. Every smoothing here is a maximum over *mixtures* of
-labellings minus a term that is never negative and never above ``mu``::
+The risk is a maximum over labellings, ``R(s) = max_z D(z) + <slope(z), s>``. Every smoothing here is a maximum over
+*mixtures* of labellings minus a term that is never negative and never above ``mu``::
 
     R_mu(s) = max over mixtures of  loss + <slope, s> - prox,      0 <= prox <= mu
 
-so that ``R - mu <= R_mu <= R`` and, the maximiser being unique, ``R_mu`` is differentiable with gradient ``slope``. The
-plane ``loss + <slope, .>`` of the maximiser is a mean of cuts, hence itself a cut: a solver gets its dual bound from it.
-``mu`` is the bound itself, in units of the measure, and means the same for all of them.
+so that ``R - mu <= R_mu <= R`` and, the maximiser being unique, ``R_mu`` is differentiable with gradient ``slope``.
+The plane ``loss + <slope, .>`` of the maximiser is a mean of cuts, hence itself a cut: a solver gets its dual bound
+from it. ``mu`` is the bound itself, in units of the measure, and means the same for all of them.
 
-The term has two parts. Within one *piece* of the risk, a set of labellings on which the loss is linear, it is quadratic in the shares
-``beta`` of flips (Zhang et al. 2011), which makes every share a ramp of the example's cost. Between pieces it is the entropy of
-the piece (Nesterov 2005). The pieces are
+The term has two parts. Within one *piece* of the risk, a set of labellings on which the loss is linear, it is
+quadratic in the shares ``beta`` of flips (Zhang et al. 2011), which makes every share a ramp of the example's cost.
+Between pieces it is the entropy of the piece (Nesterov 2005). The pieces are
 
 * all labellings, where the loss is linear (error, cost, balanced error): the Huber hinge, example by example;
 * for ROC area, all rankings: the Huber hinge, pair by pair;
-* the labellings with m predicted positives, where the loss is linear in tp once m is given (F_beta, kappa, MCC, precision,
-  PRBEP, ...): one multiplier for the one constraint;
+* the labellings with m predicted positives, where the loss is linear in tp once m is given (F_beta, kappa, MCC,
+  precision, PRBEP, ...): one multiplier for the one constraint;
 * the labellings with j false positives, where the loss is linear in fn once j is given (Jaccard);
 * tangent planes, where the loss is the upper hull of planes (G-mean, Q-mean, the lower of TPR and TNR);
 * the tables (fn, fp), for any other loss.

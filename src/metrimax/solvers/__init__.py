@@ -2,7 +2,8 @@
 
 from metrimax.solvers.bundle import Bundle, CuttingPlane
 from metrimax.solvers.path import along
+from metrimax.solvers.smooth import LBFGS
 
-SOLVERS = {"bundle": Bundle, "cutting_plane": CuttingPlane}
+SOLVERS = {"bundle": Bundle, "cutting_plane": CuttingPlane, "lbfgs": LBFGS}
 
-__all__ = ["SOLVERS", "Bundle", "CuttingPlane", "along"]
+__all__ = ["LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "along"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector
+from metrimax.protocols import Ask, Callback, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
 from metrimax.solvers.model import CutModel
 
 
@@ -71,7 +72,7 @@ class Bundle:
             scores = yield Ask("scores", w)
             n_passes += 1
             if self.line_search:
-                search = _Search(oracle, design, lam, best, w, scores)
+                search = _Search(oracle.line, design, lam, best, w, scores)
                 best, t = search.minimise(self.accuracy * (best.value - model.bound), reach)
                 reach = min(1.0, 2 * t) or reach / 2
                 cut = oracle(best.scores + self.stride * (scores - best.scores))
@@ -146,8 +147,16 @@ class _Search:
     evaluation gives value and slope, so two tangents bracket the minimum and bound it from below.
     """
 
-    def __init__(self, oracle: Oracle, design: Design, lam: float, start: _Point, w: Vector, scores: Vector) -> None:
-        self._oracle = oracle
+    def __init__(
+        self,
+        line: Callable[[Vector, Vector, float], Line],
+        design: Design,
+        lam: float,
+        start: _Point,
+        w: Vector,
+        scores: Vector,
+    ) -> None:
+        self._line = line
         self._lam = lam
         self._start = start
         self._direction = w - start.w
@@ -161,12 +170,12 @@ class _Search:
         The search begins on [0, reach] and doubles that until the minimum is inside.
         """
         start = self._start
-        line = self._oracle.line(start.scores, self._move, reach)
+        line = self._line(start.scores, self._move, reach)
         left, right = self._step(0.0, line(0.0)), self._step(reach, line(reach))
         lowest = min(left, right, key=lambda step: step.value)
         for _ in range(30):
             if right.slope < 0:
-                line = self._oracle.line(start.scores, self._move, 2 * right.t)
+                line = self._line(start.scores, self._move, 2 * right.t)
                 left, right = right, self._step(2 * right.t, line(2 * right.t))
                 lowest = min(lowest, right, key=lambda step: step.value)
                 continue
