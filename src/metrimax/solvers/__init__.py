@@ -1,9 +1,10 @@
 """Solvers: they know risk, cuts and an inner product, and nothing of labels or data."""
 
 from metrimax.solvers.bundle import Bundle, CuttingPlane
+from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.path import along
 from metrimax.solvers.smooth import LBFGS
 
-SOLVERS = {"bundle": Bundle, "cutting_plane": CuttingPlane, "lbfgs": LBFGS}
+SOLVERS = {"bundle": Bundle, "cutting_plane": CuttingPlane, "hybrid": Hybrid, "lbfgs": LBFGS}
 
-__all__ = ["LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "along"]
+__all__ = ["LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "Hybrid", "along"]

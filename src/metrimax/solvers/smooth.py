@@ -59,8 +59,8 @@ def smoothing(oracle: Oracle) -> Callable[[Vector, float], tuple[float, Cut]]:
     smooth: Callable[[Vector, float], tuple[float, Cut]] | None = getattr(oracle, "smooth", None)
     if smooth is None:
         raise ValueError(
-            f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown structure "
-            "with too many tables): expected an oracle with smooth(scores, mu); use solver='bundle'"
+            f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown "
+            "structure with too many tables): expected an oracle with smooth(scores, mu); use solver='hybrid' or 'bundle'"
         )
     return smooth
 
