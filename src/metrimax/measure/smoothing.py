@@ -124,7 +124,7 @@ class PlaneFamily(Family):
         losses = c + a * fn + b * fp
         values = losses + self.steps[0] * gain_pos + self.steps[1] * gain_neg
         value, pi = soften(values, 0.4 * mu, len(c))
-        return Mixture(value, float(pi @ losses), Ramps(pi, t_pos, h_pos), Ramps(pi, t_neg, h_neg))
+        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h_pos), Ramps(pi, t_neg, h_neg))
 
 
 class CountFamily(Family):
@@ -150,7 +150,7 @@ class CountFamily(Family):
             at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(pieces))
         values, losses, t_pos, t_neg, h = self._solve(pos, neg, quadratic, at)
         value, pi = soften(values, entropy, pieces)
-        return Mixture(value, float(pi @ losses), Ramps(pi, t_pos, h), Ramps(pi, t_neg, h))
+        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h), Ramps(pi, t_neg, h))
 
     def _solve(
         self, pos: Vector, neg: Vector, mu: float, at: tables.Indices
@@ -183,7 +183,7 @@ class RowFamily(Family):
         at = np.flatnonzero(exact >= best - NEGLIGIBLE * mu / 2 / np.log(len(self._g)))
         values, losses, *ramps = self._solve(pos, neg, mu / 2, at)
         value, pi = soften(values, mu / 2, len(self._g))
-        return Mixture(value, float(pi @ losses), Ramps(pi, ramps[0], ramps[2]), Ramps(pi, ramps[1], ramps[3]))
+        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, ramps[0], ramps[2]), Ramps(pi, ramps[1], ramps[3]))
 
     def _solve(self, pos: Vector, neg: Vector, mu: float, j: tables.Indices) -> tuple[Vector, ...]:
         flips = self.n_pos + j
@@ -338,7 +338,10 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
         check_mu(mu)
         h = np.array([2 * (mu if truth else mu / 2) * n / max(flips, 1e-9 * n)])
         tau = np.array([-n * v])
-        sides = [units.sorted(scores)[:2] for units in (pos, neg)]
+        sides = [
+            (units.queue(scores).costs, _NONE) if units.whole and units.unit == 1 else units.sorted(scores)[:2]
+            for units in (pos, neg)
+        ]
         t_neg = ramp_thresholds(*(c for c, _ in sides), tau, np.array([k - pos.total]), h, *(w for _, w in sides))
         t = tau - t_neg, t_neg
         (fn, gain_pos), (_, gain_neg) = (ramp_sums(c, at, h, w) for (c, w), at in zip(sides, t, strict=True))
@@ -374,7 +377,7 @@ def pair_smoothing(pos: ClassUnits, neg: ClassUnits) -> Smooth:
             t = 1 - own
             count, gain = ramp_sums(other, t, np.full(len(t), 2 * mu), other_weight)
             slope[units.members[order]] = -units.sign / pairs * weight * count
-            value, loss = float(weight @ (gain + t * count)) / pairs, float(weight @ count) / pairs
+            value, loss = _kernels.dot(weight, gain + t * count) / pairs, _kernels.dot(weight, count) / pairs
         return value, Cut(loss, slope)
 
     return smooth
