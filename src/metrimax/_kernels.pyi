@@ -118,14 +118,14 @@ def mark(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C'
     Write value to the slope of the count members of lowest cost sign * score, the highest of which is last.
     """
 
-def count_argmax(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, int, int]:
+def count_argmax(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], top: float) -> tuple[float, int, int, int, int]:
     """
-    Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.
+    Best (value, fn, fp, candidates that were enough of each class) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.
     """
 
-def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, pos_step: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, neg_step: float, A: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, int, int]:
+def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, pos_step: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, neg_step: float, A: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], top: float) -> tuple[float, int, int, int, int]:
     """
-    Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted ascending.
+    Best (value, fn, fp, candidates that were enough of each class) of D = link(A[fn], B[fp]), for costs sorted ascending.
     """
 
 def margin_pairs(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], neg_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:

@@ -15,7 +15,7 @@ from metrimax.protocols import Callback, Measure, Solution, Vector
 from metrimax.risk import run
 from metrimax.solvers import Bundle, along
 
-GRID = 2.0 ** np.arange(-6, 7)
+GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 """The grid of Joachims (2005)."""
 
 

@@ -92,9 +92,6 @@ class Design(Protocol):
     def rmatvec(self, slope: Vector) -> Vector:
         """``X' slope``: (p,) or (p, L). Rows where the slope is zero are not read."""
 
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """Inner products of the rows of ``U`` (K, p) with ``v`` (p,)."""
-
 
 class Ask(NamedTuple):
     """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull").
@@ -145,11 +142,15 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Cuts:
-    """Cuts kept as data: ``R(w) >= losses[k] + vectors[k] @ w``, and their Gram matrix. Valid for every C."""
+    """Cuts kept as data, valid for every C: their losses, their Gram matrix, and the arrays that hold their vectors.
+
+    For data with more rows than columns ``rows`` is one array, with ``R(w) >= losses[k] + rows[0][k] @ w``; otherwise
+    two, slopes and the scores of their pull-backs: ``R(w) >= losses[k] + rows[0][k] @ (X w)``.
+    """
 
     losses: Vector
-    vectors: Vector
     gram: Vector
+    rows: tuple[Vector, ...]
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ static void require(bool fits, const char *message) {
         throw nb::value_error(message);
 }
 
-template <class Link> static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
-    return MongeArgmax<Link>(pos, neg, A, B)();
+template <class Link>
+static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B, double top) {
+    return MongeArgmax<Link>(pos, neg, A, B, top)();
 }
 
 void bind_oracles(nb::module_ &m) {
@@ -99,25 +100,26 @@ void bind_oracles(nb::module_ &m) {
         "Write value to the slope of the count members of lowest cost sign * score, the highest of which is last.");
     m.def(
         "count_argmax",
-        [](In1<double> pos, Index pos_first, double pos_sum, In1<double> neg, Index neg_first, double neg_sum, double step,
-           Index n_pos, Index m_low, In1<double> u, In1<double> v) {
+        [](In1<double> pos, Index pos_first, double pos_sum, In1<double> neg, Index neg_first, double neg_sum,
+           double step, Index n_pos, Index m_low, In1<double> u, In1<double> v, double top) {
             require(u.size() == v.size(), "count_argmax: u and v differ in length");
             const Queue p{pos.data(), size_of(pos), pos_first, pos_sum, step};
             const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, step};
             const double *ud = u.data(), *vd = v.data();
             const Index m_high = m_low + size_of(u) - 1;
             nb::gil_scoped_release unlocked;
-            const Best best = count_argmax(p, q, n_pos, m_low, m_high, ud, vd);
-            return std::make_tuple(best.value, best.i, best.j);
+            const Best best = count_argmax(p, q, n_pos, m_low, m_high, ud, vd, top);
+            return std::make_tuple(best.value, best.i, best.j, best.enough_pos, best.enough_neg);
         },
         nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("neg").noconvert(),
         nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("step"), nb::arg("n_pos"), nb::arg("m_low"),
-        nb::arg("u").noconvert(), nb::arg("v").noconvert(),
-        "Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.");
+        nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"),
+        "Best (value, fn, fp, candidates that were enough of each class) of D = u[m] + v[m] tp over m = tp + fp, for "
+        "costs sorted ascending.");
     m.def(
         "monge_argmax",
         [](const std::string &link, In1<double> pos, Index pos_first, double pos_sum, double pos_step, In1<double> neg,
-           Index neg_first, double neg_sum, double neg_step, In1<double> A, In1<double> B) {
+           Index neg_first, double neg_sum, double neg_step, In1<double> A, In1<double> B, double top) {
             require(pos_first >= 0 && pos_first + size_of(pos) < size_of(A), "monge_argmax: A is too short");
             require(neg_first >= 0 && neg_first + size_of(neg) < size_of(B), "monge_argmax: B is too short");
             const auto run = link == "product" ? monge<ProductLink>
@@ -129,16 +131,18 @@ void bind_oracles(nb::module_ &m) {
             const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, neg_step};
             const double *a = A.data(), *b = B.data();
             nb::gil_scoped_release unlocked;
-            const Best best = run(p, q, a, b);
-            return std::make_tuple(best.value, best.i, best.j);
+            const Best best = run(p, q, a, b, top);
+            return std::make_tuple(best.value, best.i, best.j, best.enough_pos, best.enough_neg);
         },
         nb::arg("link"), nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("pos_step"),
         nb::arg("neg").noconvert(), nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("neg_step"),
-        nb::arg("A").noconvert(), nb::arg("B").noconvert(),
-        "Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted ascending.");
+        nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("top"),
+        "Best (value, fn, fp, candidates that were enough of each class) of D = link(A[fn], B[fp]), for costs sorted "
+        "ascending.");
     m.def(
         "margin_pairs",
-        [](In1<double> pos, In1<double> pos_weight, In1<double> neg, In1<double> neg_weight, Vec pos_count, Vec neg_count) {
+        [](In1<double> pos, In1<double> pos_weight, In1<double> neg, In1<double> neg_weight, Vec pos_count,
+           Vec neg_count) {
             require(pos_count.size() == pos.size() && neg_count.size() == neg.size(),
                     "margin_pairs: counts and scores differ in length");
             require((pos_weight.size() == 0 || pos_weight.size() == pos.size()) &&

@@ -3,7 +3,6 @@
 #include "loops.hpp"
 #include "simplex_qp.hpp"
 
-
 namespace metrimax {
 
 using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -20,8 +20,7 @@ class SimplexQP {
   public:
     // G is row-major with leading dimension ld; a is the feasible start on entry and the solution on exit.
     SimplexQP(const double *G, Index ld, const double *b, double scale, Index size, double *a)
-        : G(G), b(b), scale(scale), ld(ld), size(size), a(a), L(size * size),
-          free_(size, false) {
+        : G(G), b(b), scale(scale), ld(ld), size(size), a(a), L(size * size), free_(size, false) {
         double largest = 0;
         for (Index k = 0; k < size; ++k)
             largest = std::max(largest, H(k, k));

@@ -19,9 +19,12 @@ namespace metrimax {
 
 using Index = std::ptrdiff_t;
 
+// The best table; and, for each class, how many of its candidates were enough: with `top` the greatest D, no table
+// that flips more than that many can be better, whatever their number. One more than there are says: not known.
 struct Best {
     double value;
     Index i, j;
+    Index enough_pos, enough_neg;
 };
 
 // One class: the costs of its candidates, ascending, and what flips before them.
@@ -41,6 +44,18 @@ struct Queue {
     }
 };
 
+// Where do the concave sums end for good at or below the limit? The first such index, or sums.size().
+inline Index settles_below(const std::vector<double> &sums, double limit) {
+    const auto peak = std::max_element(sums.begin(), sums.end());
+    return std::partition_point(peak, sums.end(), [&](double s) { return s > limit; }) - sums.begin();
+}
+
+inline void certify(Best &best, const std::vector<double> &P, const std::vector<double> &N, double top) {
+    const double room = best.value - top;
+    best.enough_pos = settles_below(P, room - *std::max_element(N.begin(), N.end()));
+    best.enough_neg = settles_below(N, room - *std::max_element(P.begin(), P.end()));
+}
+
 // For measures that are linear in tp once the number m = tp + fp of predicted positives is given:
 //     D = u[m] + v[m] * tp,  m_low <= m <= m_high.
 // Input: the two queues (with equal steps), the number of positive units, u and v indexed by m - m_low, in units.
@@ -49,9 +64,8 @@ struct Queue {
 // grows with i; the best i is where that turns non-positive. The search for the next m starts at the i of
 // the last one and gallops: O(n) steps in practice, O(n log n) at worst.
 template <class Visit>
-void count_scan(const Queue &pos, const Queue &neg, Index n_pos, Index m_low, Index m_high, const double *u,
-                const double *v, Visit visit) {
-    const auto P = pos.prefix(), N = neg.prefix();
+void count_scan(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
+                Index n_pos, Index m_low, Index m_high, const double *u, const double *v, Visit visit) {
     const Index shift = n_pos - pos.first + neg.first; // m = shift - x + y with x, y local to the queues
     const Index from = std::max(m_low, shift - pos.size), to = std::min(m_high, shift + neg.size);
     Index x = 0;
@@ -90,20 +104,20 @@ void count_scan(const Queue &pos, const Queue &neg, Index n_pos, Index m_low, In
         }
         x = a;
         const Index i = pos.first + x, j = neg.first + x + d;
-        const double value = u[m - m_low] + vm * static_cast<double>(n_pos - i) + P[x] +
-                             N[x + d];
-        visit(m, Best{value, i, j});
+        visit(m, u[m - m_low] + vm * static_cast<double>(n_pos - i) + P[x] + N[x + d], i, j);
     }
 }
 
 // The best of all m.
 inline Best count_argmax(const Queue &pos, const Queue &neg, Index n_pos, Index m_low, Index m_high, const double *u,
-                         const double *v) {
-    Best best{-std::numeric_limits<double>::infinity(), 0, 0};
-    count_scan(pos, neg, n_pos, m_low, m_high, u, v, [&](Index, const Best &here) {
-        if (here.value > best.value)
-            best = here;
+                         const double *v, double top) {
+    const auto P = pos.prefix(), N = neg.prefix();
+    Best best{-std::numeric_limits<double>::infinity(), 0, 0, 0, 0};
+    count_scan(pos, neg, P, N, n_pos, m_low, m_high, u, v, [&](Index, double value, Index i, Index j) {
+        if (value > best.value)
+            best = {value, i, j, 0, 0};
     });
+    certify(best, P, N, top);
     return best;
 }
 
@@ -124,11 +138,12 @@ struct MaxLink {
 // O((rows + columns) log rows).
 template <class Link> class MongeArgmax {
   public:
-    MongeArgmax(const Queue &pos, const Queue &neg, const double *A, const double *B)
-        : P(pos.prefix()), N(neg.prefix()), A(A + pos.first), B(B + neg.first), pos(pos), neg(neg) {}
+    MongeArgmax(const Queue &pos, const Queue &neg, const double *A, const double *B, double top)
+        : P(pos.prefix()), N(neg.prefix()), A(A + pos.first), B(B + neg.first), pos(pos), neg(neg), top(top) {}
 
     Best operator()() {
         search(0, pos.size, 0, neg.size);
+        certify(best, P, N, top);
         best.i += pos.first;
         best.j += neg.first;
         return best;
@@ -139,18 +154,18 @@ template <class Link> class MongeArgmax {
         while (low <= high) {
             const Index row = low + (high - low) / 2;
             const double a = A[row];
-            double top = -std::numeric_limits<double>::infinity();
+            double highest = -std::numeric_limits<double>::infinity();
             Index column = first;
             for (Index j = first; j <= last; ++j) {
                 const double value = link(a, B[j]) + N[j];
-                if (value > top) {
-                    top = value;
+                if (value > highest) {
+                    highest = value;
                     column = j;
                 }
             }
-            top += P[row];
-            if (top > best.value)
-                best = {top, row, column};
+            highest += P[row];
+            if (highest > best.value)
+                best = {highest, row, column, 0, 0};
             search(low, row - 1, column, last); // fewer false negatives: at least as many false positives
             low = row + 1;
             last = column;
@@ -160,8 +175,9 @@ template <class Link> class MongeArgmax {
     const std::vector<double> P, N;
     const double *A, *B;
     const Queue pos, neg;
+    const double top;
     Link link;
-    Best best{-std::numeric_limits<double>::infinity(), 0, 0};
+    Best best{-std::numeric_limits<double>::infinity(), 0, 0, 0, 0};
 };
 
 // Collect what may flip. Of the members of one class, those with cost = sign * score below `low` flip for certain

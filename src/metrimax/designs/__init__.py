@@ -1,4 +1,4 @@
-"""The data as a linear map: every backend offers ``X w``, ``X' slope`` and an inner product, and knows no labels."""
+"""The data as a linear map: every backend offers ``X w`` and ``X' slope``, and knows no labels."""
 
 from metrimax.designs.convert import as_design
 from metrimax.designs.linear import CSR, Dense

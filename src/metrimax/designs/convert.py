@@ -37,11 +37,11 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
         design = _from_sparse(X, n_threads)
     elif isinstance(X, np.ndarray):
         design = _from_dense(X, n_threads)
-    elif all(hasattr(X, name) for name in ("shape", "matvec", "rmatvec", "inner")):
+    elif all(hasattr(X, name) for name in ("shape", "matvec", "rmatvec")):
         design = cast(Design, X)
     else:
         raise TypeError(
-            "X must be a NumPy array, a SciPy sparse matrix or array, or a design (shape, matvec, rmatvec, inner), "
+            "X must be a NumPy array, a SciPy sparse matrix or array, or a design (shape, matvec, rmatvec), "
             f"got {type(X).__name__}: convert it first, for instance with numpy.asarray"
         )
     return design if intercept_scaling is None else WithIntercept(design, intercept_scaling)

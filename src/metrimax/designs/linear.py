@@ -84,10 +84,6 @@ class Dense:
         """``X' slope``."""
         return self._product(columns("slope", slope, self.shape[0]), transposed=True)
 
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """``U @ v``."""
-        return _kernels.dense_matvec(U, v, 1)
-
     def _product(self, v: Vector, transposed: bool) -> Vector:
         X = self.X
         if not X.flags.c_contiguous:
@@ -164,7 +160,3 @@ class CSR:
         slope = columns("slope", slope, self.shape[0])
         product = _kernels.csr_rmatvec if slope.ndim == 1 else _kernels.csr_rmatmat
         return product(self.data, self.indices, self.indptr, self.n_cols, slope, self.n_threads)
-
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """``U @ v``."""
-        return _kernels.dense_matvec(U, v, 1)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from metrimax import _kernels
 from metrimax.designs.linear import columns
 from metrimax.protocols import Design, Vector
 
@@ -49,7 +48,3 @@ class WithIntercept:
         """``X' slope`` followed by ``value * sum(slope)``."""
         slope = columns("slope", slope, self.shape[0])
         return np.concatenate([self.design.rmatvec(slope), self.value * slope.sum(axis=0, keepdims=True)])
-
-    def inner(self, U: Vector, v: Vector) -> Vector:
-        """``U @ v``."""
-        return _kernels.dense_matvec(U, v, 1)

@@ -10,8 +10,9 @@ Conventions
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -103,31 +104,36 @@ class ContingencyOracle(SampleOracle):
         self.structure = measure.structure
         if self.structure is None or (self.structure == "count" and not equal_units):
             self.structure = tables.probe(self._loss, n_pos, n_neg, equal_units=equal_units)
-        self._low = self._high = (-np.inf, np.inf)
+        self._limits = _Limits(), _Limits()
+        self._top = 1.0
         if self.structure == "count":
             unit = self.pos.unit
             low, high = (0, n_pos + n_neg) if self._counts is None else (round(m / unit) for m in self._counts)
             self._first_count = low
             self._u, self._v = tables.count_coefficients(self._loss, n_pos, n_neg, low, high)
+            self._top = tables.count_top(self._u, self._v, n_pos, n_neg, low)
             if self._counts is None:
                 self._set_bounds(tables.count_marginals(self._u, self._v, n_pos, n_neg))
         elif self.structure != "scan":
+            self._top = float(self._loss(np.asarray(n_pos), np.asarray(n_neg)))
             i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
             self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
             self._set_bounds(tables.monge_marginals(self._loss, n_pos, n_neg))
+        self._windows = [limit.high for limit in self._limits]
         self.price = self._price()
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        pos = self.pos.queue(scores, *self._low)
-        neg = self.neg.queue(scores, *self._high)
-        value, fn, fp = self._argmax(pos, neg)
+        value, flips, queues = self._search(
+            lambda high: self.pos.queue(scores, self._limits[0].low, high),
+            lambda high: self.neg.queue(scores, self._limits[1].low, high),
+        )
         slope = np.zeros(self.size)
         if value <= 0:
             return Cut(0.0, slope)
-        self.pos.mark(scores, pos, fn, self.n, slope)
-        self.neg.mark(scores, neg, fp, self.n, slope)
-        return Cut(float(self._loss(np.asarray(fn), np.asarray(fp))), slope)
+        self.pos.mark(scores, queues[0], flips[0], self.n, slope)
+        self.neg.mark(scores, queues[1], flips[1], self.n, slope)
+        return Cut(float(self._loss(np.asarray(flips[0]), np.asarray(flips[1]))), slope)
 
     @cached_property
     def smooth(self) -> Smooth | None:
@@ -139,12 +145,11 @@ class ContingencyOracle(SampleOracle):
         """The risk on ``scores + t move``, leaving out what is decided on all of it."""
         if not (self.pos.whole and self.neg.whole):
             return super().line(scores, move, until)
-        pos = self.pos.line(scores, move, until, *self._low)
-        neg = self.neg.line(scores, move, until, *self._high)
+        pos = self.pos.line(scores, move, until, *self._limits[0])
+        neg = self.neg.line(scores, move, until, *self._limits[1])
 
         def risk(t: float) -> tuple[float, float]:
-            queues = pos.queue(t), neg.queue(t)
-            value, fn, fp = self._argmax(*queues)
+            value, (fn, fp), queues = self._search(lambda high: pos.queue(t, high), lambda high: neg.queue(t, high))
             if value <= 0:
                 return 0.0, 0.0
             rates = pos.rate(t, queues[0], fn), neg.rate(t, queues[1], fp)
@@ -152,21 +157,46 @@ class ContingencyOracle(SampleOracle):
 
         return risk
 
-    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
+    def _search(
+        self, pos: Callable[[float], Queue], neg: Callable[[float], Queue]
+    ) -> tuple[float, tuple[int, int], tuple[Queue, Queue]]:
+        """The best table, from as few candidates as will do.
+
+        ``pos`` and ``neg`` give the queue of what costs less than a bound. The bounds that were enough the last time
+        are tried first: flips that cost more than all of D can give back are then not even sorted. If that does not
+        prove the table found to be the best, more are looked at.
+        """
+        while True:
+            queues = pos(self._windows[0]), neg(self._windows[1])
+            value, fn, fp, *enough = self._argmax(*queues)
+            short = False
+            for k, (queue, count, limit) in enumerate(zip(queues, enough, self._limits, strict=True)):
+                if count > len(queue.costs):
+                    short |= self._windows[k] < limit.high
+                    self._windows[k] = min(2 * self._windows[k], limit.high)
+                elif 0 < limit.high < np.inf:
+                    needed = queue.costs[count - 1] if count else 0.0
+                    self._windows[k] = min(max(1.25 * needed, 0.01 * limit.high), limit.high)
+            if not short:
+                return value, (fn, fp), queues
+
+    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int, int, int]:
         steps = self.pos.unit / self.n, self.neg.unit / self.n
         if self.structure == "count":
             return _kernels.count_argmax(
-                *pos[:3], *neg[:3], steps[0], self.pos.count, self._first_count, self._u, self._v
+                *pos[:3], *neg[:3], steps[0], self.pos.count, self._first_count, self._u, self._v, self._top
             )
         if self.structure in tables.LINKS:
-            return _kernels.monge_argmax(self.structure, *pos[:3], steps[0], *neg[:3], steps[1], self._A, self._B)
+            return _kernels.monge_argmax(
+                self.structure, *pos[:3], steps[0], *neg[:3], steps[1], self._A, self._B, self._top
+            )
         search = tables.monge_argmax if self.structure == "monge" else tables.scan_argmax
 
         def loss(i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
             return self._loss(i + pos.first, j + neg.first)
 
         value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
-        return value, i + pos.first, j + neg.first
+        return value, i + pos.first, j + neg.first, len(pos.costs), len(neg.costs)
 
     def _loss(self, i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
         """D of i units of false negatives and j of false positives; -inf where no labelling may have that table."""
@@ -183,8 +213,10 @@ class ContingencyOracle(SampleOracle):
     def _set_bounds(self, marginals: tuple[float, float, float, float]) -> None:
         """A flip pays if its cost is below what D can rise; keep a little more than that for rounding."""
         fn_least, fn_most, fp_least, fp_most = marginals
-        self._low = _bounds(fn_least, fn_most, self.pos.unit / self.n)
-        self._high = _bounds(fp_least, fp_most, self.neg.unit / self.n)
+        self._limits = (
+            _limits(fn_least, fn_most, self.pos.unit / self.n),
+            _limits(fp_least, fp_most, self.neg.unit / self.n),
+        )
 
     def _price(self) -> float:
         one_fn, one_fp, swap = (float(self._loss(np.asarray(i), np.asarray(j))) for i, j in ((1, 0), (0, 1), (1, 1)))
@@ -194,9 +226,16 @@ class ContingencyOracle(SampleOracle):
         return max(1.0, self.n / 2 * rise)
 
 
-def _bounds(least: float, most: float, step: float) -> tuple[float, float]:
+class _Limits(NamedTuple):
+    """Costs below ``low`` flip in every optimum, costs from ``high`` on in none."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+
+def _limits(least: float, most: float, step: float) -> _Limits:
     slack = 1e-9 * max(abs(least), abs(most))
-    return (least - slack) / step, (most + slack) / step
+    return _Limits((least - slack) / step, (most + slack) / step)
 
 
 __all__ = ["ClassUnits", "ContingencyMeasure", "ContingencyOracle", "contingency", "ratio"]

@@ -92,6 +92,12 @@ def count_coefficients(loss: TableLoss, n_pos: int, n_neg: int, low: int, high: 
     return at_least - v * least, v
 
 
+def count_top(u: Vector, v: Vector, n_pos: int, n_neg: int, low: int) -> float:
+    """The greatest loss of all tables."""
+    m = np.arange(low, low + len(u))
+    return float(max((u + v * np.maximum(0, m - n_neg)).max(), (u + v * np.minimum(m, n_pos)).max()))
+
+
 def count_marginals(u: Vector, v: Vector, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
     """Least and greatest rise of D by one more false negative, and by one more false positive, over all tables."""
     m = np.arange(1, n_pos + n_neg + 1)

@@ -47,12 +47,11 @@ class LineQueues(NamedTuple):
     first_sum: float
     first_rate: float
     low: float
-    high: float
     buffer: Vector
 
-    def queue(self, t: float) -> Queue:
-        """The queue at ``t``."""
-        size, first, first_sum = _kernels.collect_at(self.costs, self.rates, t, self.low, self.high, self.buffer)
+    def queue(self, t: float, high: float) -> Queue:
+        """The queue at ``t`` of what costs less than ``high``."""
+        size, first, first_sum = _kernels.collect_at(self.costs, self.rates, t, self.low, high, self.buffer)
         total = self.first_sum + t * self.first_rate + first_sum
         return Queue(np.sort(self.buffer[:size]), self.first + first, total, self.low)
 
@@ -98,7 +97,7 @@ class ClassUnits:
         size, first, first_sum, first_rate = _kernels.collect_line(
             scores, move, self.members, self.sign, low, high, until, costs, rates
         )
-        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, high, self._buffer)
+        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, self._buffer)
 
     def mark(self, scores: Vector, queue: Queue, flips: int, n: float, slope: Vector) -> None:
         """Write the slopes of the first ``flips`` units: ``-sign * weight / n`` for what flips."""

@@ -3,8 +3,8 @@
 from metrimax.solvers.bundle import Bundle, CuttingPlane
 from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.path import along
-from metrimax.solvers.smooth import LBFGS
+from metrimax.solvers.smooth import AGM, LBFGS
 
-SOLVERS = {"bundle": Bundle, "cutting_plane": CuttingPlane, "hybrid": Hybrid, "lbfgs": LBFGS}
+SOLVERS = {"bundle": Bundle, "cutting_plane": CuttingPlane, "hybrid": Hybrid, "lbfgs": LBFGS, "agm": AGM}
 
-__all__ = ["LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "Hybrid", "along"]
+__all__ = ["AGM", "LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "Hybrid", "along"]

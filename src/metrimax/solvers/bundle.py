@@ -10,8 +10,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Callback, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
-from metrimax.solvers.model import CutModel
+from metrimax.protocols import Callback, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
+from metrimax.solvers.model import CutModel, Point, cut_model
 
 
 @dataclass(frozen=True)
@@ -54,37 +54,31 @@ class Bundle:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         lam = 1 / weight
         began = time.perf_counter()
-        model = CutModel(design, lam, start)
-        n, p = design.shape
+        model = cut_model(design, lam, start)
+        n = design.shape[0]
         cut = oracle(np.zeros(n))
-        best = _Point(np.zeros(p), np.zeros(n), 0.0, cut.loss, lam)
-        at_zero = best.value
-        n_passes = 0
         if start is None:
-            model.add(cut.loss, (yield Ask("pull", cut.slope)))
-            n_passes += 1
+            yield from model.add(cut)
+        best = _Best(Point(np.zeros(min(design.shape)), np.zeros(n), 0.0), cut.loss, lam)
+        at_zero = best.value
         history: list[Record] = []
         status = Status.MAX_ITER
         gap = np.inf
         reach = 1.0
         for iteration in range(1, self.max_iter + 1):
-            w = model.solve(0.01 * min(gap, max(tol, 1e-15)))
-            scores = yield Ask("scores", w)
-            n_passes += 1
+            target = yield from model.solve(0.01 * min(gap, max(tol, 1e-15)))
             if self.line_search:
-                search = _Search(oracle.line, design, lam, best, w, scores)
+                search = _Search(oracle.line, model, best, target)
                 best, t = search.minimise(self.accuracy * (best.value - model.bound), reach)
                 reach = min(1.0, 2 * t) or reach / 2
-                cut = oracle(best.scores + self.stride * (scores - best.scores))
+                cut = oracle(best.point.scores + self.stride * (target.scores - best.point.scores))
             else:
-                cut = oracle(scores)
-                risk = cut.loss + _kernels.dot(cut.slope, scores)
-                here = _Point(w, scores, float(design.inner(w[None], w)[0]), risk, lam)
-                best = min(best, here, key=lambda point: point.value)
+                cut = oracle(target.scores)
+                risk = cut.loss + _kernels.dot(cut.slope, target.scores)
+                best = min(best, _Best(target, risk, lam), key=lambda point: point.value)
             gap = best.value - model.bound
-            history.append(
-                Record(iteration, n_passes, best.value, model.bound, model.size - 1, time.perf_counter() - began)
-            )
+            seconds = time.perf_counter() - began
+            history.append(Record(iteration, model.n_passes, best.value, model.bound, model.size - 1, seconds))
             if gap <= tol:
                 status = Status.CONVERGED
                 break
@@ -92,17 +86,17 @@ class Bundle:
                 status = Status.CALLBACK
                 break
             model.prune()
-            model.add(cut.loss, (yield Ask("pull", cut.slope)))
-            n_passes += 1
+            yield from model.add(cut)
         if status is Status.CONVERGED and at_zero - model.bound <= tol:
             status = Status.TRIVIAL
+        w = yield from model.weights(best.point)
         return Solution(
-            w=best.w,
+            w=w,
             objective=weight * best.value,
             bound=weight * model.bound,
             gap=gap,
             n_iter=len(history),
-            n_passes=n_passes,
+            n_passes=model.n_passes,
             n_support=model.n_support,
             status=status,
             history=history,
@@ -122,12 +116,16 @@ class CuttingPlane(Bundle):
     line_search: ClassVar[bool] = False
 
 
-class _Point:
-    """Weights, their scores, squared length and risk, and the objective ``lam/2 |w|^2 + R(w)``."""
+LineOf = Callable[[Vector, Vector, float], Line]
+"""(scores, move, until) -> the risk along the line."""
 
-    def __init__(self, w: Vector, scores: Vector, square: float, risk: float, lam: float) -> None:
-        self.w, self.scores, self.square, self.risk = w, scores, square, risk
-        self.value = lam / 2 * square + risk
+
+class _Best:
+    """A point with its risk and the objective ``lam/2 |w|^2 + R(w)``."""
+
+    def __init__(self, point: Point, risk: float, lam: float) -> None:
+        self.point, self.risk = point, risk
+        self.value = lam / 2 * point.square + risk
 
 
 class _Step(NamedTuple):
@@ -147,35 +145,27 @@ class _Search:
     evaluation gives value and slope, so two tangents bracket the minimum and bound it from below.
     """
 
-    def __init__(
-        self,
-        line: Callable[[Vector, Vector, float], Line],
-        design: Design,
-        lam: float,
-        start: _Point,
-        w: Vector,
-        scores: Vector,
-    ) -> None:
+    def __init__(self, line: LineOf, model: CutModel, best: _Best, target: Point) -> None:
+        start = best.point
         self._line = line
-        self._lam = lam
-        self._start = start
-        self._direction = w - start.w
-        self._move = scores - start.scores
-        self._cross = float(design.inner(start.w[None], self._direction)[0])
-        self._bend = float(design.inner(self._direction[None], self._direction)[0])
+        self._lam = model.lam
+        self._best = best
+        self._move = Point(target.rep - start.rep, target.scores - start.scores, 0.0)
+        self._cross = model.inner(start, self._move)
+        self._bend = model.inner(self._move, self._move)
 
-    def minimise(self, accuracy: float, reach: float) -> tuple[_Point, float]:
+    def minimise(self, accuracy: float, reach: float) -> tuple[_Best, float]:
         """The least of the points tried and its t, within ``accuracy`` of the minimum unless 30 did not reach it.
 
         The search begins on [0, reach] and doubles that until the minimum is inside.
         """
-        start = self._start
-        line = self._line(start.scores, self._move, reach)
+        scores, move = self._best.point.scores, self._move.scores
+        line = self._line(scores, move, reach)
         left, right = self._step(0.0, line(0.0)), self._step(reach, line(reach))
         lowest = min(left, right, key=lambda step: step.value)
         for _ in range(30):
             if right.slope < 0:
-                line = self._line(start.scores, self._move, 2 * right.t)
+                line = self._line(scores, move, 2 * right.t)
                 left, right = right, self._step(2 * right.t, line(2 * right.t))
                 lowest = min(lowest, right, key=lambda step: step.value)
                 continue
@@ -199,14 +189,14 @@ class _Search:
         return self._lam / 2 * self._square(t)
 
     def _square(self, t: float) -> float:
-        return self._start.square + 2 * t * self._cross + t * t * self._bend
+        return self._best.point.square + 2 * t * self._cross + t * t * self._bend
 
-    def _point(self, step: _Step) -> _Point:
-        t, start = step.t, self._start
+    def _point(self, step: _Step) -> _Best:
+        t, start = step.t, self._best.point
         if t == 0:
-            return start
-        scores = start.scores + t * self._move
-        return _Point(start.w + t * self._direction, scores, self._square(t), step.risk, self._lam)
+            return self._best
+        rep, scores = start.rep + t * self._move.rep, start.scores + t * self._move.scores
+        return _Best(Point(rep, scores, self._square(t)), step.risk, self._lam)
 
     def _least_of_tangents(self, left: _Step, right: _Step) -> tuple[float, float]:
         """Where the parabola plus the higher of the two tangents to the risk is least, and its value there."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Oracle, Steps, Vector
-from metrimax.solvers.bundle import _Point, _Search
+from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Steps, Vector
+from metrimax.solvers.bundle import _Best, _Search
+from metrimax.solvers.model import Point, combine
 from metrimax.solvers.smooth import START, Progress, QuasiNewton
 
 FOLLOW = 3.0
@@ -64,56 +63,41 @@ class Hybrid:
         run = Progress(oracle, design, weight, tol, start, callback)
         lam, model = run.lam, run.model
         smooth = getattr(oracle, "smooth", None) if self.smooth else None
+        mu = START
 
         def gradient_cut(scores: Vector) -> Cut:
             cut: Cut = oracle(scores) if smooth is None else smooth(scores, mu)[1]
             return cut
 
-        mu = START
-        here = gradient_cut(run.best.scores)
-        pulled, other = _rows((yield Ask("pull", np.column_stack((here.slope, run.cut.slope)))))
-        run.n_passes += 1
-        model.add(here.loss, pulled)
-        model.add(run.cut.loss, other)
-        matrix = QuasiNewton(design, self.memory)
+        first = gradient_cut(run.best.point.scores)
+        slope, *_ = yield from model.add(first, *([] if start is not None or smooth is None else [run.cut]))
+        matrix = QuasiNewton(model, self.memory)
         reach = far = 1.0
         for _ in range(self.max_iter):
-            w = run.solve()
-            point = run.best
-            direction = matrix.direction(lam * point.w + pulled, weight)
-            move, scores = _rows((yield Ask("scores", np.column_stack((direction, w)))))
-            run.n_passes += 1
-            point, t = self._search(oracle, design, run, point, point.w + direction, point.scores + move, far)
+            before = run.best
+            point = model.bare(before.point)
+            direction = matrix.direction(combine((lam, point), (1.0, slope)), weight)
+            target, direction = yield from model.score(model.minimiser(run.precision), direction)
+            ahead = combine((1.0, before.point), (1.0, direction))
+            here, t = self._search(oracle, run, before, ahead, far)
             far = min(1.0, 2 * t) or far / 2
-            point, t = self._search(oracle, design, run, point, w, scores, reach)
+            run.best, t = self._search(oracle, run, here, target, reach)
             reach = min(1.0, 2 * t) or reach / 2
-            before, run.best = run.best, point
             if run.done():
                 break
             changed = smooth is not None and FOLLOW * run.gap < mu / 4
             if changed:
                 mu = FOLLOW * run.gap
-            here = gradient_cut(point.scores)
-            ahead = oracle(point.scores + self.stride * (scores - point.scores))
+            scores = run.best.point.scores
+            cuts = gradient_cut(scores), oracle(scores + self.stride * (target.scores - scores))
             model.prune()
-            last = pulled
-            pulled, other = _rows((yield Ask("pull", np.column_stack((here.slope, ahead.slope)))))
-            run.n_passes += 1
-            model.add(here.loss, pulled)
-            model.add(ahead.loss, other)
-            if not changed and point is not before:
-                step = point.w - before.w
-                matrix.update(step, lam * step + pulled - last)
-        return run.solution()
+            last = slope
+            slope, _ = yield from model.add(*cuts)
+            if not changed and run.best is not before:
+                step = combine((1.0, model.bare(run.best.point)), (-1.0, point))
+                matrix.update(step, combine((lam, step), (1.0, slope), (-1.0, last)))
+        return (yield from run.solution())
 
-    def _search(
-        self, oracle: Oracle, design: Design, run: Progress, point: _Point, w: Vector, scores: Vector, reach: float
-    ) -> tuple[_Point, float]:
-        search = _Search(oracle.line, design, run.lam, point, w, scores)
-        return search.minimise(self.accuracy * (point.value - run.model.bound), reach)
-
-
-def _rows(answer: Vector) -> tuple[Vector, Vector]:
-    """The two columns of an answer, each contiguous."""
-    rows = np.ascontiguousarray(answer.T)
-    return rows[0], rows[1]
+    def _search(self, oracle: Oracle, run: Progress, best: _Best, target: Point, reach: float) -> tuple[_Best, float]:
+        search = _Search(oracle.line, run.model, best, target)
+        return search.minimise(self.accuracy * (best.value - run.model.bound), reach)

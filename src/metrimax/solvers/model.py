@@ -6,65 +6,91 @@ With cuts ``R(w) >= b_k + a_k.w`` (the zero cut among them, for R >= 0), the mod
         =  max over the simplex of  b.alpha - 1/(2 lam) |sum alpha_k a_k|^2
 
 so every feasible ``alpha`` gives a true lower bound, and ``w = -1/lam sum alpha_k a_k``.
+
+Every vector the solvers meet is ``w = X' c`` for some c, and ``<X' c, w> = c.(X w)``. So there are two ways to keep it:
+by its p weights, or by its n coefficients c together with its scores. `cut_model` takes the smaller one. Either way one
+new cut and the model's next minimiser cost one ``X' v`` and one ``X v``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Cuts, Design, Vector
+from metrimax.protocols import Ask, Cut, Cuts, Design, Vector
+
+_NONE = np.empty(0)
 
 PATIENCE = 30
 """A cut that had no weight in this many solutions in a row is dropped."""
 
 
-class CutModel:
-    """A growing and shrinking set of cuts with the solution of its quadratic program."""
+class Point(NamedTuple):
+    """A weight vector: what represents it in the model's space, its scores, and its squared length.
 
-    def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
-        self._design = design
+    Where the scores would cost a pass and are not needed yet they are empty (see `CutModel.score`), and so is the length
+    of what is only a direction.
+    """
+
+    rep: Vector
+    scores: Vector
+    square: float = np.nan
+
+
+class CutModel:
+    """A growing and shrinking set of cuts with the solution of its quadratic program; the zero cut stays.
+
+    ``rows`` are the arrays that hold the cuts' vectors, one row per cut; what they mean is up to the subclass.
+    """
+
+    def __init__(self, lam: float, widths: tuple[int, ...], start: Cuts | None) -> None:
         self.lam = lam
         self.bound = -np.inf
+        self.n_passes = 0
         given = 0 if start is None else len(start.losses)
-        self.size = 1 + given  # the zero cut is number 0 and stays
+        self.size = 1 + given
         room = 8 + 2 * given
-        self._vectors = np.zeros((room, design.shape[1]))
-        self._losses = np.zeros(room)
-        self._gram = np.zeros((room, room))
+        self._losses, self._alpha, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
         self._idle = np.zeros(room, dtype=np.intp)
-        self._alpha = np.zeros(room)
+        self._rows = [np.zeros((room, width)) for width in widths]
         self._alpha[0] = 1.0
         if start is not None:
-            self._vectors[1 : self.size] = start.vectors
             self._losses[1 : self.size] = start.losses
             self._gram[1 : self.size, 1 : self.size] = start.gram
+            for mine, given_rows in zip(self._rows, start.rows, strict=True):
+                mine[1 : self.size] = given_rows
 
-    def add(self, loss: float, vector: Vector) -> None:
-        """Append the cut ``R(w) >= loss + vector.w``."""
-        if self.size == len(self._losses):
-            self._grow()
-        k = self.size
-        self._vectors[k] = vector
-        self._losses[k] = loss
-        self.size += 1
-        row = self._design.inner(self._vectors[: self.size], vector)
-        self._gram[k, : self.size] = self._gram[: self.size, k] = row
-        self._alpha[k] = 0.0
-        self._idle[k] = 0
+    def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
+        """Append cuts, all in one pass; returns their vectors."""
+        raise NotImplementedError
 
-    def solve(self, tol: float) -> Vector:
-        """Minimise the model to within ``tol``; returns its w and raises `bound` to what it proves."""
-        K = self.size
-        alpha = self._alpha[:K]
-        _kernels.simplex_qp(self._gram, self._losses[:K], 1 / self.lam, alpha, tol, 20 * K + 100)
-        active = np.flatnonzero(alpha)
-        self._idle[:K] += 1
-        self._idle[active] = 0
-        share = alpha[active]
-        quadratic = share @ self._gram[np.ix_(active, active)] @ share
-        self.bound = max(self.bound, float(share @ self._losses[active] - quadratic / (2 * self.lam)))
-        return _kernels.dense_rmatvec(self._vectors[:K], alpha / -self.lam, 1)  # reads the active cuts only
+    def minimiser(self, tol: float) -> Point:
+        """Minimise the model to within ``tol``; returns where, and raises `bound` to what it proves."""
+        raise NotImplementedError
+
+    def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
+        """The points with their scores, all in one pass where there is need of one."""
+        raise NotImplementedError
+
+    def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
+        """The minimiser with its scores."""
+        return (yield from self.score(self.minimiser(tol)))[0]
+
+    def bare(self, point: Point) -> Point:
+        """The point without scores, where the model's vectors have none: to be combined with them."""
+        raise NotImplementedError
+
+    def inner(self, a: Point, b: Point) -> float:
+        """The inner product of two weight vectors."""
+        raise NotImplementedError
+
+    def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
+        """The weights w of a point."""
+        raise NotImplementedError
 
     @property
     def n_support(self) -> int:
@@ -76,23 +102,139 @@ class CutModel:
         self._idle[0] = 0
         for k in np.flatnonzero(self._idle[: self.size] > PATIENCE)[::-1]:
             self.size -= 1
-            last = self.size
-            for values in (self._vectors, self._losses, self._alpha, self._idle, self._gram):
-                values[k] = values[last]
-            self._gram[:, k] = self._gram[:, last]
+            for values in (self._losses, self._alpha, self._idle, self._gram, *self._rows):
+                values[k] = values[self.size]
+            self._gram[:, k] = self._gram[:, self.size]
 
     def cuts(self) -> Cuts:
         """The cuts kept, the zero cut aside."""
         used = slice(1, self.size)
-        return Cuts(self._losses[used].copy(), self._vectors[used].copy(), self._gram[used, used].copy())
+        rows = tuple(values[used].copy() for values in self._rows)
+        return Cuts(self._losses[used].copy(), self._gram[used, used].copy(), rows)
 
-    def _grow(self) -> None:
-        size = 2 * len(self._losses)
-        for name in ("_vectors", "_losses", "_alpha", "_idle"):
-            old = getattr(self, name)
-            new = np.zeros((size, *old.shape[1:]), dtype=old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
-        gram = np.zeros((size, size))
-        gram[: len(self._gram), : len(self._gram)] = self._gram
-        self._gram = gram
+    def _append(self, loss: float, *rows: Vector) -> None:
+        if self.size == len(self._losses):
+            self._losses, self._alpha, self._idle = (_doubled(v) for v in (self._losses, self._alpha, self._idle))
+            self._rows = [_doubled(values) for values in self._rows]
+            self._gram = np.pad(self._gram, (0, self.size))
+        k = self.size
+        self._losses[k], self._alpha[k], self._idle[k] = loss, 0.0, 0
+        for values, row in zip(self._rows, rows, strict=True):
+            values[k] = row
+        self.size += 1
+
+    def _set_gram(self, row: Vector) -> None:
+        """Inner products of the newest cut with all of them."""
+        self._gram[self.size - 1, : self.size] = self._gram[: self.size, self.size - 1] = row
+
+    def _solve(self, tol: float) -> tuple[Vector, float]:
+        """Solve the quadratic program: the coefficients of w over the cuts, and its squared length."""
+        K = self.size
+        alpha = self._alpha[:K]
+        _kernels.simplex_qp(self._gram, self._losses[:K], 1 / self.lam, alpha, tol, 20 * K + 100)
+        active = np.flatnonzero(alpha)
+        self._idle[:K] += 1
+        self._idle[active] = 0
+        share = alpha[active]
+        square = float(share @ self._gram[np.ix_(active, active)] @ share) / self.lam**2
+        self.bound = max(self.bound, float(share @ self._losses[active]) - self.lam / 2 * square)
+        return alpha / -self.lam, square
+
+    def _combine(self, coefficients: Vector, rows: Vector) -> Vector:
+        return _kernels.dense_rmatvec(rows[: self.size], coefficients, 1)  # reads the rows with weight only
+
+
+class WeightModel(CutModel):
+    """Cuts kept by their p weights: for data with more rows than columns."""
+
+    def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
+        super().__init__(lam, (design.shape[1],), start)
+
+    def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
+        vectors = _rows((yield Ask("pull", _columns([cut.slope for cut in cuts]))))
+        self.n_passes += 1
+        for cut, vector in zip(cuts, vectors, strict=True):
+            self._append(cut.loss, vector)
+            self._set_gram(_kernels.dense_matvec(self._rows[0][: self.size], vector, 1))
+        return [Point(vector, _NONE) for vector in vectors]
+
+    def minimiser(self, tol: float) -> Point:
+        coefficients, square = self._solve(tol)
+        return Point(self._combine(coefficients, self._rows[0]), _NONE, square)
+
+    def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
+        scores = _rows((yield Ask("scores", _columns([point.rep for point in points]))))
+        self.n_passes += 1
+        return [point._replace(scores=row) for point, row in zip(points, scores, strict=True)]
+
+    def bare(self, point: Point) -> Point:
+        return point._replace(scores=_NONE)
+
+    def inner(self, a: Point, b: Point) -> float:
+        return _kernels.dot(a.rep, b.rep)
+
+    def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
+        return point.rep
+        yield  # a generator, like the other
+
+
+class ExampleModel(CutModel):
+    """Cuts kept by their slopes and scores: for data with no more rows than columns, and for kernels."""
+
+    def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
+        n = design.shape[0]
+        super().__init__(lam, (n, n), start)
+
+    def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
+        pulled = yield Ask("pull", _columns([cut.slope for cut in cuts]))
+        scores = _rows((yield Ask("scores", pulled)))
+        self.n_passes += 2
+        for cut, row in zip(cuts, scores, strict=True):
+            self._append(cut.loss, cut.slope, row)
+            flipped = np.flatnonzero(cut.slope)
+            self._set_gram(self._rows[1][: self.size, flipped] @ cut.slope[flipped])
+        return [Point(cut.slope, row) for cut, row in zip(cuts, scores, strict=True)]
+
+    def minimiser(self, tol: float) -> Point:
+        coefficients, square = self._solve(tol)
+        slopes, scores = self._rows
+        return Point(self._combine(coefficients, slopes), self._combine(coefficients, scores), square)
+
+    def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
+        return list(points)
+        yield  # nothing to ask for: the scores are known
+
+    def bare(self, point: Point) -> Point:
+        return point
+
+    def inner(self, a: Point, b: Point) -> float:
+        return _kernels.dot(a.rep, b.scores)
+
+    def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
+        self.n_passes += 1
+        return (yield Ask("pull", point.rep))
+
+
+def cut_model(design: Design, lam: float, start: Cuts | None = None) -> CutModel:
+    """The model for this design in the smaller space."""
+    n, p = design.shape
+    return (WeightModel if n > p else ExampleModel)(design, lam, start)
+
+
+def combine(*terms: tuple[float, Point]) -> Point:
+    """The sum of points, each times a number; its length is left open."""
+    return Point(sum(a * point.rep for a, point in terms), sum(a * point.scores for a, point in terms))  # type: ignore[arg-type]
+
+
+def _columns(vectors: list[Vector]) -> Vector:
+    return vectors[0] if len(vectors) == 1 else np.column_stack(vectors)
+
+
+def _rows(answer: Vector) -> list[Vector]:
+    """The columns of an answer, each contiguous."""
+    return [answer] if answer.ndim == 1 else list(np.ascontiguousarray(answer.T))
+
+
+def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same rows, with as many zero rows below."""
+    return np.concatenate((values, np.zeros_like(values)))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,8 +25,8 @@ import numpy as np
 
 from metrimax import _kernels
 from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
-from metrimax.solvers.bundle import _Point, _Search
-from metrimax.solvers.model import CutModel
+from metrimax.solvers.bundle import _Best, _Search
+from metrimax.solvers.model import CutModel, Point, combine, cut_model
 
 START = 0.1
 """The first mu: a tenth of the greatest loss."""
@@ -75,43 +75,38 @@ class Progress:
         self._callback = callback
         self._began = time.perf_counter()
         self.weight, self.lam, self.tol = weight, 1 / weight, tol
-        self.model = CutModel(design, self.lam, start)
-        n, p = design.shape
+        self.model = cut_model(design, self.lam, start)
+        n = design.shape[0]
         self.cut = oracle(np.zeros(n))
-        self.best = _Point(np.zeros(p), np.zeros(n), 0.0, self.cut.loss, self.lam)
+        self.best = _Best(Point(np.zeros(min(design.shape)), np.zeros(n), 0.0), self.cut.loss, self.lam)
         self._at_zero = self.best.value
         self.history: list[Record] = []
-        self.n_passes = 0
         self.status = Status.MAX_ITER
 
     @property
     def gap(self) -> float:
         return self.best.value - self.model.bound
 
-    def offer(self, point: _Point) -> float:
-        """Take the exact objective at the point of a smoothed one; returns the objective."""
+    @property
+    def precision(self) -> float:
+        """How well the quadratic program has to be solved."""
+        return 0.01 * min(self.gap if self.history else np.inf, max(self.tol, 1e-15))
+
+    def offer(self, point: Point) -> float:
+        """Evaluate the exact objective at a point and keep the best."""
         self.cut = self._oracle(point.scores)
-        risk = self.cut.loss + _kernels.dot(self.cut.slope, point.scores)
-        here = _Point(point.w, point.scores, point.square, risk, self.lam)
+        here = _Best(point, self.cut.loss + _kernels.dot(self.cut.slope, point.scores), self.lam)
         if here.value < self.best.value:
             self.best = here
         return here.value
 
-    def solve(self) -> Vector:
-        """The minimiser of the model; the bound rises."""
-        gap = self.gap if self.history else np.inf
-        return self.model.solve(0.01 * min(gap, max(self.tol, 1e-15)))
-
     def done(self) -> bool:
         """Write the history; whether to stop."""
-        seconds = time.perf_counter() - self._began
-        self.history.append(
-            Record(
-                len(self.history) + 1, self.n_passes, self.best.value, self.model.bound, self.model.size - 1, seconds
-            )
-        )
+        seconds, model = time.perf_counter() - self._began, self.model
+        number = len(self.history) + 1
+        self.history.append(Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds))
         if self.gap <= self.tol:
-            trivial = self._at_zero - self.model.bound <= self.tol
+            trivial = self._at_zero - model.bound <= self.tol
             self.status = Status.TRIVIAL if trivial else Status.CONVERGED
             return True
         if self._callback is not None and self._callback(self.history[-1]) is True:
@@ -119,14 +114,15 @@ class Progress:
             return True
         return False
 
-    def solution(self) -> Solution:
+    def solution(self) -> Steps:
+        w = yield from self.model.weights(self.best.point)
         return Solution(
-            w=self.best.w,
+            w=w,
             objective=self.weight * self.best.value,
             bound=self.weight * self.model.bound,
             gap=self.gap,
             n_iter=len(self.history),
-            n_passes=self.n_passes,
+            n_passes=self.model.n_passes,
             n_support=self.model.n_support,
             status=self.status,
             history=self.history,
@@ -135,38 +131,35 @@ class Progress:
 
 
 class QuasiNewton:
-    """The limited-memory BFGS matrix, in the design's inner product (Liu & Nocedal 1989)."""
+    """The limited-memory BFGS matrix, in the model's space (Liu & Nocedal 1989)."""
 
-    def __init__(self, design: Design, memory: int) -> None:
-        self._design = design
-        self._pairs: deque[tuple[Vector, Vector, float, float]] = deque(maxlen=memory)
+    def __init__(self, model: CutModel, memory: int) -> None:
+        self._inner = model.inner
+        self._pairs: deque[tuple[Point, Point, float, float]] = deque(maxlen=memory)
 
-    def _inner(self, u: Vector, v: Vector) -> float:
-        return float(self._design.inner(u[None], v)[0])
-
-    def update(self, step: Vector, change: Vector) -> None:
+    def update(self, step: Point, change: Point) -> None:
         """Learn that the gradient changed by ``change`` over ``step``."""
         curvature, square = self._inner(step, change), self._inner(change, change)
-        if curvature > 1e-12 * square:
+        if curvature > 1e-12 * square > 0:
             self._pairs.append((step, change, curvature, square))
 
-    def direction(self, gradient: Vector, scale: float) -> Vector:
+    def direction(self, gradient: Point, scale: float) -> Point:
         """Minus the inverse Hessian times the gradient; ``scale`` is the inverse Hessian's while nothing is known."""
-        d = -gradient
+        d = combine((-1.0, gradient))
         shares = []
         for step, change, curvature, _ in reversed(self._pairs):
             share = self._inner(step, d) / curvature
             shares.append(share)
-            d -= share * change
+            d = combine((1.0, d), (-share, change))
         if self._pairs:
             scale = self._pairs[-1][2] / self._pairs[-1][3]
-        d *= scale
+        d = combine((scale, d))
         for (step, change, curvature, _), share in zip(self._pairs, reversed(shares), strict=True):
-            d += (share - self._inner(change, d) / curvature) * step
+            d = combine((1.0, d), (share - self._inner(change, d) / curvature, step))
         return d
 
 
-def descend(search: _Search, accuracy: float) -> _Point:
+def descend(search: _Search, accuracy: float) -> _Best:
     """The line search, more accurate where the whole way down is less than what was asked for."""
     for _ in range(4):
         point, t = search.minimise(accuracy, 1.0)
@@ -174,6 +167,37 @@ def descend(search: _Search, accuracy: float) -> _Point:
             break
         accuracy *= 0.01
     return point
+
+
+class _Smooth:
+    """What L-BFGS and the accelerated method share: mu, and the exact value and bound of the points they visit."""
+
+    def __init__(self, run: Progress, oracle: Oracle, mu: float | None) -> None:
+        self.run = run
+        self.fixed = mu is not None
+        self.risk = Smoothed(smoothing(oracle), START if mu is None else mu)
+
+    def start(self) -> Generator[Ask, Vector, tuple[_Best, Point]]:
+        return (yield from self.move(self.run.best.point))
+
+    def move(self, point: Point) -> Generator[Ask, Vector, tuple[_Best, Point]]:
+        """The smoothed objective at a point and the slope of its risk; the cut joins the model."""
+        value, cut = self.risk(point.scores)
+        [slope] = yield from self.run.model.add(cut)
+        return _Best(point, value, self.run.lam), slope
+
+    def sharpen(self, error: float, *, stuck: bool) -> bool:
+        """Let mu fall where the smoothing error is most of the gap, or where nothing moves; whether it did."""
+        if self.fixed:
+            if stuck:
+                self.run.status = Status.STALLED
+            return stuck
+        if not stuck and error <= 0.6 * self.run.gap:
+            return False
+        self.risk = self.risk._replace(mu=SHRINK * self.risk.mu)
+        if self.risk.mu < 1e-4 * self.run.tol:
+            self.run.status = Status.STALLED
+        return True
 
 
 @dataclass(frozen=True)
@@ -208,47 +232,113 @@ class LBFGS:
         start: Cuts | None = None,
         callback: Callback | None = None,
     ) -> Steps:
-        """Minimise ``1/2 |w|^2 + weight R(w)``."""
+        """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         run = Progress(oracle, design, weight, tol, start, callback)
-        risk = Smoothed(smoothing(oracle), self.mu or START)
-        value, cut = risk(run.best.scores)
-        point = _Point(run.best.w, run.best.scores, 0.0, value, run.lam)
-        pulled = yield Ask("pull", cut.slope)
-        run.n_passes += 1
-        run.model.add(cut.loss, pulled)
-        matrix = QuasiNewton(design, self.memory)
+        state = _Smooth(run, oracle, self.mu)
+        lam, model = run.lam, run.model
+        here, slope = yield from state.start()
+        matrix = QuasiNewton(model, self.memory)
         for _ in range(self.max_iter):
-            run.solve()
+            model.minimiser(run.precision)
             if run.done():
                 break
-            gradient = run.lam * point.w + pulled
-            square = float(design.inner(gradient[None], gradient)[0])
-            if square <= 0.02 * run.lam * tol and self.mu is not None:  # J_mu is within 1% of tol of its minimum
+            point = model.bare(here.point)
+            gradient = combine((lam, point), (1.0, slope))
+            if state.fixed and model.inner(gradient, gradient) <= 0.02 * lam * tol:  # J_mu is within tol / 100 of its least
                 run.status = Status.STALLED
                 break
             direction = matrix.direction(gradient, weight)
-            move = yield Ask("scores", direction)
-            run.n_passes += 1
-            descent = -float(design.inner(gradient[None], direction)[0])
-            moved = descend(
-                _Search(risk.line, design, run.lam, point, point.w + direction, point.scores + move),
-                0.05 * min(run.gap, descent),
-            )
-            objective = run.offer(moved)
-            changed = moved is point or (self.mu is None and objective - moved.value > 0.6 * run.gap)
-            if changed:
-                risk = Smoothed(risk.smooth, risk.mu * SHRINK)
-                if self.mu is not None or risk.mu < 1e-4 * tol:
+            descent = -model.inner(gradient, direction)
+            [direction] = yield from model.score(direction)
+            search = _Search(state.risk.line, model, here, combine((1.0, here.point), (1.0, direction)))
+            moved = descend(search, 0.05 * min(run.gap, descent))
+            changed = state.sharpen(run.offer(moved.point) - moved.value, stuck=moved is here)
+            if run.status is Status.STALLED:
+                break
+            model.prune()
+            last = slope
+            here, slope = yield from state.move(moved.point)
+            if not changed:
+                step = combine((1.0, model.bare(here.point)), (-1.0, point))
+                matrix.update(step, combine((lam, step), (1.0, slope), (-1.0, last)))
+        return (yield from run.solution())
+
+
+@dataclass(frozen=True)
+class AGM:
+    """Nesterov's accelerated gradient method on the smoothed problem, with an adaptive Lipschitz constant.
+
+    The step from the extrapolated point y goes to ``(L y - a) / (L + lam)``, a the slope of the smoothed risk at y; its
+    scores follow from those of y and of a, so that trying another L costs no pass. The momentum restarts where it
+    points uphill, and where mu falls.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations.
+    mu : float or None
+        Fixed smoothing, in units of the measure. By default it follows the gap.
+
+    References
+    ----------
+    Nesterov (2005, 2007); Beck & Teboulle (2009); O'Donoghue & Candes (2015).
+    """
+
+    max_iter: int = 10_000
+    mu: float | None = None
+
+    def steps(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        *,
+        tol: float,
+        start: Cuts | None = None,
+        callback: Callback | None = None,
+    ) -> Steps:
+        """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
+        run = Progress(oracle, design, weight, tol, start, callback)
+        state = _Smooth(run, oracle, self.mu)
+        lam, model = run.lam, run.model
+        here, slope = yield from state.start()  # here is the extrapolated point
+        last = here.point
+        theta, lipschitz = 1.0, lam
+        for _ in range(self.max_iter):
+            model.minimiser(run.precision)
+            if run.done():
+                break
+            if state.fixed:
+                gradient = combine((lam, model.bare(here.point)), (1.0, slope))
+                if model.inner(gradient, gradient) <= 0.02 * lam * tol:
                     run.status = Status.STALLED
                     break
-            value, cut = risk(moved.scores)
-            moved = _Point(moved.w, moved.scores, moved.square, value, run.lam)
-            before, pulled = pulled, (yield Ask("pull", cut.slope))
-            run.n_passes += 1
-            run.model.prune()
-            run.model.add(cut.loss, pulled)
-            if not changed:
-                step = moved.w - point.w
-                matrix.update(step, run.lam * step + pulled - before)
-            point = moved
-        return run.solution()
+            [slope] = yield from model.score(slope)
+            lipschitz /= 2
+            while True:
+                share = 1 / (lipschitz + lam)
+                moved = combine((lipschitz * share, here.point), (-share, slope))
+                step = combine((1.0, moved), (-1.0, here.point))
+                square = model.inner(step, step)
+                value, _ = state.risk(moved.scores)
+                ahead = here.risk + model.inner(model.bare(slope), model.bare(step)) + lipschitz / 2 * square
+                if value <= ahead + 1e-12 * abs(ahead) or lipschitz > 1e20:
+                    break
+                lipschitz *= 2
+            moved = moved._replace(square=model.inner(moved, moved))
+            error = run.offer(moved) - (lam / 2 * moved.square + value)
+            progress = combine((1.0, moved), (-1.0, last))
+            changed = state.sharpen(error, stuck=square == 0)
+            if run.status is Status.STALLED:
+                break
+            following = (1 + np.sqrt(1 + 4 * theta**2)) / 2
+            momentum = (theta - 1) / following
+            uphill = model.inner(combine((-1.0, step)), progress) > 0
+            theta = following
+            if uphill or changed:
+                theta, momentum = 1.0, 0.0
+            target = combine((1.0, moved), (momentum, progress))
+            model.prune()
+            here, slope = yield from state.move(target._replace(square=model.inner(target, target)))
+            last = moved
+        return (yield from run.solution())

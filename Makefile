@@ -1,0 +1,55 @@
+# make demo    install into .venv and run the example of the README
+# make test    install into .venv with the test tools and run all tests
+# make lint    style, types and import rules
+# make stub    regenerate the types of the compiled module after adding a kernel
+# make clean   remove everything the above have made
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path '*/__pycache__/*')
+CXX_SOURCES := $(wildcard src/metrimax/_core/*.hpp src/metrimax/_core/*.cpp)
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test lint stub clean
+
+demo: $(VENV)/.package
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/.package $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
+	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports
+
+stub: $(VENV)/.package $(VENV)/.dev
+	$(BIN)/python -m nanobind.stubgen -q -m metrimax._kernels -o src/metrimax/_kernels.pyi
+
+clean:
+	rm -rf $(VENV) .cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamp files: what they depend on has not changed since the last installation.
+$(VENV)/.made:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "metrimax needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.package: $(VENV)/.made $(SOURCES)
+	$(BIN)/pip install --quiet .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.made $(SOURCES)
+	$(BIN)/pip install --quiet ".[test]"
+	touch $(VENV)/.package $@
+
+# The tools alone, without building the package again.
+$(VENV)/.dev: $(VENV)/.made pyproject.toml
+	$(BIN)/python -c 'import tomllib; \
+		print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"])' \
+		| xargs $(BIN)/pip install --quiet
+	touch $@

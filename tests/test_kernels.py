@@ -1,0 +1,131 @@
+"""Input that is wrong or hostile: nothing is converted silently, and nothing out of bounds is touched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from metrimax import _kernels
+from metrimax.designs import CSR, Dense, as_design
+
+# --- hostile CSR structures
+
+
+HOSTILE = {
+    "indptr starts late": ([0, 1], [1, 2], 3, "start at 0, got 1"),
+    "indptr starts below zero": ([0, 1], [-1, 2], 3, "start at 0, got -1"),
+    "indptr decreases": ([0, 1], [0, 2, 1, 2], 3, "not decrease.*after row 1"),
+    "indptr leaps and returns": ([0, 1], [0, 99, 2], 3, "not decrease.*after row 1"),
+    "indptr ends early": ([0, 1], [0, 1], 3, "end at the number of non-zeros 2, got 1"),
+    "indptr ends late": ([0, 1], [0, 9], 3, "end at the number of non-zeros 2, got 9"),
+    "indptr is empty": ([], [], 3, "at least one entry"),
+    "negative index": ([0, -1], [0, 2], 3, "column index -1 is outside"),
+    "index out of range": ([0, 3], [0, 2], 3, "column index 3 is outside"),
+    "no columns": ([0], [0, 1], 0, "column index 0 is outside"),
+}
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_csr(case, index):
+    indices, indptr, n_cols, message = HOSTILE[case]
+    indices, indptr = np.array(indices, dtype=index), np.array(indptr, dtype=index)
+    with pytest.raises(ValueError, match=message):
+        CSR(np.ones(len(indices)), indices, indptr, n_cols)
+    if case not in ("indptr is empty", "indptr ends early"):  # SciPy allows room behind the last entry
+        X = sparse.csr_array((len(indptr) - 1, n_cols))
+        X.data, X.indices, X.indptr = np.ones(len(indices)), indices, indptr
+        with pytest.raises(ValueError, match=r"bad CSR|same length"):
+            as_design(X)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    indices=st.lists(st.integers(-2, 4), max_size=5),
+    indptr=st.lists(st.integers(-1, 6), max_size=5),
+    n_cols=st.integers(0, 4),
+)
+def test_csr_check_accepts_the_sound_and_only_the_sound(indices, indptr, n_cols):
+    arrays = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
+    if reference.csr_is_sound(indices, indptr, n_cols):
+        _kernels.csr_check(*arrays, n_cols)
+    else:
+        with pytest.raises(ValueError, match="bad CSR"):
+            _kernels.csr_check(*arrays, n_cols)
+
+
+def test_int64_overflow_is_caught():
+    big = np.array([0, 2**62], dtype=np.int64)
+    with pytest.raises(ValueError, match="end at"):
+        CSR(np.ones(1), np.zeros(1, dtype=np.int64), big, 3)
+
+
+@pytest.mark.parametrize(
+    ("data", "indices", "indptr", "error"),
+    [
+        (np.ones(2, dtype=int), np.zeros(2, np.int32), np.array([0, 2], np.int32), TypeError),
+        (np.ones(2), np.zeros(2, np.int32), np.array([0, 2], np.int64), TypeError),
+        (np.ones(2), np.zeros(2, np.int16), np.array([0, 2], np.int16), TypeError),
+        (np.ones(3), np.zeros(2, np.int32), np.array([0, 2], np.int32), ValueError),
+    ],
+)
+def test_csr_of_the_wrong_types(data, indices, indptr, error):
+    with pytest.raises(error, match="must"):
+        CSR(data, indices, indptr, 3)
+
+
+@pytest.mark.parametrize(
+    ("X", "error"), [(np.ones(3), ValueError), (np.ones((2, 2), int), TypeError), (np.eye(4)[::2, ::2], ValueError)]
+)
+def test_dense_of_the_wrong_types(X, error):
+    with pytest.raises(error, match="must"):
+        Dense(X)
+
+
+# --- the kernels themselves: no silent conversion
+
+
+def kernel_calls():
+    X = np.eye(3)
+    S = sparse.csr_array(X)  # int32 indices
+    w, W = np.ones(3), np.ones((3, 2))
+    calls = {"csr_check": [S.indices, S.indptr, 3]}
+    for name, v in (("matvec", w), ("rmatvec", w), ("matmat", W), ("rmatmat", W)):
+        calls[f"dense_{name}"] = [X, v, 1]
+        calls[f"csr_{name}"] = [S.data, S.indices, S.indptr, 3, v, 1]
+    return calls
+
+
+SPOILS = {
+    "complex": lambda a: a.astype(complex),
+    "int16": lambda a: a.astype(np.int16),
+    "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "strided": lambda a: np.repeat(a, 2, axis=0)[::2],
+    "extra dimension": lambda a: a[None],
+    "list": lambda a: a.tolist(),
+    "None": lambda a: None,
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize("name", kernel_calls())
+def test_kernels_convert_nothing(name, spoil):
+    kernel, args = getattr(_kernels, name), kernel_calls()[name]
+    kernel(*args)
+    for k, arg in enumerate(args):
+        if isinstance(arg, np.ndarray):
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                kernel(*args[:k], SPOILS[spoil](arg), *args[k + 1 :])
+
+
+@pytest.mark.parametrize("name", kernel_calls())
+def test_kernels_check_lengths(name):
+    kernel, args = getattr(_kernels, name), kernel_calls()[name]
+    data_and_vector = {"dense": [1], "csr": [0, 1, 4]}[name.split("_")[0]] if name != "csr_check" else []
+    for k in data_and_vector:
+        with pytest.raises(ValueError, match="expected length"):
+            kernel(*args[:k], np.concatenate([args[k], args[k]]), *args[k + 1 :])
