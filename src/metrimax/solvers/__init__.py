@@ -6,5 +6,7 @@ from metrimax.solvers.path import along
 from metrimax.solvers.smooth import AGM, LBFGS
 
 SOLVERS = {"bundle": Bundle, "cutting_plane": CuttingPlane, "hybrid": Hybrid, "lbfgs": LBFGS, "agm": AGM}
+AUTO = "hybrid"
+"""What solver="auto" means, by the measurements of docs/results/solvers.md."""
 
-__all__ = ["AGM", "LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "Hybrid", "along"]
+__all__ = ["AGM", "AUTO", "LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "Hybrid", "along"]

@@ -12,24 +12,27 @@ from metrimax.solvers.smooth import START, Progress, QuasiNewton
 FOLLOW = 3.0
 """mu follows the gap at this multiple of it: the bound R - mu <= R_mu is seldom met by far."""
 
+MANY = 1000
+"""More features than this, and smoothed gradients save passes (docs/results/solvers.md)."""
+
 
 @dataclass(frozen=True)
 class Hybrid:
     """Bundle method and L-BFGS in one, with one pool of cuts.
 
-    Every iteration reads the data twice, as the bundle method does, but for two vectors at a time. The first pass gives the
-    scores of the quasi-Newton direction of L-BFGS and of the minimiser of the model; the exact objective is minimised along
-    the one and then towards the other, which costs no pass. The second pulls back two cuts: the gradient
-    of the smoothed risk at the point reached, from which the next quasi-Newton direction comes (a smoothed gradient is a
-    mean of cuts), and the exact cut a little further towards the minimiser of the model.
+    Every iteration reads the data twice, as the bundle method does, but for two vectors at a time. The first pass
+    gives the scores of the quasi-Newton direction of L-BFGS and of the minimiser of the model; the exact objective is
+    minimised along the one and then towards the other, which costs no pass. The second pulls back two cuts: the
+    gradient of the smoothed risk at the point reached, from which the next quasi-Newton direction comes (a smoothed
+    gradient is a mean of cuts), and the exact cut a little further towards the minimiser of the model.
 
     Parameters
     ----------
     max_iter : int
         Most iterations.
-    smooth : bool
-        Take the gradient of the smoothed risk, where the oracle offers one. Otherwise the exact cut at the point stands for
-        the gradient: cheaper, and on few features as good.
+    smooth : bool or None
+        Take the gradient of the smoothed risk, where the oracle offers one. Otherwise the exact cut at the point stands
+        for the gradient: cheaper, and on few features as good. By default on more than `MANY` features.
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
@@ -39,12 +42,12 @@ class Hybrid:
 
     References
     ----------
-    Franc & Sonnenburg (2009); Zhang, Saha & Vishwanathan (2011); Lewis & Overton (2013) for quasi-Newton steps on risks
-    that are not smooth.
+    Franc & Sonnenburg (2009); Zhang, Saha & Vishwanathan (2011); Lewis & Overton (2013) for quasi-Newton steps on
+    risks that are not smooth.
     """
 
     max_iter: int = 10_000
-    smooth: bool = True
+    smooth: bool | None = None
     memory: int = 10
     stride: float = 0.1
     accuracy: float = 0.02
@@ -62,7 +65,8 @@ class Hybrid:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         run = Progress(oracle, design, weight, tol, start, callback)
         lam, model = run.lam, run.model
-        smooth = getattr(oracle, "smooth", None) if self.smooth else None
+        wanted = design.shape[1] > MANY if self.smooth is None else self.smooth
+        smooth = getattr(oracle, "smooth", None) if wanted else None
         mu = START
 
         def gradient_cut(scores: Vector) -> Cut:
