@@ -1,7 +1,7 @@
 """The data sets of the experiments, by name, from the data folder (METRIMAX_DATA, by default ``../shared/data``).
 
-``load("optdigits:8")`` gives ``X_train, y_train, X_test, y_test`` with boolean labels: a name and, where there are several classes or
-topics, the one called positive. Sets without a split of their own are divided at random, always alike.
+``load("optdigits:8")`` gives ``X_train, y_train, X_test, y_test`` with boolean labels: a name and, where there are
+several classes or topics, the one called positive. Sets without a split of their own are divided at random, always alike.
 Features that are not unit-length text are divided by their greatest absolute value in the training part.
 """
 
@@ -78,7 +78,7 @@ def _read(base: str, data: Path) -> Split:
 
 def _svm(path: Path, *, several: bool = False, n_features: int | None = None) -> tuple[Any, Any]:
     if not path.exists():
-        raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder that holds the data sets")
+        raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder of the data sets")
     with lzma.open(path) as file:
         text = BytesIO(file.read())
     X, y = load_svmlight_file(text, n_features=n_features, zero_based=False, multilabel=several)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -61,8 +63,8 @@ def test_history_is_monotone_and_counts_passes(name):
     solution, *_ = solve(SOLVERS[name], X, y, "prbep", C=3.0, tol=1e-2)
     history = solution.history
     assert [r.iteration for r in history] == list(range(1, len(history) + 1))
-    assert all(a.objective >= b.objective for a, b in zip(history, history[1:], strict=False))
-    assert all(a.bound <= b.bound for a, b in zip(history, history[1:], strict=False))
+    assert all(a.objective >= b.objective for a, b in itertools.pairwise(history))
+    assert all(a.bound <= b.bound for a, b in itertools.pairwise(history))
     assert history[-1].n_passes <= solution.n_passes <= 2 * len(history) + 1
 
 
@@ -162,7 +164,8 @@ def test_estimator(solver):
     X, y = problem(200, 5)
     model = MeasureSVC("prbep", solver=solver, tol=1e-2).fit(sparse.csr_matrix(X), y)
     assert model.gap_ <= 1e-2
-    assert model.score(X, y) == pytest.approx(MeasureSVC("prbep", solver="bundle", tol=1e-2).fit(X, y).score(X, y), abs=0.1)
+    bundle = MeasureSVC("prbep", solver="bundle", tol=1e-2).fit(X, y)
+    assert model.score(X, y) == pytest.approx(bundle.score(X, y), abs=0.1)
 
 
 def test_callback_stops():

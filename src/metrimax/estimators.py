@@ -232,7 +232,8 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         name = AUTO if self.solver == "auto" else self.solver
         if name not in SOLVERS:
             raise ValueError(f"unknown solver {self.solver!r}: expected one of auto, {', '.join(SOLVERS)}")
-        return SOLVERS[name](max_iter=int(self.max_iter))
+        solver: Solver = SOLVERS[name](max_iter=int(self.max_iter))
+        return solver
 
     @contextmanager
     def _progress(self, measure: Measure) -> Iterator[Callback | None]:

@@ -61,9 +61,11 @@ class Ramps(NamedTuple):
     t: Vector
     h: Vector
 
-    def __call__(self, costs: Vector) -> Vector:
+    def shares(self, costs: Vector) -> Vector:
+        """The share by which an example of each cost flips."""
         if len(self.pi) == 1:
-            return np.clip((self.t[0] - costs) / self.h[0], 0, 1) * self.pi[0]
+            one: Vector = np.clip((self.t[0] - costs) / self.h[0], 0, 1) * self.pi[0]
+            return one
         # piecewise linear in the cost: knots at the two ends of every ramp, where the slope changes by pi / h
         knots = np.concatenate((self.t - self.h, self.t))
         order = np.argsort(knots)
@@ -116,9 +118,9 @@ class PlaneFamily(Family):
         c, a, b = self._planes(0.1 * mu)
         one = len(c) == 1
         ref_a, ref_b = np.median(a), np.median(b)
-        h_pos, h_neg = self.widths(mu if one else 0.5 * mu, float(ref_a), float(ref_b))
+        widths = self.widths(mu if one else 0.5 * mu, float(ref_a), float(ref_b))
         t_pos, t_neg = a / self.steps[0], b / self.steps[1]
-        h_pos, h_neg = np.full(len(c), h_pos), np.full(len(c), h_neg)
+        h_pos, h_neg = (np.full(len(c), h) for h in widths)
         fn, gain_pos = ramp_sums(pos, t_pos, h_pos)
         fp, gain_neg = ramp_sums(neg, t_neg, h_neg)
         losses = c + a * fn + b * fp
@@ -158,7 +160,7 @@ class CountFamily(Family):
         step = self.steps[0]
         h = 2 * mu / (step * np.maximum(self._flips[at], 1.0))
         tau = -self._v[at] / step
-        t_neg = ramp_thresholds(pos, neg, tau, at + float(self._low - self.n_pos), h)
+        t_neg = ramp_thresholds(pos, neg, tau, (at + (self._low - self.n_pos)).astype(np.float64), h)
         t_pos = tau - t_neg
         fn, gain_pos = ramp_sums(pos, t_pos, h)
         _, gain_neg = ramp_sums(neg, t_neg, h)
@@ -186,7 +188,7 @@ class RowFamily(Family):
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, ramps[0], ramps[2]), Ramps(pi, ramps[1], ramps[3]))
 
     def _solve(self, pos: Vector, neg: Vector, mu: float, j: tables.Indices) -> tuple[Vector, ...]:
-        flips = self.n_pos + j
+        flips = (self.n_pos + j).astype(np.float64)
         h_pos, h_neg = (2 * mu / (step * flips) for step in self.steps)
         t_pos = self._rise * self._g[j] / self.steps[0]
         t_neg = ramp_thresholds(_NONE, neg, np.zeros(len(j)), j.astype(np.float64), h_neg)
@@ -239,8 +241,8 @@ class ContingencySmoothing:
         mixture = self._family.mixture(queues[0].costs, queues[1].costs, mu if self._truth else mu / 2)
         value, share = (mixture.value, 1.0) if self._truth else above_zero(mixture.value, mu / 2)
         slope = np.zeros(len(scores))
-        for units, ramps in zip(self._units, mixture[2:], strict=True):
-            units.spread(scores, ramps, self._n, slope)
+        for units, ramps in zip(self._units, (mixture.pos, mixture.neg), strict=True):
+            units.spread(scores, ramps.shares, self._n, slope)
         return value, Cut(share * mixture.loss, share * slope)
 
 
@@ -342,7 +344,9 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
             (units.queue(scores).costs, _NONE) if units.whole and units.unit == 1 else units.sorted(scores)[:2]
             for units in (pos, neg)
         ]
-        t_neg = ramp_thresholds(*(c for c, _ in sides), tau, np.array([k - pos.total]), h, *(w for _, w in sides))
+        (pos_costs, pos_weights), (neg_costs, neg_weights) = sides
+        target = np.array([k - pos.total])
+        t_neg = ramp_thresholds(pos_costs, neg_costs, tau, target, h, pos_weights, neg_weights)
         t = tau - t_neg, t_neg
         (fn, gain_pos), (_, gain_neg) = (ramp_sums(c, at, h, w) for (c, w), at in zip(sides, t, strict=True))
         loss = u + v * (pos.total - float(fn[0]))
@@ -350,7 +354,7 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
         value, share = (value, 1.0) if truth else above_zero(value, mu / 2)
         slope = np.zeros(len(scores))
         for units, at in zip((pos, neg), t, strict=True):
-            units.spread(scores, Ramps(np.ones(1), at, h), n, slope)
+            units.spread(scores, Ramps(np.ones(1), at, h).shares, n, slope)
         return value, Cut(share * loss, share * slope)
 
     return smooth

@@ -32,8 +32,8 @@ PATIENCE = 30
 class Point(NamedTuple):
     """A weight vector: what represents it in the model's space, its scores, and its squared length.
 
-    Where the scores would cost a pass and are not needed yet they are empty (see `CutModel.score`), and so is the length
-    of what is only a direction.
+    Where the scores would cost a pass and are not needed yet they are empty (see `CutModel.score`); the length of what
+    is only a direction is not a number.
     """
 
     rep: Vector

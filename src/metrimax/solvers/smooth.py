@@ -59,8 +59,9 @@ def smoothing(oracle: Oracle) -> Callable[[Vector, float], tuple[float, Cut]]:
     smooth: Callable[[Vector, float], tuple[float, Cut]] | None = getattr(oracle, "smooth", None)
     if smooth is None:
         raise ValueError(
-            f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown "
-            "structure with too many tables): expected an oracle with smooth(scores, mu); use solver='hybrid' or 'bundle'"
+            f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown"
+            " structure with too many tables): expected an oracle with smooth(scores, mu); use solver='hybrid'"
+            " or 'bundle'"
         )
     return smooth
 
@@ -244,8 +245,8 @@ class LBFGS:
                 break
             point = model.bare(here.point)
             gradient = combine((lam, point), (1.0, slope))
-            if state.fixed and model.inner(gradient, gradient) <= 0.02 * lam * tol:  # J_mu is within tol / 100 of its least
-                run.status = Status.STALLED
+            if state.fixed and model.inner(gradient, gradient) <= 0.02 * lam * tol:
+                run.status = Status.STALLED  # J_mu is within tol / 100 of its least
                 break
             direction = matrix.direction(gradient, weight)
             descent = -model.inner(gradient, direction)

@@ -1,0 +1,1 @@
+"""Programs that measure; they write into docs/results/."""
