@@ -8,6 +8,9 @@ import numpy
 from numpy.typing import NDArray
 
 
+def transpose(A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """The transpose, in C-order."""
+
 @overload
 def dense_matvec(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
 
@@ -128,9 +131,9 @@ def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(N
     Best (value, fn, fp, candidates that were enough of each class) of D = link(A[fn], B[fp]), for costs sorted ascending.
     """
 
-def margin_pairs(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], neg_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+def margin_pairs(sorted: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sorted_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sorted_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], other_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
     """
-    Weights of the opposite class inside the margin, for scores sorted ascending (empty weights: all 1).
+    Weight of the other class inside the margin with each example, for costs of which one class is sorted (empty weights: all 1); returns the weight of all such pairs.
     """
 
 def ramp_sums(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -138,8 +139,9 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
         """Train on X (dense or sparse) and y: two classes, several, or a label indicator matrix."""
         measure = get_measure(self.measure)
         solver = self._solver()
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
         classes, labels = _encode(y)
         weight = _weights(self.class_weight, y, sample_weight, X)
@@ -147,11 +149,12 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
             X, intercept_scaling=self.intercept_scaling if self.fit_intercept else None, n_threads=self.n_threads
         )
         with self._progress(measure) as callback:
-            several = type_of_target(y) != "binary"
+            kind = type_of_target(y)
             fitted = run(
                 design,
-                (_fit_label(self, measure, solver, design, column, weight, callback, several) for column in labels.T),
+                (_fit_label(self, measure, solver, design, column, weight, callback, kind) for column in labels.T),
             )
+        self.__dict__ = checked.__dict__
         self._store(classes, y, fitted)
         self._warn([label.solution for label in fitted])
         return self
@@ -316,6 +319,8 @@ def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector 
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
         weight = weight * compute_sample_weight(class_weight, y)
+    if not weight.any():
+        raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
     return np.ascontiguousarray(weight)
 
 
@@ -335,13 +340,15 @@ def _fit_label(
     labels: Labels,
     weight: Vector | None,
     callback: Callback | None,
-    several: bool,
+    kind: str,
 ) -> Generator[Ask, Vector, _Label]:
     """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame."""
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
-    if several and (used.all() or not used.any()):
-        return _Label(_constant(design, bool(used.any())), 1.0, 0.0)
+    if kind != "binary" and (used.all() or not used.any()):
+        # all scores are zero, and the threshold lies below them or above; a class never seen is never the highest
+        threshold = -1.0 if used.all() else 1.0 if kind == "multilabel-indicator" else np.inf
+        return _Label(_constant(design), 1.0, threshold)
     oracle = measure.oracle(labels, weight)
     solution = yield from solver.steps(
         oracle, design, model.C * oracle.price * oracle.n, tol=model.tol, callback=callback
@@ -352,11 +359,9 @@ def _fit_label(
     return _Label(replace(solution, cuts=None), oracle.price, threshold)
 
 
-def _constant(design: Design, positive: bool) -> Solution:
-    """The solution of a label that does not vary: the last weight, the intercept's, says which it is."""
-    w = np.zeros(design.shape[1])
-    w[-1:] = 1.0 if positive else -1.0
-    return Solution(w, 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)
+def _constant(design: Design) -> Solution:
+    """The solution of a label that does not vary: the threshold says which it is."""
+    return Solution(np.zeros(design.shape[1]), 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)
 
 
 def _against(y: Array, positive: Any) -> Labels:

@@ -96,7 +96,7 @@ class Design(Protocol):
 class Ask(NamedTuple):
     """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull").
 
-    Several vectors at a time are columns, of the answer too: they are read in one pass.
+    Several vectors at a time are rows, (k, n) or (k, p), and so are the answers: X is read once for all of them.
     """
 
     product: Literal["scores", "pull"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from itertools import islice
+from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
 import numpy as np
 
+from metrimax import _kernels
 from metrimax.protocols import Ask, Design, Vector
 
 Result = TypeVar("Result")
@@ -34,8 +34,8 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             results[k] = stop.value
 
     while True:
-        for k, steps in islice(pending, OPEN - len(waiting)):
-            resume(k, steps, None)
+        while len(waiting) < OPEN and (following := next(pending, None)) is not None:
+            resume(*following, None)  # it may end at once and leave its place to the next
         if not waiting:
             return [results[k] for k in range(len(results))]
         asked, waiting = waiting, {}
@@ -43,11 +43,17 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             group = [(k, steps, ask.vector) for k, (steps, ask) in asked.items() if ask.product == product]
             if len(group) == 1:
                 k, steps, vector = group[0]
-                resume(k, steps, multiply(vector))
+                resume(k, steps, multiply(vector) if vector.ndim == 1 else _products(multiply, vector))
             elif group:
-                rows = np.ascontiguousarray(multiply(np.column_stack([vector for _, _, vector in group])).T)
+                rows = _products(multiply, np.concatenate([np.atleast_2d(vector) for _, _, vector in group]))
                 first = 0
                 for k, steps, vector in group:
-                    last = first + (1 if vector.ndim == 1 else vector.shape[1])
-                    resume(k, steps, rows[first] if vector.ndim == 1 else rows[first:last].T)
+                    last = first + len(np.atleast_2d(vector))
+                    resume(k, steps, rows[first] if vector.ndim == 1 else rows[first:last])
                     first = last
+
+
+def _products(multiply: Callable[[Vector], Vector], rows: Vector) -> Vector:
+    """The products with several vectors, given and returned as rows, in one pass."""
+    products: Vector = _kernels.transpose(multiply(_kernels.transpose(np.ascontiguousarray(rows))))
+    return products

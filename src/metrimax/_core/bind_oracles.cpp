@@ -141,24 +141,25 @@ void bind_oracles(nb::module_ &m) {
         "ascending.");
     m.def(
         "margin_pairs",
-        [](In1<double> pos, In1<double> pos_weight, In1<double> neg, In1<double> neg_weight, Vec pos_count,
-           Vec neg_count) {
-            require(pos_count.size() == pos.size() && neg_count.size() == neg.size(),
-                    "margin_pairs: counts and scores differ in length");
-            require((pos_weight.size() == 0 || pos_weight.size() == pos.size()) &&
-                        (neg_weight.size() == 0 || neg_weight.size() == neg.size()),
-                    "margin_pairs: weights and scores differ in length");
-            const double *p = pos.data(), *q = neg.data();
-            const double *pw = pos_weight.size() ? pos_weight.data() : nullptr;
-            const double *qw = neg_weight.size() ? neg_weight.data() : nullptr;
-            const Index np = size_of(pos), nn = size_of(neg);
-            double *pc = pos_count.data(), *nc = neg_count.data();
+        [](In1<double> sorted, In1<double> sorted_weight, In1<double> other, In1<double> other_weight, Vec sorted_count,
+           Vec other_count) {
+            require(sorted_count.size() == sorted.size() && other_count.size() == other.size(),
+                    "margin_pairs: counts and costs differ in length");
+            require((sorted_weight.size() == 0 || sorted_weight.size() == sorted.size()) &&
+                        (other_weight.size() == 0 || other_weight.size() == other.size()),
+                    "margin_pairs: weights and costs differ in length");
+            const double *p = sorted.data(), *q = other.data();
+            const double *pw = sorted_weight.size() ? sorted_weight.data() : nullptr;
+            const double *qw = other_weight.size() ? other_weight.data() : nullptr;
+            const Index np = size_of(sorted), nq = size_of(other);
+            double *pc = sorted_count.data(), *qc = other_count.data();
             nb::gil_scoped_release unlocked;
-            return margin_pairs(p, pw, np, q, qw, nn, pc, nc);
+            return margin_pairs(p, pw, np, q, qw, nq, pc, qc);
         },
-        nb::arg("pos").noconvert(), nb::arg("pos_weight").noconvert(), nb::arg("neg").noconvert(),
-        nb::arg("neg_weight").noconvert(), nb::arg("pos_count").noconvert(), nb::arg("neg_count").noconvert(),
-        "Weights of the opposite class inside the margin, for scores sorted ascending (empty weights: all 1).");
+        nb::arg("sorted").noconvert(), nb::arg("sorted_weight").noconvert(), nb::arg("other").noconvert(),
+        nb::arg("other_weight").noconvert(), nb::arg("sorted_count").noconvert(), nb::arg("other_count").noconvert(),
+        "Weight of the other class inside the margin with each example, for costs of which one class is sorted (empty "
+        "weights: all 1); returns the weight of all such pairs.");
 }
 
 } // namespace metrimax

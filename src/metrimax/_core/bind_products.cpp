@@ -52,6 +52,16 @@ template <class T> Out2<double> py_dense_rmatmat(In2<T> X, In2<double> C, int n_
     return make_array(std::move(out), p, L);
 }
 
+Out2<double> py_transpose(In2<double> A) {
+    const size_t n = A.shape(0), m = A.shape(1);
+    auto out = empty<double>(n * m);
+    {
+        nb::gil_scoped_release unlocked;
+        transpose(A.data(), n, m, out.get());
+    }
+    return make_array(std::move(out), m, n);
+}
+
 // What can be checked in no time, at every call; csr_check has seen the rest.
 template <class T, class I> size_t csr_rows(const In1<T> &data, const In1<I> &indices, const In1<I> &indptr) {
     if (indptr.shape(0) == 0)
@@ -150,6 +160,7 @@ template <class I> void bind_index(nb::module_ &m) {
 } // namespace
 
 void bind_products(nb::module_ &m) {
+    m.def("transpose", &py_transpose, nb::arg("A").noconvert(), "The transpose, in C-order.");
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_index<std::int32_t>(m);

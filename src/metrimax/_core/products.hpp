@@ -195,4 +195,14 @@ void csr_rmatmat(const T *data, const I *indices, const I *indptr, size_t n, siz
     accumulate_parts(borders, out, p * L, add_rows);
 }
 
+// The transpose, by blocks that fit the nearest cache. In: A (n, m), row-major. Out: out (m, n).
+inline void transpose(const double *A, size_t n, size_t m, double *out) {
+    constexpr size_t kBlock = 32;
+    for (size_t j0 = 0; j0 < m; j0 += kBlock)
+        for (size_t i0 = 0; i0 < n; i0 += kBlock)
+            for (size_t j = j0; j < std::min(j0 + kBlock, m); ++j)
+                for (size_t i = i0; i < std::min(i0 + kBlock, n); ++i)
+                    out[j * n + i] = A[i * m + j];
+}
+
 } // namespace metrimax

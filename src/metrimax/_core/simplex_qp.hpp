@@ -21,9 +21,9 @@ class SimplexQP {
     // G is row-major with leading dimension ld; a is the feasible start on entry and the solution on exit.
     SimplexQP(const double *G, Index ld, const double *b, double scale, Index size, double *a)
         : G(G), b(b), scale(scale), ld(ld), size(size), a(a), L(size * size), free_(size, false) {
-        double largest = 0;
+        double largest = 0; // of H and of b: with a smaller sigma, b / sigma would drown the solution
         for (Index k = 0; k < size; ++k)
-            largest = std::max(largest, H(k, k));
+            largest = std::max({largest, H(k, k), std::abs(b[k])});
         sigma = largest > 0 ? largest : 1;
     }
 

@@ -102,7 +102,9 @@ class _AtK(TopMeasure):
 
     def number(self, n_pos: float, n_neg: float) -> float:
         share = self._share()
-        k = float(self.k) if share is None else max(1.0, np.floor(share * n_pos + 1e-9))
+        k = float(self.k) if share is None else share * n_pos
+        if share is not None and n_pos == round(n_pos):  # examples, not weights: take whole ones
+            k = max(1.0, float(np.floor(k + 1e-9)))
         if k > n_pos + n_neg:
             raise ValueError(
                 f"{self.name}: k = {k:g} is more than the {n_pos + n_neg:g} examples given; choose a smaller k"
@@ -150,6 +152,11 @@ class RecallAtK(_AtK):
 
     k: int | str = "2p"
     name: ClassVar[str] = "recall_at_k"
+
+    @property
+    def structure(self) -> Structure:  # type: ignore[override]
+        # more than k called positive may hold more than k of the positives, which count no more
+        return "scan" if self.labellings == "at_least" else "count"
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         n_pos, n_neg = tp + fn, fp + tn

@@ -207,11 +207,13 @@ class TableFunction(ContingencyMeasure):
         return "score" if perfect > 0.5 else "loss"
 
     def _call(self, function: Callable[..., Any], *table: Vector) -> npt.NDArray[Any]:
-        table = tuple(np.asarray(t, dtype=np.float64) for t in np.broadcast_arrays(*table))
-        value = np.asarray(function(*table))
-        if value.shape != table[0].shape:
+        shape = np.broadcast_shapes(*(np.shape(t) for t in table))
+        # fresh vectors, whatever the search asks for: a user's function may index and change them
+        vectors = [np.array(np.broadcast_to(t, shape), dtype=np.float64).ravel() for t in table]
+        value = np.asarray(function(*vectors))
+        if value.shape != (size := (int(np.prod(shape)),)):
             raise ValueError(
                 f"the measure {self.name!r} returned an array of shape {value.shape} for tables of shape "
-                f"{table[0].shape}: expected the same shape; write it with NumPy functions of arrays"
+                f"{size}: expected the same shape; write it with NumPy functions of arrays"
             )
-        return value
+        return value.reshape(shape)

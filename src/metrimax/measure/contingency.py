@@ -25,6 +25,9 @@ from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
+SCANNED_UNITS = 2**9
+"""Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
+
 
 def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
     """``numerator / denominator``, and ``undefined`` where the denominator is zero."""
@@ -99,11 +102,14 @@ class ContingencyOracle(SampleOracle):
         super().__init__(self.pos.total + self.neg.total, len(y))
         self._measure = measure
         self._counts = measure.counts(self.pos.total, self.neg.total)
-        n_pos, n_neg = self.pos.count, self.neg.count
         equal_units = self.pos.unit == self.neg.unit
         self.structure = measure.structure
         if self.structure is None or (self.structure == "count" and not equal_units):
-            self.structure = tables.probe(self._loss, n_pos, n_neg, equal_units=equal_units)
+            self.structure = None  # so that the probe sees which tables are admissible
+            self.structure = tables.probe(self._loss, self.pos.count, self.neg.count, equal_units=equal_units)
+        if self.structure == "scan" and sample_weight is not None:  # every table: keep them few
+            self.pos, self.neg = split(y, sample_weight, most=SCANNED_UNITS)
+        n_pos, n_neg = self.pos.count, self.neg.count
         self._limits = _Limits(), _Limits()
         self._top = 1.0
         if self.structure == "count":
@@ -115,9 +121,10 @@ class ContingencyOracle(SampleOracle):
             if self._counts is None:
                 self._set_bounds(tables.count_marginals(self._u, self._v, n_pos, n_neg))
         elif self.structure != "scan":
-            self._top = float(self._loss(np.asarray(n_pos), np.asarray(n_neg)))
             i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
             self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
+            if self.structure in tables.LINKS:  # which grow with both: all wrong need not be the worst
+                self._top = float(tables.LINKS[self.structure](self._A.max(), self._B.max()))
             self._set_bounds(tables.monge_marginals(self._loss, n_pos, n_neg))
         self._windows = [limit.high for limit in self._limits]
         self.price = self._price()
@@ -133,7 +140,7 @@ class ContingencyOracle(SampleOracle):
             return Cut(0.0, slope)
         self.pos.mark(scores, queues[0], flips[0], self.n, slope)
         self.neg.mark(scores, queues[1], flips[1], self.n, slope)
-        return Cut(float(self._loss(np.asarray(flips[0]), np.asarray(flips[1]))), slope)
+        return Cut(self._loss_of(*flips), slope)
 
     @cached_property
     def smooth(self) -> Smooth | None:
@@ -172,11 +179,12 @@ class ContingencyOracle(SampleOracle):
             short = False
             for k, (queue, count, limit) in enumerate(zip(queues, enough, self._limits, strict=True)):
                 if count > len(queue.costs):
-                    short |= self._windows[k] < limit.high
-                    self._windows[k] = min(2 * self._windows[k], limit.high)
+                    if self._windows[k] < limit.high:
+                        short = True
+                        self._windows[k] = min(2 * self._windows[k], limit.high)
                 elif 0 < limit.high < np.inf:
                     needed = queue.costs[count - 1] if count else 0.0
-                    self._windows[k] = min(max(1.25 * needed, 0.01 * limit.high), limit.high)
+                    self._windows[k] = min(max(1.6 * needed, 0.01 * limit.high), limit.high)
             if not short:
                 return value, (fn, fp), queues
 
@@ -196,7 +204,16 @@ class ContingencyOracle(SampleOracle):
             return self._loss(i + pos.first, j + neg.first)
 
         value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
-        return value, i + pos.first, j + neg.first, len(pos.costs), len(neg.costs)
+        # these searches do not tell how many candidates would have done: ask for all that the limits leave
+        return value, i + pos.first, j + neg.first, len(pos.costs) + 1, len(neg.costs) + 1
+
+    def _loss_of(self, fn: int, fp: int) -> float:
+        """D of one admissible table, in units."""
+        if self.structure == "count":
+            tp = self.pos.count - fn
+            at = tp + fp - self._first_count
+            return float(self._u[at] + self._v[at] * tp)
+        return float(self._loss(np.asarray(fn), np.asarray(fp)))
 
     def _loss(self, i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
         """D of i units of false negatives and j of false positives; -inf where no labelling may have that table."""

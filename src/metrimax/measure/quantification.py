@@ -54,7 +54,8 @@ class KLDivergence(ContingencyMeasure):
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         n_pos, n_neg = tp + fn, tn + fp
         worst = np.maximum(divergence(n_pos, n_neg, 0 * n_pos), divergence(n_pos, n_neg, n_pos + n_neg))
-        return divergence(n_pos, n_neg, tp + fp) / worst
+        # next to no weight: the smoothed shares are all one half, and there is nothing to lose
+        return np.minimum(ratio(divergence(n_pos, n_neg, tp + fp), worst, 0.0), 1.0)
 
 
 @dataclass(frozen=True)

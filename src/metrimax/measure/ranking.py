@@ -12,8 +12,9 @@ from metrimax import _kernels
 from metrimax.measure.at_k import PRBEP
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import pair_smoothing
+from metrimax.measure.tables import Indices
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,9 @@ class ROCArea:
 class ROCOracle(SampleOracle):
     """``R = 1/(n+ n-) sum over pairs of max(0, 1 - (s_i - s_j))``, in O(n log n).
 
+    With ``cost = y * score``, a pair is inside the margin if its two costs sum to less than 1. The smaller class is
+    sorted, the other one looked up in it.
+
     References
     ----------
     Joachims (2005), Algorithm 3.
@@ -62,26 +66,54 @@ class ROCOracle(SampleOracle):
     def __init__(self, y: Labels, sample_weight: Vector | None = None) -> None:
         pos, neg = split(y, sample_weight)
         super().__init__(pos.total + neg.total, len(y))
-        self._members = pos.members, neg.members
-        self._weights = None if sample_weight is None else (sample_weight[pos.members], sample_weight[neg.members])
         self._pairs = pos.total * neg.total
+        self._classes = sorted((pos, neg), key=lambda units: len(units.members))
+        self._weights = [
+            np.empty(0) if sample_weight is None else sample_weight[units.members] for units in self._classes
+        ]
         self.smooth = pair_smoothing(pos, neg)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        s = [scores[members] for members in self._members]
-        # only pairs inside the margin count: leave the rest out of the sort
-        inside = np.flatnonzero(s[0] < s[1].max() + 1), np.flatnonzero(s[1] > s[0].min() - 1)
-        s = [values[i] for values, i in zip(s, inside, strict=True)]
-        orders = [np.argsort(values) for values in s]
-        none = np.empty(0)
-        weights = [none, none]
-        if self._weights is not None:
-            weights = [w[i][o] for w, i, o in zip(self._weights, inside, orders, strict=True)]
-        counts = np.empty(len(s[0])), np.empty(len(s[1]))
-        total = _kernels.margin_pairs(s[0][orders[0]], weights[0], s[1][orders[1]], weights[1], *counts)
+        costs = [units.sign * scores[units.members] for units in self._classes]
+        chosen = _inside(costs, costs)
+        total, counts = self._count([c[k] for c, k in zip(costs, chosen, strict=True)], chosen)
         slope = np.zeros(self.size)
-        for k, sign in ((0, -1.0), (1, 1.0)):
-            own = counts[k] if self._weights is None else counts[k] * weights[k]
-            slope[self._members[k][inside[k][orders[k]]]] = sign / self._pairs * own
+        for units, k, count in zip(self._classes, chosen, counts, strict=True):
+            slope[units.members[k]] = -units.sign / self._pairs * count
         return Cut(total / self._pairs, slope)
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move``, leaving out what is outside the margin on all of it."""
+        costs = [units.sign * scores[units.members] for units in self._classes]
+        rates = [units.sign * move[units.members] for units in self._classes]
+        chosen = _inside(costs, [c + until * r for c, r in zip(costs, rates, strict=True)])
+        costs = [c[k] for c, k in zip(costs, chosen, strict=True)]
+        rates = [r[k] for r, k in zip(rates, chosen, strict=True)]
+
+        def risk(t: float) -> tuple[float, float]:
+            here = [c + t * r for c, r in zip(costs, rates, strict=True)]
+            total, counts = self._count(here, chosen)
+            value = total - sum(_kernels.dot(n, c) for n, c in zip(counts, here, strict=True))
+            rise = -sum(_kernels.dot(n, r) for n, r in zip(counts, rates, strict=True))
+            return value / self._pairs, rise / self._pairs
+
+        return risk
+
+    def _count(self, costs: list[Vector], chosen: list[Indices]) -> tuple[float, list[Vector]]:
+        """Weight of the pairs inside the margin, and for each example its own weight times that of its pairs."""
+        weights = [w[k] if len(w) else w for w, k in zip(self._weights, chosen, strict=True)]
+        order = np.argsort(costs[0])
+        counts = np.empty(len(costs[0])), np.empty(len(costs[1]))
+        sorted_weight = weights[0][order] if len(weights[0]) else weights[0]
+        total = _kernels.margin_pairs(costs[0][order], sorted_weight, costs[1], weights[1], *counts)
+        small = np.empty(len(order))
+        small[order] = counts[0]
+        return total, [c * w if len(w) else c for c, w in zip((small, counts[1]), weights, strict=True)]
+
+
+def _inside(here: list[Vector], there: list[Vector]) -> list[Indices]:
+    """Of two classes whose costs move from here to there, what can be inside the margin with any of the other class."""
+    least = [np.minimum(a, b) if a is not b else a for a, b in zip(here, there, strict=True)]
+    lowest = [float(cost.min()) for cost in least]
+    return [np.flatnonzero(cost < 1 - other) for cost, other in zip(least, lowest[::-1], strict=True)]

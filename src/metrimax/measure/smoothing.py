@@ -258,7 +258,7 @@ def contingency_smoothing(
     ``count`` holds the least m and the coefficients u and v of the structure "count". With fractional weights, where an
     example may flip in part, none is offered: the tables reached are not all mixtures of flips.
     """
-    if not all(units.whole or units.unit == 1 for units in (pos, neg)):
+    if not all(units.whole or units.copies for units in (pos, neg)):
         return None
     n = pos.total + neg.total
     truth = bool(np.isfinite(loss(np.zeros(1), np.zeros(1))[0]))

@@ -20,6 +20,9 @@ from metrimax.protocols import Labels, Vector
 MOST_COPIES = 2**22
 """Integer weights are expanded into copies up to this many per class; beyond it, units are larger than one."""
 
+MOST_UNITS = 2**13
+"""Fractional weights are divided into at most so many units per class, or as many as there are examples."""
+
 
 class Queue(NamedTuple):
     """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip."""
@@ -67,13 +70,16 @@ class ClassUnits:
     ``count`` units of weight ``unit`` make up the class; ``whole`` says that every example is one unit.
     """
 
-    def __init__(self, members: npt.NDArray[np.intp], sign: float, weight: Vector | None) -> None:
+    def __init__(
+        self, members: npt.NDArray[np.intp], sign: float, weight: Vector | None, most: int = MOST_COPIES
+    ) -> None:
         self.members = members
         self.sign = sign
         self._buffer = np.empty(len(members))
         self._weight = np.ones(len(members)) if weight is None else weight
-        self.count, self.unit = _units(self._weight)
+        self.count, self.unit = _units(self._weight, most)
         self.whole = bool((self._weight == self.unit).all())
+        self.copies = self.unit == 1 and bool((self._weight == np.round(self._weight)).all())
 
     @property
     def total(self) -> float:
@@ -85,7 +91,7 @@ class ClassUnits:
             size, first, first_sum = _kernels.collect(scores, self.members, self.sign, low, high, self._buffer)
             return Queue(np.sort(self._buffer[:size]), first, first_sum, low)
         costs, weight, _ = self.sorted(scores)
-        if self.unit == 1:
+        if self.copies:
             return Queue(np.repeat(costs, weight.astype(np.intp)))
         reached = np.concatenate(([0.0], np.cumsum(weight)))
         paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
@@ -122,18 +128,18 @@ class ClassUnits:
         return costs[order], self._weight[order], order
 
 
-def _units(weight: Vector) -> tuple[int, float]:
-    """Number of units of a class and the weight of one."""
+def _units(weight: Vector, most: int) -> tuple[int, float]:
+    """Number of units of a class, copies or otherwise about ``most`` or fewer, and the weight of one."""
     total = float(weight.sum())
-    if (weight == np.round(weight)).all() and total <= max(MOST_COPIES, len(weight)):
+    if (weight == np.round(weight)).all() and total <= max(most, len(weight)):
         return round(total), 1.0
     if (weight == weight[0]).all():
         return len(weight), float(weight[0])
-    count = max(len(weight), min(round(total), MOST_COPIES))
+    count = max(len(weight), min(round(total), most, MOST_UNITS))
     return count, total / count
 
 
-def split(y: Labels, sample_weight: Vector | None) -> tuple[ClassUnits, ClassUnits]:
+def split(y: Labels, sample_weight: Vector | None, most: int = MOST_COPIES) -> tuple[ClassUnits, ClassUnits]:
     """The positives and the negatives of a sample, without what has weight zero."""
     used = np.ones(len(y), dtype=bool) if sample_weight is None else sample_weight > 0
 
@@ -142,6 +148,6 @@ def split(y: Labels, sample_weight: Vector | None) -> tuple[ClassUnits, ClassUni
         if len(members) == 0:
             kind = "positive" if sign > 0 else "negative"
             raise ValueError(f"expected examples of both classes, got no {kind} example (of non-zero weight)")
-        return ClassUnits(members, sign, None if sample_weight is None else sample_weight[members])
+        return ClassUnits(members, sign, None if sample_weight is None else sample_weight[members], most)
 
     return units(y, +1.0), units(~y, -1.0)

@@ -13,6 +13,9 @@ from metrimax import _kernels
 from metrimax.protocols import Callback, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
 from metrimax.solvers.model import CutModel, Point, cut_model
 
+STALL = 100
+"""So many iterations without a millionth off the gap are no progress any more."""
+
 
 @dataclass(frozen=True)
 class Bundle:
@@ -52,7 +55,7 @@ class Bundle:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        lam = 1 / weight
+        lam = 1 / float(weight)
         began = time.perf_counter()
         model = cut_model(design, lam, start)
         n = design.shape[0]
@@ -63,7 +66,8 @@ class Bundle:
         at_zero = best.value
         history: list[Record] = []
         status = Status.MAX_ITER
-        gap = np.inf
+        gap = milestone = np.inf
+        idle = 0
         reach = 1.0
         for iteration in range(1, self.max_iter + 1):
             target = yield from model.solve(0.01 * min(gap, max(tol, 1e-15)))
@@ -82,7 +86,11 @@ class Bundle:
             if gap <= tol:
                 status = Status.CONVERGED
                 break
-            if callback is not None and callback(history[-1]) is True:
+            milestone, idle = (gap, 0) if gap < (1 - 1e-6) * milestone else (milestone, idle + 1)
+            if idle == STALL:
+                status = Status.STALLED
+                break
+            if callback is not None and callback(history[-1]) in (True,):  # NumPy's True as well
                 status = Status.CALLBACK
                 break
             model.prune()

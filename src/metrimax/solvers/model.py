@@ -53,7 +53,7 @@ class CutModel:
         self.n_passes = 0
         given = 0 if start is None else len(start.losses)
         self.size = 1 + given
-        room = 8 + 2 * given
+        room = 64 + 2 * given  # pages that are not used are not there
         self._losses, self._alpha, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
         self._idle = np.zeros(room, dtype=np.intp)
         self._rows = [np.zeros((room, width)) for width in widths]
@@ -125,20 +125,28 @@ class CutModel:
 
     def _set_gram(self, row: Vector) -> None:
         """Inner products of the newest cut with all of them."""
+        if not np.isfinite(row).all():
+            raise ValueError("the features are too large: their inner products overflow; scale them before training")
         self._gram[self.size - 1, : self.size] = self._gram[: self.size, self.size - 1] = row
 
-    def _solve(self, tol: float) -> tuple[Vector, float]:
-        """Solve the quadratic program: the coefficients of w over the cuts, and its squared length."""
+    def _solve(self, tol: float) -> Vector:
+        """Solve the quadratic program; returns the coefficients of w over the cuts."""
         K = self.size
         alpha = self._alpha[:K]
         _kernels.simplex_qp(self._gram, self._losses[:K], 1 / self.lam, alpha, tol, 20 * K + 100)
-        active = np.flatnonzero(alpha)
         self._idle[:K] += 1
-        self._idle[active] = 0
-        share = alpha[active]
-        square = float(share @ self._gram[np.ix_(active, active)] @ share) / self.lam**2
-        self.bound = max(self.bound, float(share @ self._losses[active]) - self.lam / 2 * square)
-        return alpha / -self.lam, square
+        self._idle[np.flatnonzero(alpha)] = 0
+        return alpha / -self.lam
+
+    def _point(self, rep: Vector, scores: Vector) -> Point:
+        """The point at the solution, and the bound it proves.
+
+        |w|^2 comes from w itself: in the Gram matrix of long vectors that nearly cancel, rounding could exceed it.
+        """
+        square = self.inner(point := Point(rep, scores, 0.0), point)
+        loss = float(self._alpha[: self.size] @ self._losses[: self.size])
+        self.bound = max(self.bound, loss - self.lam / 2 * square)
+        return Point(rep, scores, square)
 
     def _combine(self, coefficients: Vector, rows: Vector) -> Vector:
         return _kernels.dense_rmatvec(rows[: self.size], coefficients, 1)  # reads the rows with weight only
@@ -151,7 +159,7 @@ class WeightModel(CutModel):
         super().__init__(lam, (design.shape[1],), start)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        vectors = _rows((yield Ask("pull", _columns([cut.slope for cut in cuts]))))
+        vectors = _each((yield Ask("pull", _stack([cut.slope for cut in cuts]))))
         self.n_passes += 1
         for cut, vector in zip(cuts, vectors, strict=True):
             self._append(cut.loss, vector)
@@ -159,11 +167,10 @@ class WeightModel(CutModel):
         return [Point(vector, _NONE) for vector in vectors]
 
     def minimiser(self, tol: float) -> Point:
-        coefficients, square = self._solve(tol)
-        return Point(self._combine(coefficients, self._rows[0]), _NONE, square)
+        return self._point(self._combine(self._solve(tol), self._rows[0]), _NONE)
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
-        scores = _rows((yield Ask("scores", _columns([point.rep for point in points]))))
+        scores = _each((yield Ask("scores", _stack([point.rep for point in points]))))
         self.n_passes += 1
         return [point._replace(scores=row) for point, row in zip(points, scores, strict=True)]
 
@@ -186,8 +193,8 @@ class ExampleModel(CutModel):
         super().__init__(lam, (n, n), start)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        pulled = yield Ask("pull", _columns([cut.slope for cut in cuts]))
-        scores = _rows((yield Ask("scores", pulled)))
+        pulled = yield Ask("pull", _stack([cut.slope for cut in cuts]))
+        scores = _each((yield Ask("scores", pulled)))
         self.n_passes += 2
         for cut, row in zip(cuts, scores, strict=True):
             self._append(cut.loss, cut.slope, row)
@@ -196,9 +203,9 @@ class ExampleModel(CutModel):
         return [Point(cut.slope, row) for cut, row in zip(cuts, scores, strict=True)]
 
     def minimiser(self, tol: float) -> Point:
-        coefficients, square = self._solve(tol)
-        slopes, scores = self._rows
-        return Point(self._combine(coefficients, slopes), self._combine(coefficients, scores), square)
+        coefficients = self._solve(tol)
+        rep, scores = (self._combine(coefficients, rows) for rows in self._rows)
+        return self._point(rep, scores)
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
         return list(points)
@@ -226,13 +233,12 @@ def combine(*terms: tuple[float, Point]) -> Point:
     return Point(sum(a * point.rep for a, point in terms), sum(a * point.scores for a, point in terms))  # type: ignore[arg-type]
 
 
-def _columns(vectors: list[Vector]) -> Vector:
-    return vectors[0] if len(vectors) == 1 else np.column_stack(vectors)
+def _stack(vectors: list[Vector]) -> Vector:
+    return vectors[0] if len(vectors) == 1 else np.array(vectors)
 
 
-def _rows(answer: Vector) -> list[Vector]:
-    """The columns of an answer, each contiguous."""
-    return [answer] if answer.ndim == 1 else list(np.ascontiguousarray(answer.T))
+def _each(answer: Vector) -> list[Vector]:
+    return [answer] if answer.ndim == 1 else list(answer)
 
 
 def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
