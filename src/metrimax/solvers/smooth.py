@@ -75,7 +75,7 @@ class Progress:
         self._oracle = oracle
         self._callback = callback
         self._began = time.perf_counter()
-        self.weight, self.lam, self.tol = weight, 1 / weight, tol
+        self.weight, self.lam, self.tol = float(weight), 1 / float(weight), tol
         self.model = cut_model(design, self.lam, start)
         n = design.shape[0]
         self.cut = oracle(np.zeros(n))
