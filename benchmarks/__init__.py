@@ -1,1 +1,1 @@
-"""Programs that measure; they write into docs/results/."""
+"""Measurements of speed: ``python -m benchmarks --help``. Not part of the installed package."""

@@ -339,3 +339,15 @@ def test_large_counts_do_not_overflow():
             assert float(case.measure.table_loss(*scalars(*cells))) == pytest.approx(
                 case.loss(*map(float, cells)), abs=1e-9
             )
+
+
+def test_exactly_k_positives_warns_where_the_truth_has_another_number():
+    y = np.arange(10) < 4
+    with pytest.warns(UserWarning, match="exactly 8 positives, where 4 .* labellings='at_most'"):
+        RecallAtK("2p").oracle(y)
+    with pytest.warns(UserWarning, match="labellings='at_least'"):
+        PrecisionAtK(2).oracle(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PrecisionAtK(4).oracle(y)
+        RecallAtK("2p", "at_most").oracle(y)

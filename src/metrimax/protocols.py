@@ -151,6 +151,7 @@ class Cuts:
     losses: Vector
     gram: Vector
     rows: tuple[Vector, ...]
+    best: Any = None  #: the point at which the run ended, for the next one to start from; the solver's own business
 
 
 @dataclass(frozen=True)

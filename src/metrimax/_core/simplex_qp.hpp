@@ -161,40 +161,56 @@ class SimplexQP {
         }
     }
 
+    // x := M^-1 x on the free set.
+    void backsolve(std::vector<double> &x) {
+        const Index m = static_cast<Index>(x.size());
+        for (Index r = 0; r < m; ++r) {
+            double sum = x[r];
+            for (Index c = 0; c < r; ++c)
+                sum -= l(r, c) * x[c];
+            x[r] = sum / l(r, r);
+        }
+        for (Index r = m; r-- > 0;) {
+            x[r] /= l(r, r);
+            for (Index c = 0; c < r; ++c)
+                x[c] -= l(r, c) * x[r];
+        }
+    }
+
+    // Add a multiple of M^-1 1 so that x sums to `total`.
+    static void fix_sum(std::vector<double> &x, const std::vector<double> &ones, double total) {
+        double sum = -total, sum_ones = 0;
+        for (std::size_t r = 0; r < x.size(); ++r) {
+            sum += x[r];
+            sum_ones += ones[r];
+        }
+        for (std::size_t r = 0; r < x.size(); ++r)
+            x[r] -= sum / sum_ones * ones[r];
+    }
+
     // Minimise over the free set with the equality alone. If that leaves the simplex, stop at its boundary, drop
     // what became zero, and return false.
     bool minimise_on_free() {
         const Index m = static_cast<Index>(F.size());
-        std::vector<double> x(m), ones(m);
-        for (Index r = 0; r < m; ++r) {
-            double s = b[F[r]], t = 1;
-            for (Index c = 0; c < r; ++c) {
-                s -= l(r, c) * x[c];
-                t -= l(r, c) * ones[c];
-            }
-            x[r] = s / l(r, r);
-            ones[r] = t / l(r, r);
+        std::vector<double> x(m), ones(m, 1.0), rest(m);
+        for (Index r = 0; r < m; ++r)
+            x[r] = b[F[r]];
+        backsolve(x);
+        backsolve(ones);
+        fix_sum(x, ones, 1);
+        for (Index r = 0; r < m; ++r) { // one step of refinement: sigma may be far from the scale of some cuts
+            rest[r] = b[F[r]];
+            for (Index c = 0; c < m; ++c)
+                rest[r] -= H(F[r], F[c]) * x[c];
         }
-        for (Index r = m; r-- > 0;) {
-            double s = x[r], t = ones[r];
-            for (Index c = r + 1; c < m; ++c) {
-                s -= l(c, r) * x[c];
-                t -= l(c, r) * ones[c];
-            }
-            x[r] = s / l(r, r);
-            ones[r] = t / l(r, r);
-        }
-        double sum_x = 0, sum_ones = 0;
-        for (Index r = 0; r < m; ++r) {
-            sum_x += x[r];
-            sum_ones += ones[r];
-        }
-        const double multiplier = (sum_x - 1) / sum_ones;
+        backsolve(rest);
+        fix_sum(rest, ones, 0);
+        for (Index r = 0; r < m; ++r)
+            x[r] += rest[r];
         double step = 1;
         Index leaves = -1;
         for (Index r = 0; r < m; ++r) {
             double &target = x[r];
-            target -= multiplier * ones[r];
             const double now = a[F[r]];
             if (target <= 0 && now <= step * (now - target)) {
                 step = now > target ? now / (now - target) : 0;

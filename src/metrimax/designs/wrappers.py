@@ -41,7 +41,8 @@ class WithIntercept:
     def matvec(self, w: Vector) -> Vector:
         """``X w[:-1] + value w[-1]``."""
         w = columns("w", w, self.shape[1])
-        scores: Vector = self.design.matvec(w[:-1]) + self.value * w[-1]
+        scores = self.design.matvec(w[:-1])
+        scores += self.value * w[-1]
         return scores
 
     def rmatvec(self, slope: Vector) -> Vector:

@@ -12,6 +12,7 @@ learning anything: see the Notes of `PrecisionAtK`.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -62,7 +63,17 @@ class TopMeasure(ContingencyMeasure):
         return {"exact": (k, k), "at_least": (k, n), "at_most": (0.0, k)}[self.labellings]
 
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
-        return (TopOracle if self.labellings == "exact" else TopRangeOracle)(self, y, sample_weight)
+        if self.labellings != "exact":
+            return TopRangeOracle(self, y, sample_weight)
+        made = TopOracle(self, y, sample_weight)
+        if abs(made.k - made.n_pos) > 1e-9 * made.n:
+            other = "at_least" if made.k < made.n_pos else "at_most"
+            warnings.warn(
+                f"{self.name}: labellings with exactly {made.k:g} positives, where {made.n_pos:g} are positive, "
+                f"let a shift of all scores lower the risk without learning anything; labellings={other!r} does not",
+                stacklevel=2,
+            )
+        return made
 
 
 @dataclass(frozen=True)
@@ -176,7 +187,8 @@ class TopOracle(SampleOracle):
         super().__init__(pos.total + neg.total, len(y))
         self._y = np.asarray(y, dtype=bool)
         self._weight = sample_weight
-        self._k = k = measure.number(pos.total, neg.total)
+        self.n_pos = pos.total
+        self.k = k = measure.number(pos.total, neg.total)
         least, most = max(0.0, k - neg.total), min(k, pos.total)
 
         def loss(tp: float) -> float:
@@ -203,12 +215,12 @@ class TopOracle(SampleOracle):
         """Which examples are called positive: the share of each, 0 or 1 but for the last."""
         called = np.zeros(len(merit))
         if self._weight is None:
-            k = round(self._k)
+            k = round(self.k)
             called[np.argpartition(-merit, k - 1)[:k]] = 1
             return called
         order = np.argsort(-merit, kind="stable")
         weight = self._weight[order]
-        taken = np.clip(self._k - (np.cumsum(weight) - weight), 0, weight)
+        taken = np.clip(self.k - (np.cumsum(weight) - weight), 0, weight)
         called[order] = np.divide(taken, weight, out=np.zeros_like(taken), where=weight > 0)
         return called
 

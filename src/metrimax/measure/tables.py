@@ -18,7 +18,7 @@ The registered measures state their structure and the tests verify it; a user's 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import numpy as np
@@ -85,36 +85,44 @@ def _is_monge(table: Vector, tol: float) -> bool:
 
 def count_coefficients(loss: TableLoss, n_pos: int, n_neg: int, low: int, high: int) -> tuple[Vector, Vector]:
     """``u, v`` with ``D = u[m - low] + v[m - low] tp`` for m = tp + fp from low to high, by the ends of each m."""
-    m = np.arange(low, high + 1)
-    least, most = np.maximum(0, m - n_neg), np.minimum(m, n_pos)
-    at_least, at_most = loss(n_pos - least, m - least), loss(n_pos - most, m - most)
-    v = (at_most - at_least) / np.maximum(most - least, 1)
-    return at_least - v * least, v
+    u, v = np.empty(high - low + 1), np.empty(high - low + 1)
+    for part in _parts(len(u)):
+        m = low + np.arange(part.start, part.stop)
+        least, most = np.maximum(0, m - n_neg), np.minimum(m, n_pos)
+        at_least = loss(n_pos - least, m - least)
+        v[part] = (loss(n_pos - most, m - most) - at_least) / np.maximum(most - least, 1)
+        u[part] = at_least - v[part] * least
+    return u, v
 
 
 def count_top(u: Vector, v: Vector, n_pos: int, n_neg: int, low: int) -> float:
     """The greatest loss of all tables."""
-    m = np.arange(low, low + len(u))
-    return float(max((u + v * np.maximum(0, m - n_neg)).max(), (u + v * np.minimum(m, n_pos)).max()))
+    top = -np.inf
+    for part in _parts(len(u)):
+        m = low + np.arange(part.start, part.stop)
+        for tp in (np.maximum(0, m - n_neg), np.minimum(m, n_pos)):
+            top = max(top, float((u[part] + v[part] * tp).max()))
+    return top
 
 
 def count_marginals(u: Vector, v: Vector, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
     """Least and greatest rise of D by one more false negative, and by one more false positive, over all tables."""
-    m = np.arange(1, n_pos + n_neg + 1)
+    fn, fp = [], []
+    for part in _parts(n_pos + n_neg):
+        m = np.arange(part.start, part.stop)
+        here, following = slice(part.start, part.stop), slice(part.start + 1, part.stop + 1)
+        for tp in (np.maximum(1, m + 1 - n_neg), np.minimum(m + 1, n_pos)):  # m + 1 -> m, tp -> tp - 1
+            rise = u[here] + v[here] * (tp - 1) - u[following] - v[following] * tp
+            fn += [rise.min(), rise.max()]
+        for tp in (np.maximum(0, m + 1 - n_neg), np.minimum(m, n_pos)):  # m -> m + 1, tp stays
+            rise = u[following] + v[following] * tp - u[here] - v[here] * tp
+            fp += [rise.min(), rise.max()]
+    return float(min(fn)), float(max(fn)), float(min(fp)), float(max(fp))
 
-    def change(tp: Indices) -> Vector:  # one more false negative: m -> m - 1, tp -> tp - 1
-        rise: Vector = u[:-1] + v[:-1] * (tp - 1) - u[1:] - v[1:] * tp
-        return rise
 
-    fn = np.concatenate((change(np.maximum(1, m - n_neg)), change(np.minimum(m, n_pos))))
-    m = np.arange(n_pos + n_neg)
-
-    def rise(tp: Indices) -> Vector:  # one more false positive: m -> m + 1
-        more: Vector = u[1:] + v[1:] * tp - u[:-1] - v[:-1] * tp
-        return more
-
-    fp = np.concatenate((rise(np.maximum(0, m + 1 - n_neg)), rise(np.minimum(m, n_pos))))
-    return float(fn.min()), float(fn.max()), float(fp.min()), float(fp.max())
+def _parts(size: int) -> Iterator[slice]:
+    """Slices of a length that keeps what is computed on the way small."""
+    return (slice(k, min(k + CELLS // 16, size)) for k in range(0, size, CELLS // 16))
 
 
 def monge_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:

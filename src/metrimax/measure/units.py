@@ -25,7 +25,10 @@ MOST_UNITS = 2**13
 
 
 class Queue(NamedTuple):
-    """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip."""
+    """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip.
+
+    The costs may lie in the class's buffer, so a queue lasts until the next one is made.
+    """
 
     costs: Vector
     first: int = 0
@@ -56,7 +59,9 @@ class LineQueues(NamedTuple):
         """The queue at ``t`` of what costs less than ``high``."""
         size, first, first_sum = _kernels.collect_at(self.costs, self.rates, t, self.low, high, self.buffer)
         total = self.first_sum + t * self.first_rate + first_sum
-        return Queue(np.sort(self.buffer[:size]), self.first + first, total, self.low)
+        costs = self.buffer[:size]
+        costs.sort()
+        return Queue(costs, self.first + first, total, self.low)
 
     def rate(self, t: float, queue: Queue, flips: int) -> float:
         """How fast the cost of the first ``flips`` units of the queue at ``t`` changes."""
@@ -89,7 +94,9 @@ class ClassUnits:
         """Sort what may flip: costs from ``low`` up to ``high``; what is below flips, what is above does not."""
         if self.whole:
             size, first, first_sum = _kernels.collect(scores, self.members, self.sign, low, high, self._buffer)
-            return Queue(np.sort(self._buffer[:size]), first, first_sum, low)
+            costs = self._buffer[:size]
+            costs.sort()
+            return Queue(costs, first, first_sum, low)
         costs, weight, _ = self.sorted(scores)
         if self.copies:
             return Queue(np.repeat(costs, weight.astype(np.intp)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Callback, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
+from metrimax.protocols import Callback, Cut, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
 from metrimax.solvers.model import CutModel, Point, cut_model
 
 STALL = 100
@@ -64,6 +64,8 @@ class Bundle:
             yield from model.add(cut)
         best = _Best(Point(np.zeros(min(design.shape)), np.zeros(n), 0.0), cut.loss, lam)
         at_zero = best.value
+        if start is not None and isinstance(start.best, _Best):
+            best = min(best, _Best(start.best.point, start.best.risk, lam), key=lambda point: point.value)
         history: list[Record] = []
         status = Status.MAX_ITER
         gap = milestone = np.inf
@@ -72,10 +74,13 @@ class Bundle:
         for iteration in range(1, self.max_iter + 1):
             target = yield from model.solve(0.01 * min(gap, max(tol, 1e-15)))
             if self.line_search:
-                search = _Search(oracle.line, model, best, target)
+                search = _Search(oracle.line, model, best, target, cut)
                 best, t = search.minimise(self.accuracy * (best.value - model.bound), reach)
                 reach = min(1.0, 2 * t) or reach / 2
-                cut = oracle(best.point.scores + self.stride * (target.scores - best.point.scores))
+                probe = target.scores  # from here on it may be overwritten
+                probe *= self.stride
+                probe += (1 - self.stride) * best.point.scores
+                cut = oracle(probe)
             else:
                 cut = oracle(target.scores)
                 risk = cut.loss + _kernels.dot(cut.slope, target.scores)
@@ -108,7 +113,7 @@ class Bundle:
             n_support=model.n_support,
             status=status,
             history=history,
-            cuts=model.cuts(),
+            cuts=replace(model.cuts(), best=best),
         )
 
 
@@ -153,8 +158,9 @@ class _Search:
     evaluation gives value and slope, so two tangents bracket the minimum and bound it from below.
     """
 
-    def __init__(self, line: LineOf, model: CutModel, best: _Best, target: Point) -> None:
+    def __init__(self, line: LineOf, model: CutModel, best: _Best, target: Point, cut: Cut | None = None) -> None:
         start = best.point
+        self._cut = cut
         self._line = line
         self._lam = model.lam
         self._best = best
@@ -165,12 +171,19 @@ class _Search:
     def minimise(self, accuracy: float, reach: float) -> tuple[_Best, float]:
         """The least of the points tried and its t, within ``accuracy`` of the minimum unless 30 did not reach it.
 
-        The search begins on [0, reach] and doubles that until the minimum is inside.
+        The search begins on [0, reach] and doubles that until the minimum is inside. At 0 the risk is known, and a cut
+        taken near there, where one is given, serves as its tangent.
         """
-        scores, move = self._best.point.scores, self._move.scores
+        scores, move, cut = self._best.point.scores, self._move.scores, self._cut
         line = self._line(scores, move, reach)
-        left, right = self._step(0.0, line(0.0)), self._step(reach, line(reach))
-        lowest = min(left, right, key=lambda step: step.value)
+        if cut is None:
+            lowest = left = self._step(0.0, line(0.0))
+        else:
+            rise = _kernels.dot(cut.slope, move)
+            lowest = self._step(0.0, (self._best.risk, rise))
+            left = self._step(0.0, (cut.loss + _kernels.dot(cut.slope, scores), rise))
+        right = self._step(reach, line(reach))
+        lowest = min(lowest, right, key=lambda step: step.value)
         for _ in range(30):
             if right.slope < 0:
                 line = self._line(scores, move, 2 * right.t)

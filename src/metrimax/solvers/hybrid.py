@@ -73,8 +73,9 @@ class Hybrid:
             cut: Cut = oracle(scores) if smooth is None else smooth(scores, mu)[1]
             return cut
 
-        first = gradient_cut(run.best.point.scores)
-        slope, *_ = yield from model.add(first, *([] if start is not None or smooth is None else [run.cut]))
+        here = gradient_cut(run.best.point.scores)
+        near = run.cut
+        slope, *_ = yield from model.add(here, *([] if start is not None or smooth is None else [near]))
         matrix = QuasiNewton(model, self.memory)
         reach = far = 1.0
         for _ in range(self.max_iter):
@@ -83,9 +84,9 @@ class Hybrid:
             direction = matrix.direction(combine((lam, point), (1.0, slope)), weight)
             target, direction = yield from model.score(model.minimiser(run.precision), direction)
             ahead = combine((1.0, before.point), (1.0, direction))
-            here, t = self._search(oracle, run, before, ahead, far)
+            between, t = self._search(oracle, run, before, ahead, here if smooth is None else None, far)
             far = min(1.0, 2 * t) or far / 2
-            run.best, t = self._search(oracle, run, here, target, reach)
+            run.best, t = self._search(oracle, run, between, target, None, reach)
             reach = min(1.0, 2 * t) or reach / 2
             if run.done():
                 break
@@ -93,15 +94,17 @@ class Hybrid:
             if changed:
                 mu = FOLLOW * run.gap
             scores = run.best.point.scores
-            cuts = gradient_cut(scores), oracle(scores + self.stride * (target.scores - scores))
+            here, near = gradient_cut(scores), oracle(scores + self.stride * (target.scores - scores))
             model.prune()
             last = slope
-            slope, _ = yield from model.add(*cuts)
+            slope, _ = yield from model.add(here, near)
             if not changed and run.best is not before:
                 step = combine((1.0, model.bare(run.best.point)), (-1.0, point))
                 matrix.update(step, combine((lam, step), (1.0, slope), (-1.0, last)))
         return (yield from run.solution())
 
-    def _search(self, oracle: Oracle, run: Progress, best: _Best, target: Point, reach: float) -> tuple[_Best, float]:
-        search = _Search(oracle.line, run.model, best, target)
+    def _search(
+        self, oracle: Oracle, run: Progress, best: _Best, target: Point, tangent: Cut | None, reach: float
+    ) -> tuple[_Best, float]:
+        search = _Search(oracle.line, run.model, best, target, tangent)
         return search.minimise(self.accuracy * (best.value - run.model.bound), reach)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Solution, Solver, Vector
 
@@ -21,6 +22,6 @@ def along(
     cuts: Cuts | None = None
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
         solution = yield from solver.steps(oracle, design, float(weights[k]), tol=tol, start=cuts, callback=callback)
-        solutions[k] = solution
+        solutions[k] = replace(solution, cuts=None)
         cuts = solution.cuts
     return [solutions[k] for k in range(len(weights))]

@@ -18,14 +18,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
 from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
-from metrimax.solvers.bundle import _Best, _Search
+from metrimax.solvers.bundle import STALL, _Best, _Search
 from metrimax.solvers.model import CutModel, Point, combine, cut_model
 
 START = 0.1
@@ -81,6 +81,10 @@ class Progress:
         self.cut = oracle(np.zeros(n))
         self.best = _Best(Point(np.zeros(min(design.shape)), np.zeros(n), 0.0), self.cut.loss, self.lam)
         self._at_zero = self.best.value
+        if start is not None and isinstance(start.best, _Best):
+            last = _Best(start.best.point, start.best.risk, self.lam)
+            self.best = min(self.best, last, key=lambda point: point.value)
+        self._milestone, self._idle = np.inf, 0
         self.history: list[Record] = []
         self.status = Status.MAX_ITER
 
@@ -110,7 +114,12 @@ class Progress:
             trivial = self._at_zero - model.bound <= self.tol
             self.status = Status.TRIVIAL if trivial else Status.CONVERGED
             return True
-        if self._callback is not None and self._callback(self.history[-1]) is True:
+        idle = self.gap > (1 - 1e-6) * self._milestone
+        self._milestone, self._idle = (self._milestone, self._idle + 1) if idle else (self.gap, 0)
+        if self._idle == STALL:
+            self.status = Status.STALLED
+            return True
+        if self._callback is not None and self._callback(self.history[-1]) in (True,):  # NumPy's True as well
             self.status = Status.CALLBACK
             return True
         return False
@@ -127,7 +136,7 @@ class Progress:
             n_support=self.model.n_support,
             status=self.status,
             history=self.history,
-            cuts=self.model.cuts(),
+            cuts=replace(self.model.cuts(), best=self.best),
         )
 
 
