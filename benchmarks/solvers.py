@@ -2,8 +2,8 @@
 
     python -m benchmarks.solvers --data DIR [--quick] [--out docs/results]
 
-C is 1, 10 and 100 times the useful one: that of 0.01, 0.1, 1, 10, 100 with the best score on a third of the training part
-that is held out. The solvers and their choice were developed on the sets marked "dev" and confirmed on the others.
+C is 1, 10 and 100 times the useful one: that of 0.01, 0.1, 1, 10, 100 with the best score on a third of the training
+part that is held out. The solvers and their choice were developed on the sets marked "dev" and confirmed on the others.
 A pass is one read of the data matrix, for however many vectors. Writes solvers.csv and solvers.md.
 """
 
@@ -85,7 +85,8 @@ def measure_cell(design: Any, oracle: Any, C: float) -> list[dict[str, Any]]:
         weight = C * oracle.price * oracle.n
         [solution] = run(design, [solver.steps(oracle, design, weight, tol=TOL, callback=stop)])
         seconds = time.perf_counter() - began
-        rows.append({"solver": name, "passes": solution.n_passes, "seconds": f"{seconds:.3f}", "gap": f"{solution.gap:.3g}"})
+        result = {"passes": solution.n_passes, "seconds": f"{seconds:.3f}", "gap": f"{solution.gap:.3g}"}
+        rows.append({"solver": name} | result)
     return rows
 
 
@@ -108,8 +109,8 @@ def main() -> None:
                 measure = get_measure(key)
                 oracle, C = measure.oracle(y), useful(X, y, measure)
                 for factor in FACTORS:
-                    cell = {"data": name, "dev": int(dev), "n": X.shape[0], "p": X.shape[1], "positive": f"{y.mean():.4f}"}
-                    cell |= {"measure": key, "C": C * factor, "factor": factor}
+                    cell = {"data": name, "dev": int(dev), "n": X.shape[0], "p": X.shape[1]}
+                    cell |= {"positive": f"{y.mean():.4f}", "measure": key, "C": C * factor, "factor": factor}
                     rows += [cell | row for row in measure_cell(design, oracle, C * factor)]
                     print(name, key, factor, [(r["solver"], r["passes"]) for r in rows[-len(RUNS) :]], file=sys.stderr)
             write_csv(table, rows)
@@ -124,12 +125,17 @@ def page(rows: list[dict[str, str]]) -> str:
     lines = [
         "# Passes and seconds to a certified gap of 1e-3",
         "",
-        "Made by `python -m benchmarks.solvers`; the numbers are in [solvers.csv](solvers.csv). Seconds are of one thread.",
-        "A cell shows passes over the data / seconds; `-` where the gap was not reached within the limit of the run",
-        f"({', '.join(f'{most} passes for {name}' for name, most in LIMITS.items())}; {SECONDS:g} s for all). "
-        '`C` is the useful one times 1, 10, 100. `solver="auto"` is the '
-        f"{AUTO}; it takes smoothed gradients on more than 1000 features and exact ones otherwise, and the two "
-        'columns after it show either for all data. Its last two columns compare it with the best of all solvers in the cell: 1.00 means that it is the best itself.',
+        "Made by `python -m benchmarks.solvers`; the numbers are in [solvers.csv](solvers.csv). Seconds",
+        "are of one thread,",
+        "on a machine that does other things as well: compare them within a row, and passes everywhere.",
+        "A pass is one read",
+        "of the data matrix, for however many vectors (two at a time in the hybrid).",
+        "",
+        "A cell shows passes / seconds; `-` where the gap was not reached within the limit of the run",
+        f"({', '.join(f'{most} passes for {name}' for name, most in LIMITS.items())}; {SECONDS:g} s for all).",
+        f'`C` is the useful one times 1, 10, 100. `solver="auto"` is the {AUTO}. On more than {MANY} features it takes',
+        "smoothed gradients and on fewer exact ones; the two columns after it show either for all data. The last two",
+        "columns compare it with the best of all solvers in the row: 1.00 means that it is the best itself.",
         "",
     ]
     worst: dict[str, list[tuple[float, str]]] = {"passes": [], "seconds": []}
@@ -166,15 +172,17 @@ def page(rows: list[dict[str, str]]) -> str:
         if both:
             lines.append(
                 f"* Against {name} (it reached the gap in {len(both)} of {len(cells)} cells): the default needs "
-                f"{np.exp(np.mean(np.log(for_all))):.2f} times its passes and {np.exp(np.mean(np.log(seconds))):.2f} times "
-                "its seconds (geometric means over the cells where both reached it)."
+                f"{np.exp(np.mean(np.log(for_all))):.2f} times its passes and "
+                f"{np.exp(np.mean(np.log(seconds))):.2f} times its seconds "
+                "(geometric means over the cells where both reached it)."
             )
     for unit, values in worst.items():
-        over = [v for v in values if v[0] > 1.3]
+        over = sorted(value for value in values if value[0] > 1.3)[::-1]
         top = max(values)
+        which = ": " + ", ".join(f"{where} {ratio:.2f}" for ratio, where in over) if over else ""
         lines.append(
-            f"* Auto against the best single solver in {unit}: at worst {top[0]:.2f} times ({top[1]}); above 1.3 in {len(over)} of "
-            f"{len(values)} cells" + (": " + ", ".join(f"{where} {ratio:.2f}" for ratio, where in sorted(over)[::-1]) if over else "") + "."
+            f"* Auto against the best single solver in {unit}: at worst {top[0]:.2f} times ({top[1]}); "
+            f"above 1.3 in {len(over)} of {len(values)} cells{which}."
         )
     return "\n".join(lines) + "\n"
 

@@ -1,8 +1,8 @@
 """The data sets of the experiments, by name, from the data folder (METRIMAX_DATA, by default ``../shared/data``).
 
 ``load("optdigits:8")`` gives ``X_train, y_train, X_test, y_test`` with boolean labels: a name and, where there are
-several classes or topics, the one called positive. Sets without a split of their own are divided at random, always alike.
-Features that are not unit-length text are divided by their greatest absolute value in the training part.
+several classes or topics, the one called positive. Sets without a split of their own are divided at random, always
+alike. Features that are not unit-length text are divided by their greatest absolute value in the training part.
 """
 
 from __future__ import annotations

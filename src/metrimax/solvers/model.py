@@ -199,7 +199,10 @@ class ExampleModel(CutModel):
         for cut, row in zip(cuts, scores, strict=True):
             self._append(cut.loss, cut.slope, row)
             flipped = np.flatnonzero(cut.slope)
-            self._set_gram(self._rows[1][: self.size, flipped] @ cut.slope[flipped])
+            if 8 * len(flipped) > len(cut.slope):
+                self._set_gram(_kernels.dense_matvec(self._rows[1][: self.size], cut.slope, 1))
+            else:
+                self._set_gram(self._rows[1][: self.size, flipped] @ cut.slope[flipped])
         return [Point(cut.slope, row) for cut, row in zip(cuts, scores, strict=True)]
 
     def minimiser(self, tol: float) -> Point:
@@ -230,7 +233,12 @@ def cut_model(design: Design, lam: float, start: Cuts | None = None) -> CutModel
 
 def combine(*terms: tuple[float, Point]) -> Point:
     """The sum of points, each times a number; its length is left open."""
-    return Point(sum(a * point.rep for a, point in terms), sum(a * point.scores for a, point in terms))  # type: ignore[arg-type]
+    (share, point), *others = terms
+    rep, scores = share * point.rep, share * point.scores
+    for share, point in others:
+        rep += share * point.rep
+        scores += share * point.scores
+    return Point(rep, scores)
 
 
 def _stack(vectors: list[Vector]) -> Vector:
