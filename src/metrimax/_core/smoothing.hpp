@@ -5,7 +5,8 @@
 // where the threshold t comes from the loss or from a constraint on the number of flips and h is the width of the
 // smoothing in units of the scores. With the costs sorted, the sums
 //     count(t) = sum_i w_i beta(c_i),      gain(t) = sum_i w_i (-c_i beta(c_i) - h/2 beta(c_i)^2)
-// follow from prefix sums of w, w c and w c^2, and the two ends of the ramp are found by galloping from where they were.
+// follow from prefix sums of w, w c and w c^2, and the two ends of the ramp are found by galloping from where they
+// were.
 #pragma once
 
 #include "tables.hpp"
@@ -72,7 +73,8 @@ class Ramp {
 };
 
 // Find b with  neg.count(b) - pos.count(tau - b) = target: the multiplier of the one constraint on the number of flips.
-// The left side is piecewise linear and never falls with b. Newton's method inside a bracket that starts at the guess `b`.
+// The left side is piecewise linear and never falls with b. Newton's method inside a bracket that starts at the guess
+// `b`.
 inline double ramp_threshold(const Ramp &pos, const Ramp &neg, double tau, double h, double target, double b,
                              RampEnds &pos_ends, RampEnds &neg_ends) {
     const double accuracy = 1e-13 * (1 + pos.total() + neg.total());
@@ -83,7 +85,8 @@ inline double ramp_threshold(const Ramp &pos, const Ramp &neg, double tau, doubl
         return q.count - p.count - target;
     };
     // outside of these ends nothing changes any more
-    const double least = std::min(neg.lowest(), tau - pos.highest() - h), most = std::max(neg.highest() + h, tau - pos.lowest());
+    const double least = std::min(neg.lowest(), tau - pos.highest() - h),
+                 most = std::max(neg.highest() + h, tau - pos.lowest());
     b = std::clamp(b, least, most);
     double value = excess(b), low = b, high = b;
     if (std::abs(value) <= accuracy)
