@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -20,6 +21,7 @@ class ProgressLine:
         self._stream = sys.stderr
         self._next = 0.0 if self._stream.isatty() else float("inf")
         self._shown = False
+        self._first: Record | None = None
 
     def __call__(self, record: Record) -> None:
         now = time.monotonic()
@@ -28,8 +30,19 @@ class ProgressLine:
         self._next = now + 0.1
         self._shown = True
         gap = f"gap {record.gap:.2e} (until {self._tol:g})"
-        self._stream.write(f"\r\x1b[K{self._title}: iteration {record.iteration}, {gap}, {record.seconds:.1f} s")
+        seconds = f"{record.seconds:.1f} s{self._remaining(record)}"
+        self._stream.write(f"\r\x1b[K{self._title}: iteration {record.iteration}, {gap}, {seconds}")
         self._stream.flush()
+
+    def _remaining(self, record: Record) -> str:
+        """How long it may still take, if the gap goes on shrinking by the same factor per second as so far."""
+        if self._first is None or record.iteration <= self._first.iteration:  # a new run
+            self._first = record
+        first = self._first
+        if not 0 < self._tol < record.gap < first.gap or record.seconds <= first.seconds:
+            return ""
+        pace = math.log(first.gap / record.gap) / (record.seconds - first.seconds)
+        return f", about {math.log(record.gap / self._tol) / pace:.0f} s left"
 
     def __enter__(self) -> ProgressLine:
         return self

@@ -53,10 +53,11 @@ class LineQueues(NamedTuple):
     first_sum: float
     first_rate: float
     low: float
+    high: float
     buffer: Vector
 
     def queue(self, t: float, high: float) -> Queue:
-        """The queue at ``t`` of what costs less than ``high``."""
+        """The queue at ``t`` of what costs less than ``high``, which may not be more than the line's."""
         size, first, first_sum = _kernels.collect_at(self.costs, self.rates, t, self.low, high, self.buffer)
         total = self.first_sum + t * self.first_rate + first_sum
         costs = self.buffer[:size]
@@ -81,10 +82,14 @@ class ClassUnits:
         self.members = members
         self.sign = sign
         self._buffer = np.empty(len(members))
-        self._weight = np.ones(len(members)) if weight is None else weight
-        self.count, self.unit = _units(self._weight, most)
-        self.whole = bool((self._weight == self.unit).all())
-        self.copies = self.unit == 1 and bool((self._weight == np.round(self._weight)).all())
+        self.copies = True
+        if weight is None:
+            self.count, self.unit, self.whole = len(members), 1.0, True
+            return
+        self._weight = weight
+        self.count, self.unit = _units(weight, most)
+        self.whole = bool((weight == self.unit).all())
+        self.copies = self.unit == 1 and bool((weight == np.round(weight)).all())
 
     @property
     def total(self) -> float:
@@ -110,7 +115,7 @@ class ClassUnits:
         size, first, first_sum, first_rate = _kernels.collect_line(
             scores, move, self.members, self.sign, low, high, until, costs, rates
         )
-        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, self._buffer)
+        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, high, self._buffer)
 
     def mark(self, scores: Vector, queue: Queue, flips: int, n: float, slope: Vector) -> None:
         """Write the slopes of the first ``flips`` units: ``-sign * weight / n`` for what flips."""
@@ -124,15 +129,20 @@ class ClassUnits:
         before = np.cumsum(weight) - weight
         slope[self.members[order]] = -self.sign / n * np.clip(flips * self.unit - before, 0, weight)
 
+    @property
+    def weight(self) -> Vector:
+        """Weights of the members."""
+        return np.ones(len(self.members)) if self.whole and self.unit == 1 else self._weight
+
     def spread(self, scores: Vector, share: Callable[[Vector], Vector], n: float, slope: Vector) -> None:
         """Write the slopes where every member flips by a share that depends on its cost."""
-        slope[self.members] = -self.sign / n * self._weight * share(self.sign * scores[self.members])
+        slope[self.members] = -self.sign / n * self.weight * share(self.sign * scores[self.members])
 
     def sorted(self, scores: Vector) -> tuple[Vector, Vector, npt.NDArray[np.intp]]:
         """Costs of the members, ascending, with their weights and their positions among the members."""
         costs = self.sign * scores[self.members]
         order = np.argsort(costs, kind="stable")
-        return costs[order], self._weight[order], order
+        return costs[order], self.weight[order], order
 
 
 def _units(weight: Vector, most: int) -> tuple[int, float]:

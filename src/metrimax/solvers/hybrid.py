@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Steps, Vector
-from metrimax.solvers.bundle import _Best, _Search
-from metrimax.solvers.model import Point, combine
-from metrimax.solvers.smooth import START, Progress, QuasiNewton
+from metrimax.solvers.model import combine
+from metrimax.solvers.smooth import START, Progress, QuasiNewton, seek
 
 FOLLOW = 3.0
 """mu follows the gap at this multiple of it: the bound R - mu <= R_mu is seldom met by far."""
@@ -84,9 +83,13 @@ class Hybrid:
             direction = matrix.direction(combine((lam, point), (1.0, slope)), weight)
             target, direction = yield from model.score(model.minimiser(run.precision), direction)
             ahead = combine((1.0, before.point), (1.0, direction))
-            between, t = self._search(oracle, run, before, ahead, here if smooth is None else None, far)
+            tangent = here if smooth is None else oracle(before.point.scores)
+            accuracy = self.accuracy * run.gap
+            between, t = seek(oracle, model, before, ahead, tangent, accuracy, far)
             far = min(1.0, 2 * t) or far / 2
-            run.best, t = self._search(oracle, run, between, target, None, reach)
+            if t > 0:
+                tangent = oracle(between.point.scores)
+            run.best, t = seek(oracle, model, between, target, tangent, accuracy, reach)
             reach = min(1.0, 2 * t) or reach / 2
             if run.done():
                 break
@@ -102,9 +105,3 @@ class Hybrid:
                 step = combine((1.0, model.bare(run.best.point)), (-1.0, point))
                 matrix.update(step, combine((lam, step), (1.0, slope), (-1.0, last)))
         return (yield from run.solution())
-
-    def _search(
-        self, oracle: Oracle, run: Progress, best: _Best, target: Point, tangent: Cut | None, reach: float
-    ) -> tuple[_Best, float]:
-        search = _Search(oracle.line, run.model, best, target, tangent)
-        return search.minimise(self.accuracy * (best.value - run.model.bound), reach)

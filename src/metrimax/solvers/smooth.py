@@ -169,14 +169,15 @@ class QuasiNewton:
         return d
 
 
-def descend(search: _Search, accuracy: float) -> _Best:
-    """The line search, more accurate where the whole way down is less than what was asked for."""
-    for _ in range(4):
-        point, t = search.minimise(accuracy, 1.0)
-        if t > 0:
-            break
-        accuracy *= 0.01
-    return point
+def seek(
+    oracle: Oracle | Smoothed, model: CutModel, best: _Best, target: Point, cut: Cut, accuracy: float, reach: float
+) -> tuple[_Best, float]:
+    """The line search, which leaves the points it begins at and aims at as they are; also returns how far it went."""
+    start = Point(best.point.rep.copy(), best.point.scores.copy(), best.point.square)
+    aim = Point(target.rep.copy(), target.scores.copy(), target.square)
+    search = _Search(oracle, model, _Best(start, best.risk, model.lam), aim, cut)  # type: ignore[arg-type]
+    step = search.minimise(accuracy, reach)
+    return (best, 0.0) if step.t == 0 else (search.advance(step), step.t)
 
 
 class _Smooth:
@@ -187,14 +188,23 @@ class _Smooth:
         self.fixed = mu is not None
         self.risk = Smoothed(smoothing(oracle), START if mu is None else mu)
 
-    def start(self) -> Generator[Ask, Vector, tuple[_Best, Point]]:
-        return (yield from self.move(self.run.best.point))
-
     def move(self, point: Point) -> Generator[Ask, Vector, tuple[_Best, Point]]:
         """The smoothed objective at a point and the slope of its risk; the cut joins the model."""
         value, cut = self.risk(point.scores)
+        self.tangent = Cut(value - _kernels.dot(cut.slope, point.scores), cut.slope)
         [slope] = yield from self.run.model.add(cut)
         return _Best(point, value, self.run.lam), slope
+
+    def descend(self, here: _Best, direction: Point, descent: float) -> _Best:
+        """Minimise along a direction, more accurately where the whole way down is less than what was asked for."""
+        accuracy = 0.05 * min(self.run.gap, descent)
+        aim = combine((1.0, here.point), (1.0, direction))
+        for _ in range(4):
+            moved, t = seek(self.risk, self.run.model, here, aim, self.tangent, accuracy, 1.0)
+            if t > 0:
+                break
+            accuracy *= 0.01
+        return moved
 
     def sharpen(self, error: float, *, stuck: bool) -> bool:
         """Let mu fall where the smoothing error is most of the gap, or where nothing moves; whether it did."""
@@ -246,7 +256,7 @@ class LBFGS:
         run = Progress(oracle, design, weight, tol, start, callback)
         state = _Smooth(run, oracle, self.mu)
         lam, model = run.lam, run.model
-        here, slope = yield from state.start()
+        here, slope = yield from state.move(run.best.point)
         matrix = QuasiNewton(model, self.memory)
         for _ in range(self.max_iter):
             model.minimiser(run.precision)
@@ -260,8 +270,7 @@ class LBFGS:
             direction = matrix.direction(gradient, weight)
             descent = -model.inner(gradient, direction)
             [direction] = yield from model.score(direction)
-            search = _Search(state.risk.line, model, here, combine((1.0, here.point), (1.0, direction)))
-            moved = descend(search, 0.05 * min(run.gap, descent))
+            moved = state.descend(here, direction, descent)
             changed = state.sharpen(run.offer(moved.point) - moved.value, stuck=moved is here)
             if run.status is Status.STALLED:
                 break
@@ -311,7 +320,7 @@ class AGM:
         run = Progress(oracle, design, weight, tol, start, callback)
         state = _Smooth(run, oracle, self.mu)
         lam, model = run.lam, run.model
-        here, slope = yield from state.start()  # here is the extrapolated point
+        here, slope = yield from state.move(run.best.point)  # here is the extrapolated point
         last = here.point
         theta, lipschitz = 1.0, lam
         for _ in range(self.max_iter):
