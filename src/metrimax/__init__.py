@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metrimax.c_path import path
+    from metrimax.capo import CAPOClassifier
     from metrimax.cv import MeasureSVCCV
     from metrimax.estimation import leave_one_out, xi_alpha
     from metrimax.estimators import MeasureSVC
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "CAPOClassifier": "metrimax.capo",
     "MeasureSVC": "metrimax.estimators",
     "MeasureSVCCV": "metrimax.cv",
     "path": "metrimax.c_path",
@@ -31,6 +33,7 @@ _HOME = {
 }
 
 __all__ = [
+    "CAPOClassifier",
     "CostModel",
     "FBeta",
     "MeasureSVC",

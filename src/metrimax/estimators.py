@@ -6,21 +6,23 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_sample_weight
+from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from metrimax.designs import as_design
+from metrimax.designs.kernel import Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Callback, Labels, Measure, Solution, Solver, Status, Vector
+from metrimax.protocols import Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import AUTO, SOLVERS
 from metrimax.state import PlainState
@@ -29,7 +31,7 @@ Array = npt.NDArray[Any]
 
 
 class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
-    """Linear classifier trained for the measure it will be judged by.
+    """Classifier, linear or with a kernel, trained for the measure it will be judged by.
 
     Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``. The risk R is a convex upper bound of the measure's loss on the
     training sample as a whole; kappa, the price of one mistake, makes C mean the same for every measure.
@@ -57,6 +59,21 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         Value of that constant feature.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
+    kernel : str or callable, default="linear"
+        "linear", "rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance" (formulas:
+        `metrimax.designs.kernel.Kernel`), "precomputed" (X holds the kernel's values, (n, n) in `fit` and (examples, n)
+        elsewhere), or a function of two arrays of examples that returns the matrix of values.
+    gamma : {"scale", "mean_distance"} or float, default="scale"
+        Scale of the kernel: 1 / (p var(X)), or the inverse of the mean squared distance between examples.
+    degree, coef0 : int and float, default=3 and 0.0
+        Of the polynomial kernel.
+    cache_size : float, default=1000.0
+        Megabytes for kernel values. While the n x n matrix fits the kernel is exact; beyond that it is approximated by
+        Nystroem features on random examples, and `status_` says so.
+    n_components : int or None, default=None
+        Number of those features; None for as many as fit, at most 1000. Given, they are used even if the matrix fits.
+    random_state : int, RandomState or None, default=None
+        Chooses the examples that span the approximation.
     n_threads : int or None, default=None
         Threads for products with X; None for all cores.
     verbose : int, default=0
@@ -68,6 +85,13 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray (1, p), or (L, p) with L labels
+        Linear kernel only.
+    dual_coef_ : ndarray (1, m), or (L, m)
+        Other kernels: coefficients of the examples in `support_`.
+    support_ : ndarray of int (m,)
+        Their positions in the training set.
+    kernel_kept_ : float
+        Share of the kernel's trace that the features keep: 1 for an exact kernel.
     intercept_ : ndarray (1,) or (L,)
     threshold_ : ndarray (1,) or (L,)
         Subtracted from ``X coef_ + intercept_`` by `decision_function`. Zero where training places the threshold; for
@@ -123,6 +147,13 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
+        kernel: str | Callable[..., Any] = "linear",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        cache_size: float = 1000.0,
+        n_components: int | None = None,
+        random_state: Any = None,
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Callback | None = None,
@@ -135,6 +166,13 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
+        self.n_components = n_components
+        self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
@@ -149,32 +187,69 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         )
         classes, labels = _encode(y)
         weight = _weights(self.class_weight, y, sample_weight, X)
-        design = as_design(
-            X, intercept_scaling=self.intercept_scaling if self.fit_intercept else None, n_threads=self.n_threads
+        features = self._features(X)
+        fitted = self._train(measure, solver, features, features, labels, weight, type_of_target(y))
+        self.__dict__ = checked.__dict__
+        self._store(classes, y, fitted)
+        self._store_weights(features, self._weights(fitted))
+        self._warn([label.solution for label in fitted])
+        return self
+
+    def _features(self, X: Any) -> Design:
+        """X as the design that the kernel asks for."""
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            return as_design(X, n_threads=self.n_threads)
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            K = X.toarray() if hasattr(X, "toarray") else X
+            return Gram(check_symmetric(np.ascontiguousarray(K)), n_threads=self.n_threads)
+        return kernel_design(
+            Kernel(self.kernel, choose_gamma(self.gamma, X), self.degree, self.coef0),
+            X,
+            cache_size=self.cache_size,
+            n_components=self.n_components,
+            seed=check_random_state(self.random_state).randint(2**31),
+            n_threads=self.n_threads,
         )
+
+    def _train(
+        self,
+        measure: Measure,
+        solver: Solver,
+        features: Design | None,
+        design: Design,
+        labels: Labels,
+        weight: Vector | None,
+        kind: str,
+        offset: Vector | None = None,
+    ) -> list[FittedLabel]:
+        """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
+        design = as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
+        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind}
         with self._progress(measure) as callback:
-            kind = type_of_target(y)
             fitted = run(
                 design,
                 (
-                    fit_label(
-                        measure, solver, design, one, weight, C=self.C, tol=self.tol, callback=callback, kind=kind
-                    )
-                    for one in labels.T
+                    fit_label(measure, solver, design, one, weight, callback=callback, offset=shift, **options)
+                    for one, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
                 ),
             )
-        self.__dict__ = checked.__dict__
-        self._store(classes, y, fitted)
-        self._warn([label.solution for label in fitted])
-        return self
+        if _kept(features) < 1:
+            fitted = [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
+        return fitted
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
-        scores: Vector = as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
+        scores = self._feature_scores(X)
         scores += self.intercept_ - self.threshold_
         return scores[:, 0] if self._binary else scores
+
+    def _feature_scores(self, X: Any) -> Vector:
+        """Scores (n, L) without intercept and threshold."""
+        if self._expansion is not None:
+            return self._expansion.scores(X)
+        return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
 
     def predict(self, X: Any) -> Array:
         """Labels by the rule frozen at fit, example by example."""
@@ -232,7 +307,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
 
     @property
     def _binary(self) -> bool:
-        return len(self.coef_) == 1 and not self._multilabel
+        return len(self.intercept_) == 1 and not self._multilabel
 
     def _solver(self) -> Solver:
         for name, low in (("C", 0.0), ("tol", 0.0)):
@@ -271,11 +346,10 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
                 return values[0]
             return np.array(values) if isinstance(values[0], (int, float)) else values
 
-        W = np.array([solution.w for solution in solutions])
+        last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
         self._target = target
-        self.coef_ = W[:, :-1].copy() if self.fit_intercept else W
-        self.intercept_ = W[:, -1] * self.intercept_scaling if self.fit_intercept else np.zeros(len(W))
+        self.intercept_ = last * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
         self.threshold_ = np.array([label.threshold for label in fitted])
         self.price_ = each([label.price for label in fitted])
         self.objective_ = each([s.objective for s in solutions])
@@ -289,6 +363,23 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         self.__dict__.pop("dual_coef_", None)  # of an earlier fit
         if all(s.dual_coef is not None for s in solutions):
             self.dual_coef_ = np.array([s.dual_coef for s in solutions])
+
+    def _weights(self, fitted: list[FittedLabel]) -> Vector:
+        """The weights of the features, (p, L)."""
+        W = np.column_stack([label.solution.w for label in fitted])
+        return W[:-1] if self.fit_intercept else W
+
+    def _store_weights(self, features: Design, W: Vector) -> None:
+        """Set what the scores are made of, and remove what an earlier fit with another kernel left."""
+        for name in ("coef_", "dual_coef_", "support_"):
+            self.__dict__.pop(name, None)
+        self.kernel_kept_ = _kept(features)
+        self._expansion = features.expansion(W) if isinstance(features, (Gram, LowRank)) else None
+        if self._expansion is None:
+            self.coef_ = np.ascontiguousarray(W.T)
+        else:
+            self.dual_coef_ = np.ascontiguousarray(self._expansion.coefficients.T)
+            self.support_ = self._expansion.support
 
     def _warn(self, solutions: list[Solution]) -> None:
         missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]
@@ -305,8 +396,15 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _kept(features: Design | None) -> float:
+    """The share of the kernel that the features keep; what rounding took off an exact one does not count."""
+    kept = getattr(features, "kept", 1.0)
+    return 1.0 if kept > 1 - 1e-9 else kept
 
 
 def _encode(y: Array) -> tuple[Array, Labels]:

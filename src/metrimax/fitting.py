@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from metrimax.measure.shifted import Shifted
 from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.solvers import along
 
@@ -17,6 +19,12 @@ class FittedLabel(NamedTuple):
     solution: Solution
     price: float
     threshold: float
+
+    def restated(self, old: Status, new: Status) -> FittedLabel:
+        """The same, with ``new`` as its status where it was ``old``."""
+        if self.solution.status is not old:
+            return self
+        return self._replace(solution=replace(self.solution, status=new))
 
 
 def fit_label(
@@ -30,9 +38,12 @@ def fit_label(
     tol: float,
     callback: Callback | None = None,
     kind: str = "binary",
+    offset: Vector | None = None,
 ) -> Generator[Ask, Vector, FittedLabel]:
     """Train one label for one C; the parameters are those of `fit_path`."""
-    fitted = yield from fit_path(measure, solver, design, labels, weight, Cs=[C], tol=tol, callback=callback, kind=kind)
+    fitted = yield from fit_path(
+        measure, solver, design, labels, weight, Cs=[C], tol=tol, callback=callback, kind=kind, offset=offset
+    )
     return fitted[0]
 
 
@@ -47,10 +58,12 @@ def fit_path(
     tol: float,
     callback: Callback | None = None,
     kind: str = "binary",
+    offset: Vector | None = None,
 ) -> Generator[Ask, Vector, list[FittedLabel]]:
     """Train one label for every C: its oracle, its solutions, their thresholds. The rest goes with the frame.
 
     Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
+    With an ``offset`` (n,) what is trained is a correction of these scores.
     """
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
@@ -59,12 +72,15 @@ def fit_path(
         threshold = -1.0 if used.all() else 1.0 if kind.startswith("multilabel") else np.inf
         return [FittedLabel(_constant(design), 1.0, threshold)] * len(Cs)
     oracle = measure.oracle(labels, weight)
+    if offset is not None:
+        oracle = Shifted(oracle, offset)
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
     fitted = []
     for solution in (yield from along(solver, oracle, design, weights, tol=tol, callback=callback)):
         threshold = 0.0
         if measure.ranks:
-            threshold = measure.threshold(labels, (yield Ask("scores", solution.w)), weight)
+            scores = yield Ask("scores", solution.w)
+            threshold = measure.threshold(labels, scores if offset is None else scores + offset, weight)
         fitted.append(FittedLabel(solution, oracle.price, threshold))
     return fitted
 

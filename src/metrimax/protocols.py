@@ -135,6 +135,14 @@ class Status(Enum):
         "w = 0 is optimal up to tol: at this C the measure cannot be learnt from these features "
         "(raise C, scale the features, or choose another measure)"
     )
+    UNCHANGED = (
+        "w = 0 is optimal up to tol: the auxiliary classifiers stand as they are "
+        "(raise C to let the delta function correct them)"
+    )
+    APPROXIMATE = (
+        "converged on a low-rank approximation of the kernel: the duality gap is within tol for the approximate "
+        "problem, not for the exact kernel (kernel_kept_ says how close; raise cache_size or n_components)"
+    )
     MAX_ITER = "stopped at max_iter before the duality gap reached tol"
     STALLED = "stopped: no further progress in floating point before the duality gap reached tol"
     CALLBACK = "stopped by the callback"
@@ -146,7 +154,7 @@ class Status(Enum):
     @property
     def ok(self) -> bool:
         """Whether the certificate is within the tolerance asked for."""
-        return self in (Status.CONVERGED, Status.TRIVIAL, Status.ONE_CLASS)
+        return self in (Status.CONVERGED, Status.TRIVIAL, Status.UNCHANGED, Status.APPROXIMATE, Status.ONE_CLASS)
 
 
 class Record(NamedTuple):

@@ -2,6 +2,6 @@
 
 from metrimax.designs.convert import as_design
 from metrimax.designs.linear import CSR, Dense
-from metrimax.designs.wrappers import WithIntercept
+from metrimax.designs.wrappers import ExtraColumns, WithIntercept
 
-__all__ = ["CSR", "Dense", "WithIntercept", "as_design"]
+__all__ = ["CSR", "Dense", "ExtraColumns", "WithIntercept", "as_design"]

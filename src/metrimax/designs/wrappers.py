@@ -72,3 +72,41 @@ class WithIntercept:
                 "pass X as an array or a sparse matrix, or use another solver"
             )
         return self.design
+
+
+class ExtraColumns:
+    """A design with a few more columns before its own: rows ``[extra_i, x_i]``.
+
+    The weights of the extra columns come first. With the outputs of auxiliary classifiers, divided by sqrt(B), as
+    columns this is the augmented data of Li, Tsang & Zhou (2013), eq. (12).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.designs import as_design
+    >>> X = ExtraColumns(as_design(np.array([[1.0], [2.0]])), np.array([[1.0], [-1.0]]))
+    >>> X.matvec(np.array([10.0, 1.0]))
+    array([11., -8.])
+    """
+
+    def __init__(self, design: Design, extra: Vector) -> None:
+        extra = np.asarray(extra, dtype=np.float64)
+        if extra.ndim != 2 or len(extra) != design.shape[0]:
+            raise ValueError(f"expected extra columns of shape ({design.shape[0]}, m), got {extra.shape}")
+        self.design = design
+        self.extra = extra
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, p = self.design.shape
+        return n, self.extra.shape[1] + p
+
+    def matvec(self, w: Vector) -> Vector:
+        """``extra w[:m] + X w[m:]``."""
+        m = self.extra.shape[1]
+        scores: Vector = self.extra @ w[:m] + self.design.matvec(w[m:])
+        return scores
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """``extra' slope`` followed by ``X' slope``."""
+        return np.concatenate([self.extra.T @ slope, self.design.rmatvec(slope)])

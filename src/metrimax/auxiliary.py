@@ -1,0 +1,87 @@
+"""What auxiliary classifiers say of examples, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_regressor
+
+from metrimax.protocols import Labels, Vector
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class AuxiliaryOutputs:
+    """How the outputs of an auxiliary classifier are read: one column per label, or one for two classes.
+
+    Parameters
+    ----------
+    classes, labels, y : ndarray
+        The classes, one boolean column per classifier to train, and y itself.
+    multilabel : bool
+        Whether y is a label indicator matrix.
+    outputs : {"label", "score"}
+    """
+
+    classes: Array
+    labels: Labels
+    y: Array
+    multilabel: bool
+    outputs: str
+
+    def target(self, auxiliary: Any) -> Array:
+        """What to train an auxiliary on: y, or +1 and -1 for a regressor."""
+        if not is_regressor(auxiliary):
+            return self.y
+        signs = np.where(self.labels, 1.0, -1.0)
+        return signs[:, 0] if signs.shape[1] == 1 else signs
+
+    def shape(self, values: npt.ArrayLike) -> Vector:
+        """Scores as a block (n, L), as labels +1 and -1 if that is what was asked for."""
+        block = np.asarray(values, dtype=np.float64)
+        block = block.reshape(len(block), -1)
+        if block.shape[1] != self.labels.shape[1]:
+            raise ValueError(f"expected {self.labels.shape[1]} output(s) of an auxiliary, got {block.shape[1]}")
+        return block if self.outputs == "score" else np.where(block > 0, 1.0, -1.0)
+
+    def output(self, auxiliary: Any, X: Any) -> Vector:
+        """What a fitted auxiliary says of the examples: (n, L)."""
+        if is_regressor(auxiliary):
+            return self.shape(auxiliary.predict(X))
+        if not self.multilabel:
+            unknown = set(np.asarray(auxiliary.classes_).tolist()) - set(self.classes.tolist())
+            if unknown:
+                raise ValueError(
+                    f"the auxiliary {type(auxiliary).__name__} predicts classes that y does not have: "
+                    f"{sorted(unknown, key=str)}; train it on the classes {self.classes.tolist()}"
+                )
+        if self.outputs == "score":
+            if hasattr(auxiliary, "decision_function"):
+                return self._scores(auxiliary, auxiliary.decision_function(X), rest=-1.0)
+            if hasattr(auxiliary, "predict_proba"):
+                return self._scores(auxiliary, auxiliary.predict_proba(X), rest=0.0) * 2 - 1
+        return self._labels(auxiliary.predict(X))
+
+    def _labels(self, predicted: Array) -> Vector:
+        if self.multilabel:
+            return np.where(predicted > 0, 1.0, -1.0)
+        positive = self.classes[1:] if len(self.classes) == 2 else self.classes
+        return np.where(np.asarray(predicted)[:, None] == positive, 1.0, -1.0)
+
+    def _scores(self, auxiliary: Any, values: Any, rest: float) -> Vector:
+        """Columns in the order of our classes; ``rest`` for a class that the auxiliary has not seen."""
+        if self.multilabel:
+            if isinstance(values, list):  # probabilities, label by label
+                pairs = zip(values, auxiliary.classes_, strict=True)
+                values = np.column_stack([v[:, list(c).index(1)] if 1 in c else 0 * v[:, 0] for v, c in pairs])
+            return self.shape(values)
+        own = np.asarray(auxiliary.classes_)
+        if values.ndim == 1:  # two classes, one score
+            values = np.column_stack([-values, values])
+        block = np.full((len(values), len(self.classes)), rest)
+        block[:, np.searchsorted(self.classes, own)] = values[:, : len(own)]
+        return block[:, 1:] if len(self.classes) == 2 else block

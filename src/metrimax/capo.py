@@ -1,0 +1,400 @@
+"""CAPO: classifiers of any kind adapted to a measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import (
+    _check_method_params,
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
+
+from metrimax.auxiliary import AuxiliaryOutputs
+from metrimax.designs import ExtraColumns, as_design
+from metrimax.estimators import MeasureSVC, _encode, _weights
+from metrimax.measure import get_measure
+from metrimax.protocols import Callback, Design, Labels, Measure, Status, Vector
+
+
+class CAPOClassifier(MeasureSVC, _BaseComposition):
+    """Auxiliary classifiers of any kind, adapted to the measure they will be judged by.
+
+    Trains ``sign(sum_k a_k f_k(x) + w.phi(x))`` from the outputs f_k of the auxiliary classifiers and a delta function
+    that corrects them::
+
+        min over a, w of  1/2 |w|^2 + B/2 |a|^2 + C kappa n R(a, w)
+
+    with the risk R of `MeasureSVC`. Nonlinear auxiliaries make the result nonlinear at the cost of a linear fit.
+
+    Parameters
+    ----------
+    estimators : list of (name, auxiliary)
+        An auxiliary is a scikit-learn classifier or regressor (trained on labels +1 and -1), or the number of a column
+        of X that holds outputs computed elsewhere, which neither the delta function nor the other auxiliaries see.
+    measure, C
+        As in `MeasureSVC`.
+    B : float, default=1.0
+        Price of the auxiliaries' weights: the larger, the less the result relies on them.
+    delta : str, callable or None, default="linear"
+        phi: "linear" for x itself, a kernel of `MeasureSVC` ("rbf", ...) for a nonlinear delta function, None for none:
+        a weighted ensemble of the auxiliaries.
+    outputs : {"label", "score"}, default="label"
+        Whether f is the predicted label, +1 or -1, or its score: `decision_function`, else 2 p - 1 from
+        `predict_proba`, else the label. Scores are used as they come.
+    aux_weight : {"learned", "fixed"}, default="learned"
+        "fixed" gives every auxiliary the weight 1 and lets only the delta function be learnt; with one auxiliary,
+        the result stays as near to it as C allows (eq. 9 of the paper).
+    prefit : bool, default=False
+        The estimators are fitted already and are used as they are. They should not have been trained on X.
+    cv : int, splitter or None, default=5
+        Train the adaptation on outputs for examples that the auxiliary was not trained on, by cross-validation; the
+        auxiliaries kept are trained on all examples. A number is lowered to the size of the smallest class. None: the
+        outputs on the examples they were trained on, as in the paper; they are over-confident, and the result is
+        worse on average (docs/results/capo.md). Without effect if ``prefit``.
+    gamma, degree, coef0, cache_size, n_components, random_state
+        Of the kernel of the delta function, as in `MeasureSVC`.
+    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
+        As in `MeasureSVC`.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The fitted auxiliaries (numbers for columns of X); by name in ``named_estimators_``.
+    aux_weights_ : ndarray (m,), or (L, m L) with several labels
+        a: with L labels, or classes, every auxiliary has L outputs.
+    report_ : dict
+        What the adaptation changed on the training sample: the "measure"'s name, its value "before" for every auxiliary
+        and "after", and how many of the "n" predictions it "flipped" for every auxiliary.
+    coef_ or dual_coef_, intercept_, threshold_, objective_, gap_, status_, ...
+        As in `MeasureSVC`; ``coef_`` is the delta function.
+
+    Notes
+    -----
+    ``sample_weight`` is passed to the auxiliaries whose `fit` takes it, or as metadata routing says.
+
+    References
+    ----------
+    Li, N., Tsang, I. W., & Zhou, Z.-H. (2013). Efficient optimization of performance measures by classifier adaptation.
+    IEEE TPAMI 35(6): eqs. (9)-(14).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from metrimax import CAPOClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 2))
+    >>> y = (X**2).sum(axis=1) + 0.3 * rng.normal(size=600) > 3
+    >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    >>> clf = CAPOClassifier([("tree", tree)], measure="f1").fit(X, y)
+    >>> clf.report_["after"] >= clf.report_["before"]["tree"] - 0.01
+    True
+    """
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        measure: str | Measure | Callable[..., Any] = "f1",
+        *,
+        C: float = 1.0,
+        B: float = 1.0,
+        delta: str | Callable[..., Any] | None = "linear",
+        outputs: str = "label",
+        aux_weight: str = "learned",
+        prefit: bool = False,
+        cv: Any = 5,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        cache_size: float = 1000.0,
+        n_components: int | None = None,
+        random_state: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.measure = measure
+        self.C = C
+        self.B = B
+        self.delta = delta
+        self.outputs = outputs
+        self.aux_weight = aux_weight
+        self.prefit = prefit
+        self.cv = cv
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
+        self.n_components = n_components
+        self.random_state = random_state
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+    @property
+    def kernel(self) -> Any:  # type: ignore[override]
+        """The kernel of the delta function."""
+        return self.delta
+
+    @property
+    def named_estimators_(self) -> Bunch:
+        """The fitted auxiliaries by name."""
+        check_is_fitted(self)
+        return Bunch(**dict(zip(self._names, self.estimators_, strict=True)))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> CAPOClassifier:
+        """Train the auxiliaries (unless ``prefit``) and adapt them."""
+        measure, solver = get_measure(self.measure), self._solver()
+        self._check_parameters()
+        given = X
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
+        X, y = validate_data(
+            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+        )
+        classes, labels = _encode(y)
+        weight = _weights(self.class_weight, y, sample_weight, X)
+        multilabel = type_of_target(y) == "multilabel-indicator"
+        y = y if multilabel else column_or_1d(y)
+        problem = AuxiliaryOutputs(classes, labels, y, multilabel, self.outputs)
+        columns = [int(a) for _, a in self.estimators if isinstance(a, (int, np.integer))]
+        rest = _rest(X, columns)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X)
+        auxiliaries, blocks = self._train_auxiliaries(_inputs(given, X, rest), X, problem, sample_weight, params)
+        F = np.column_stack(blocks)
+        features = None if self.delta is None else self._features(rest)
+        design, offset = self._augmented(features, F, labels.shape[1])
+        fitted = self._train(measure, solver, features, design, labels, weight, type_of_target(y), offset)
+        if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
+            fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
+        W = self._weights(fitted)
+
+        self.__dict__ = checked.__dict__
+        self._store(classes, y, fitted)
+        self._columns = columns
+        self._problem = replace(problem, labels=labels[:0], y=y[:0])
+        self._names = [name for name, _ in self.estimators]
+        self.estimators_ = auxiliaries
+        learned = 0 if offset is not None else F.shape[1]
+        self._mix = W[:learned] / math.sqrt(self.B) if learned else _fixed(len(blocks), labels.shape[1])
+        self.aux_weights_ = self._mix[:, 0] if self._binary else np.ascontiguousarray(self._mix.T)
+        if features is not None:
+            self._store_weights(features, W[learned:])
+        scores = design.matvec(W) + (0 if offset is None else offset) + (self.intercept_ - self.threshold_)
+        self.report_ = _report(measure, labels, multilabel, self._names, blocks, scores, weight)
+        self._warn([label.solution for label in fitted])
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
+        check_is_fitted(self)
+        given = X
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        rest = _rest(X, self._columns)
+        F = np.column_stack([self._output(a, _inputs(given, X, rest), X, self._problem) for a in self.estimators_])
+        scores: Vector = F @ self._mix + (self.intercept_ - self.threshold_)
+        if self.delta is not None:
+            scores += self._feature_scores(rest)
+        return scores[:, 0] if self._binary else scores
+
+    def _augmented(self, features: Design | None, F: Vector, n_labels: int) -> tuple[Design, Vector | None]:
+        """The design of the adaptation problem and, where the auxiliaries' weights are fixed, their scores (n, L)."""
+        offset = None
+        if self.aux_weight == "fixed":
+            assert features is not None  # _check_parameters
+            design, offset = features, F @ _fixed(F.shape[1] // n_labels, n_labels)
+        elif features is None:
+            design = as_design(F / math.sqrt(self.B), n_threads=self.n_threads)
+        else:
+            design = ExtraColumns(features, F / math.sqrt(self.B))
+        return design, offset
+
+    def _train_auxiliaries(
+        self, inputs: Any, X: Any, problem: AuxiliaryOutputs, sample_weight: Any, params: dict[str, Any]
+    ) -> tuple[list[Any], list[Vector]]:
+        """The fitted auxiliaries, and their outputs on the training set: a block (n, L) for each."""
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+        else:
+            _raise_for_params(params, self, "fit")
+            routed = None
+        folds = self._folds(X, problem)
+        fitted, blocks = [], []
+        for name, auxiliary in self.estimators:
+            if isinstance(auxiliary, (int, np.integer)) or self.prefit:
+                fitted.append(auxiliary)
+                blocks.append(self._output(auxiliary, inputs, X, problem))
+                continue
+            extra: dict[str, Any] = {}
+            if routed is not None:
+                extra = routed[name].fit
+            elif sample_weight is not None and has_fit_parameter(auxiliary, "sample_weight"):
+                extra = {"sample_weight": sample_weight}
+            target = problem.target(auxiliary)
+            fitted.append(clone(auxiliary).fit(inputs, target, **extra))
+            if folds is None:
+                blocks.append(self._output(fitted[-1], inputs, X, problem))
+                continue
+            block = np.full((X.shape[0], problem.labels.shape[1]), np.nan)
+            for train, test in folds:
+                part = _check_method_params(inputs, extra, indices=train)
+                fold = clone(auxiliary).fit(_safe_indexing(inputs, train), target[train], **part)
+                block[test] = self._output(fold, _safe_indexing(inputs, test), X, problem)
+            if np.isnan(block).any():
+                raise ValueError("expected a cv that tests every example: its test sets leave some out")
+            blocks.append(block)
+        return fitted, blocks
+
+    def _folds(self, X: Any, problem: AuxiliaryOutputs) -> list[tuple[Any, Any]] | None:
+        """The same splits for all auxiliaries; None where every example is to be seen in training."""
+        cv = self.cv
+        if isinstance(cv, (int, np.integer)):
+            cv = min(cv, X.shape[0] if problem.multilabel else np.unique(problem.y, return_counts=True)[1].min())
+        if cv is None or (isinstance(cv, (int, np.integer)) and cv < 2):
+            return None
+        return list(check_cv(cv, problem.y, classifier=True).split(X, problem.y))
+
+    def _output(self, auxiliary: Any, inputs: Any, X: Any, problem: AuxiliaryOutputs) -> Vector:
+        """What an auxiliary says of the examples: (n, L)."""
+        if isinstance(auxiliary, (int, np.integer)):
+            values = X[:, [auxiliary]]
+            values = values.toarray() if hasattr(values, "toarray") else values
+            return problem.shape(np.asarray(values, dtype=np.float64))
+        return problem.output(auxiliary, inputs)
+
+    def _check_parameters(self) -> None:
+        if not self.estimators:
+            raise ValueError("expected estimators as a list of (name, estimator), got none")
+        names = [name for name, _ in self.estimators]
+        self._validate_names(names)
+        if not (isinstance(self.B, (int, float, np.number)) and 0 < self.B < np.inf):
+            raise ValueError(f"expected a finite B > 0, got {self.B!r}")
+        for parameter, known in (("outputs", ("label", "score")), ("aux_weight", ("learned", "fixed"))):
+            if getattr(self, parameter) not in known:
+                raise ValueError(f"expected {parameter} as one of {', '.join(known)}, got {getattr(self, parameter)!r}")
+        if isinstance(self.delta, str) and self.delta == "precomputed":
+            raise ValueError("delta='precomputed' is not possible, for the auxiliaries need X: pass a kernel function")
+        if self.delta is None and self.aux_weight == "fixed":
+            raise ValueError(
+                "aux_weight='fixed' needs a delta function, for it learns nothing else: set delta='linear'"
+            )
+        for name, auxiliary in self.estimators:
+            if not isinstance(auxiliary, (int, np.integer)) and not hasattr(auxiliary, "fit"):
+                raise TypeError(f"expected {name!r} as an estimator or the number of a column of X, got {auxiliary!r}")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, with ``deep`` those of the auxiliaries too, as ``name__parameter``."""
+        params: dict[str, Any] = self._get_params("estimators", deep=deep)
+        return params
+
+    def set_params(self, **params: Any) -> CAPOClassifier:
+        """Set parameters, those of the auxiliaries as ``name__parameter``."""
+        self._set_params("estimators", **params)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who asks for which metadata: this estimator itself, and the auxiliaries in `fit`."""
+        router = MetadataRouter(owner=self.__class__.__name__).add_self_request(self)
+        for name, auxiliary in self.estimators:
+            if hasattr(auxiliary, "fit"):
+                router.add(**{name: auxiliary}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own = [get_tags(a) for _, a in self.estimators if hasattr(a, "fit")]
+        tags.input_tags.sparse = all(t.input_tags.sparse for t in own)
+        tags.classifier_tags.multi_label = all(
+            t.classifier_tags.multi_label if t.classifier_tags is not None else t.target_tags.multi_output for t in own
+        )
+        return tags
+
+
+def _fixed(n_auxiliaries: int, n_labels: int) -> Vector:
+    """The weights that add up the auxiliaries, label by label."""
+    return np.tile(np.eye(n_labels), (n_auxiliaries, 1))
+
+
+def _inputs(given: Any, X: Any, rest: Any) -> Any:
+    """What the auxiliaries see: the table that was given, with its names, or the checked array."""
+    return given if rest is X and hasattr(given, "columns") else rest
+
+
+def _rest(X: Any, columns: list[int]) -> Any:
+    """X without the columns that hold outputs."""
+    if not columns:
+        return X
+    p = X.shape[1]
+    wrong = [c for c in columns if not 0 <= c < p]
+    if wrong:
+        raise ValueError(f"expected columns of outputs from 0 to {p - 1}, got {wrong}")
+    return X[:, np.setdiff1d(np.arange(p), columns)]
+
+
+def _report(
+    measure: Measure,
+    labels: Labels,
+    multilabel: bool,
+    names: list[str],
+    blocks: list[Vector],
+    scores: Vector,
+    weight: Vector | None,
+) -> dict[str, Any]:
+    """What the adaptation changed; several labels count as one prediction, and their measure is the mean."""
+
+    def called(block: Vector) -> Labels:
+        if multilabel or block.shape[1] == 1:
+            return block > 0
+        return np.asarray(
+            block == block.max(axis=1, keepdims=True)
+        )  # of several classes the one with the highest score
+
+    def value(block: Vector) -> float:
+        block = block if measure.ranks else np.where(called(block), 1.0, -1.0)
+        columns = [measure.score(y, np.ascontiguousarray(s), weight) for y, s in zip(labels.T, block.T, strict=True)]
+        return float(np.mean(columns))
+
+    return {
+        "measure": measure.name,
+        "n": len(labels),
+        "before": {name: value(block) for name, block in zip(names, blocks, strict=True)},
+        "after": value(scores),
+        "flipped": {
+            name: int(np.count_nonzero((called(block) != called(scores)).any(axis=1)))
+            for name, block in zip(names, blocks, strict=True)
+        },
+    }

@@ -1,0 +1,322 @@
+"""Kernels as designs: the weights are coefficients over examples.
+
+With ``w = sum_j beta_j phi(x_j)`` the scores are ``K beta`` and the pull-back of a slope is the slope itself. Solvers
+take inner products as ``<X'c, w> = c.(X w)`` where there are no more examples than weights, so they need no change.
+Where the Gram matrix K is too large to keep, a few examples span the map instead (Nystroem), and a product costs n m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack, solve_triangular
+
+from metrimax.designs.linear import Dense, columns
+from metrimax.protocols import Vector
+
+Array = npt.NDArray[Any]
+
+KERNELS = ("rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance")
+
+BLOCK = 2**22
+"""Kernel values computed at a time, so that temporary arrays stay small beside the result."""
+
+MOST_COMPONENTS = 1000
+"""Size of the basis of a low-rank map unless the caller says otherwise or the memory allows less."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters: ``kernel(X, Y)`` is the matrix of its values between rows.
+
+    ======================== =========================================
+    rbf                      exp(-gamma d^2), d the Euclidean distance
+    poly                     (gamma x.y + coef0)^degree
+    laplacian                exp(-sqrt(gamma) d)
+    inverse_distance         1 / (sqrt(gamma) d + 1)
+    inverse_squared_distance 1 / (gamma d^2 + 1)
+    a function               its own values, as an array (rows of X, rows of Y)
+    ======================== =========================================
+
+    References
+    ----------
+    Li, Tsang & Zhou (2013), section 5.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Kernel("inverse_squared_distance", gamma=1.0)(np.array([[0.0]]), np.array([[0.0], [3.0]]))
+    array([[1. , 0.1]])
+    """
+
+    name: str | Callable[..., Any]
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not callable(self.name) and self.name not in KERNELS:
+            raise ValueError(
+                f"unknown kernel {self.name!r}: expected linear, {', '.join(KERNELS)}, precomputed or a function"
+            )
+        if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 1):
+            raise ValueError(f"expected degree as a whole number of at least 1, got {self.degree!r}")
+        if not 0 < self.gamma < np.inf:
+            raise ValueError(f"expected a finite gamma > 0, got {self.gamma!r}")
+
+    def __call__(self, X: Any, Y: Any) -> Vector:
+        if callable(self.name):
+            values = np.asarray(self.name(X, Y), dtype=np.float64)
+            if values.shape != (X.shape[0], Y.shape[0]):
+                raise ValueError(
+                    f"the kernel must return an array of shape {(X.shape[0], Y.shape[0])}, got {values.shape}"
+                )
+            return values
+        product = X @ Y.T
+        values = np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
+        if self.name == "poly":
+            return _power(self.gamma * values + self.coef0, self.degree)
+        values *= -2
+        values += squares(X)[:, None]
+        values += squares(Y)
+        np.maximum(values, 0.0, out=values)  # rounding may leave less than nothing of a distance
+        values *= self.gamma
+        if self.name in ("laplacian", "inverse_distance"):
+            np.sqrt(values, out=values)
+        if self.name in ("rbf", "laplacian"):
+            return np.exp(np.negative(values, out=values), out=values)
+        values += 1
+        return np.divide(1.0, values, out=values)
+
+    def diagonal(self, X: Any) -> Vector:
+        """``kernel(x, x)`` of every row."""
+        if callable(self.name):
+            return np.concatenate([self(X[i : i + 1], X[i : i + 1])[0] for i in range(X.shape[0])])
+        if self.name == "poly":
+            return _power(self.gamma * squares(X) + self.coef0, self.degree)
+        return np.ones(X.shape[0])
+
+
+def _power(values: Vector, degree: int) -> Vector:
+    result = values.copy()
+    for _ in range(degree - 1):  # far faster than a general power
+        result *= values
+    return result
+
+
+def squares(X: Any) -> Vector:
+    """Squared length of every row, dense or sparse."""
+    product = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return np.asarray(product, dtype=np.float64).ravel()
+
+
+def choose_gamma(gamma: float | str, X: Any) -> float:
+    """The number that ``gamma`` stands for on X.
+
+    "scale" is scikit-learn's ``1 / (p var)`` over all entries of X; "mean_distance" is the inverse of the mean squared
+    distance between two examples, ``1 / (2 sum of the variances of the features)`` (Li, Tsang & Zhou 2013).
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    n, p = X.shape
+    mean_square, mean = float(squares(X).sum()) / n, np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    if gamma == "scale":
+        spread = mean_square - p * float(mean.mean()) ** 2
+    elif gamma == "mean_distance":
+        spread = 2 * (mean_square - float(mean @ mean))
+    else:
+        raise ValueError(f"expected gamma as a number, 'scale' or 'mean_distance', got {gamma!r}")
+    return 1 / spread if spread > 1e-12 * mean_square else 1.0
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A classifier as a sum over examples: ``score(x) = sum_j coefficients[j] K(x, basis[j])``.
+
+    ``support`` are the positions of the basis in the training set. Without a kernel the values are precomputed: x is
+    the row ``K(x, training set)``.
+    """
+
+    kernel: Kernel | None
+    support: npt.NDArray[np.intp]
+    basis: Any
+    coefficients: Vector
+
+    @classmethod
+    def of(cls, kernel: Kernel | None, X: Any, support: npt.NDArray[np.intp], coefficients: Vector) -> Expansion:
+        """Over those examples ``support`` of X whose coefficient is not zero throughout."""
+        used = np.flatnonzero(coefficients.reshape(len(support), -1).any(axis=1))
+        support = support[used]
+        return cls(kernel, support, None if kernel is None else X[support], coefficients[used])
+
+    def scores(self, X: Any) -> Vector:
+        """Of new examples, block by block: the matrix of kernel values is never whole in memory."""
+        scores = np.empty((X.shape[0], *self.coefficients.shape[1:]))
+        for rows in _blocks(X.shape[0], len(self.support)):
+            values = X[rows][:, self.support] if self.kernel is None else self.kernel(X[rows], self.basis)
+            scores[rows] = values @ self.coefficients
+        return scores
+
+
+class Gram:
+    """The exact kernel: the n x n matrix, kept.
+
+    Parameters
+    ----------
+    K : ndarray (n, n)
+        Symmetric (`check_symmetric`) and positive semidefinite; kept, not copied.
+    kernel, X
+        Where K comes from: K = kernel(X, X); None for a matrix that was given.
+    n_threads : int or None
+        The most threads a product may use.
+
+    Notes
+    -----
+    A product costs one multiply-add per entry in the columns where the vector is not zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> design = Gram(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> design.matvec(np.array([1.0, -1.0]))
+    array([ 1., -1.])
+    """
+
+    kept = 1.0
+
+    def __init__(self, K: Array, kernel: Kernel | None = None, X: Any = None, n_threads: int | None = None) -> None:
+        self._K = Dense(K, n_threads)
+        self._kernel, self._X = kernel, X
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._K.shape
+
+    def matvec(self, w: Vector) -> Vector:
+        """``K w``, as ``K' w``: rows of K where w is zero are not read."""
+        scores = self._K.rmatvec(w)
+        square, scale = np.sum(w * scores, axis=0), np.sum(np.abs(w * scores), axis=0)
+        if np.any(square < -1e-6 * scale):
+            raise ValueError(
+                f"the kernel must be positive semidefinite, but w'Kw = {np.min(square):.3g} for one w: "
+                "use another kernel, or other parameters"
+            )
+        return scores
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """The slope itself: ``sum_i slope_i phi(x_i)``."""
+        return columns("slope", slope, self.shape[0])
+
+    def expansion(self, W: Vector) -> Expansion:
+        """The classifier with the weights W, (n,) or (n, L)."""
+        return Expansion.of(self._kernel, self._X, np.arange(self.shape[0]), W)
+
+
+class LowRank(Dense):
+    """The Nystroem map of a kernel: features ``L^-1 K(basis, x)`` with ``L L' = K(basis, basis)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix (n, p)
+    basis : ndarray of int
+        Examples that span the map. Those that depend on the others (to 1e-9 of the largest diagonal entry) go.
+    dtype : numpy type
+        Of the features.
+    n_threads : int or None
+
+    Attributes
+    ----------
+    support : ndarray of int
+        The examples of the basis that are used, m of them.
+    kept : float
+        Share of the kernel's trace that the map keeps, 1 where it is exact on the sample.
+
+    Notes
+    -----
+    O(n m p + n m^2) time and n m numbers of memory; each product then costs n m.
+
+    References
+    ----------
+    Williams & Seeger (2001), Using the Nystroem method to speed up kernel machines, NIPS.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        basis: npt.NDArray[np.intp],
+        dtype: npt.DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> None:
+        gram = kernel(X[basis], X[basis])
+        factor, order, rank, _ = lapack.dpstrf(gram, tol=1e-9 * float(np.diagonal(gram).max()), lower=1)
+        self.support = basis[order[:rank] - 1]
+        self._factor = np.tril(factor[:rank, :rank])
+        self._kernel, self._X = kernel, X
+        vectors = X[self.support]
+        features = np.empty((X.shape[0], rank), dtype=dtype)
+        for rows in _blocks(X.shape[0], rank):
+            features[rows] = solve_triangular(self._factor, kernel(X[rows], vectors).T, lower=True).T
+        super().__init__(features, n_threads)
+        self.kept = min(1.0, float(squares(features).sum() / kernel.diagonal(X).sum()))
+
+    def expansion(self, W: Vector) -> Expansion:
+        """The classifier with the weights W, (m,) or (m, L)."""
+        coefficients = solve_triangular(self._factor, W, lower=True, trans="T")
+        return Expansion.of(self._kernel, self._X, self.support, coefficients)
+
+
+def kernel_design(
+    kernel: Kernel,
+    X: Any,
+    *,
+    cache_size: float = 1000.0,
+    n_components: int | None = None,
+    seed: int | None = None,
+    n_threads: int | None = None,
+) -> Gram | LowRank:
+    """The exact design while its Gram matrix fits into ``cache_size`` megabytes, else a low-rank one.
+
+    ``n_components`` random examples span the low-rank map; given, it is used even where the Gram matrix would fit
+    (unless there are no more examples than that), and None means as many as fit, at most `MOST_COMPONENTS`.
+    """
+    n = X.shape[0]
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    room = cache_size * 2**20 / (n * dtype.itemsize)  # columns of n values
+    size = n_components if n_components is not None else n if n <= room else min(MOST_COMPONENTS, int(room))
+    if size < 1:
+        raise ValueError(
+            f"expected n_components of at least 1 and room for a column of {n} kernel values, "
+            f"got n_components={n_components}, cache_size={cache_size} (megabytes)"
+        )
+    if size < n:
+        basis = np.random.default_rng(seed).choice(n, size, replace=False)
+        return LowRank(kernel, X, basis, dtype, n_threads)
+    K = np.empty((n, n), dtype=dtype)
+    for rows in _blocks(n, n):
+        K[rows] = kernel(X[rows], X)
+    return Gram(check_symmetric(K) if callable(kernel.name) else K, kernel, X, n_threads)
+
+
+def check_symmetric(K: Array) -> Array:
+    """K itself if it may be a kernel matrix: square and symmetric."""
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"expected the kernel of the training examples as a square matrix, got shape {K.shape}")
+    scale = max(float(np.abs(K).max(initial=0.0)), np.finfo(float).tiny)
+    for rows in _blocks(len(K), len(K)):
+        apart = float(np.abs(K[rows] - K[:, rows].T).max())
+        if not apart <= 1e-5 * scale:
+            raise ValueError(
+                f"expected a symmetric kernel matrix, got entries (i, j) and (j, i) that differ by {apart:.3g}"
+            )
+    return K
+
+
+def _blocks(n: int, width: int) -> Iterator[slice]:
+    step = max(1, BLOCK // max(1, width))
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))

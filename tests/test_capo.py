@@ -1,0 +1,285 @@
+"""CAPO: the problem it solves, the auxiliaries it accepts, and that it behaves as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.metrics
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from metrimax import CAPOClassifier, MeasureSVC
+from metrimax.designs import ExtraColumns, as_design
+from metrimax.protocols import Status
+
+rng = np.random.default_rng(3)
+
+
+def ring(n):
+    """Positives on the outside, some 15 %, which no linear classifier finds."""
+    X = rng.normal(size=(n, 3))
+    return X, (X**2).sum(axis=1) + 0.5 * rng.normal(size=n) > 5
+
+
+X, y = ring(300)
+new, y_new = ring(1000)
+tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+AUX = [("tree", tree), ("svc", SVC(gamma="scale"))]
+
+
+def signs(labels):
+    return np.where(labels, 1.0, -1.0)
+
+
+def test_extra_columns():
+    extra = rng.normal(size=(300, 2))
+    for base in (X, sparse.csr_matrix(X)):
+        design, whole = ExtraColumns(as_design(base), extra), as_design(np.hstack([extra, X]))
+        w, W, c, S = (rng.normal(size=s) for s in (5, (5, 3), 300, (300, 3)))
+        assert design.shape == whole.shape
+        np.testing.assert_allclose(design.matvec(w), whole.matvec(w))
+        np.testing.assert_allclose(design.matvec(W), whole.matvec(W))
+        np.testing.assert_allclose(design.rmatvec(c), whole.rmatvec(c), atol=1e-12)
+        np.testing.assert_allclose(design.rmatvec(S), whole.rmatvec(S), atol=1e-12)
+    with pytest.raises(ValueError, match=r"shape \(300, m\), got \(2, 300\)"):
+        ExtraColumns(as_design(X), extra.T)
+
+
+@pytest.mark.parametrize("measure", ["f1", "roc_area"])
+@pytest.mark.parametrize("B", [1.0, 0.2])
+def test_learned_weights_are_a_linear_problem_on_augmented_rows(measure, B):
+    """Eqs. (12) and (13) of Li, Tsang & Zhou."""
+    clf = CAPOClassifier(AUX, measure=measure, B=B, cv=None, tol=1e-9).fit(X, y)
+    F = np.column_stack([signs(clone(a).fit(X, y).predict(X)) for _, a in AUX])
+    plain = MeasureSVC(measure, tol=1e-9).fit(np.hstack([F / np.sqrt(B), X]), y)
+    assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    np.testing.assert_allclose(clf.aux_weights_, plain.coef_[0, :2] / np.sqrt(B), atol=1e-3)
+    np.testing.assert_allclose(clf.coef_, plain.coef_[:, 2:], atol=1e-3)
+    F_new = np.column_stack([signs(a.predict(new)) for a in clf.estimators_])
+    scores = F_new @ clf.aux_weights_ + new @ clf.coef_[0] + clf.intercept_ - clf.threshold_
+    np.testing.assert_allclose(clf.decision_function(new), scores)
+
+
+def test_fixed_weight_against_an_independent_solver():
+    """Eq. (9) with the error rate is the hinge loss of f(x) + w.x: solved as a quadratic program by another program."""
+    C = 0.05
+    clf = CAPOClassifier([("tree", tree)], measure="error", aux_weight="fixed", cv=None, C=C, tol=1e-8).fit(X, y)
+    f, s = signs(clone(tree).fit(X, y).predict(X)), signs(y)
+    w, b = cp.Variable(3), cp.Variable()
+    hinge = cp.sum(cp.pos(1 - cp.multiply(s, f + X @ w + b)))
+    best = cp.Problem(cp.Minimize((cp.sum_squares(w) + cp.square(b)) / 2 + C * hinge)).solve(solver=cp.CLARABEL)
+    assert clf.objective_ == pytest.approx(best, rel=1e-5)
+    np.testing.assert_allclose(clf.coef_[0], w.value, atol=1e-3)
+    np.testing.assert_array_equal(clf.aux_weights_, [1.0])
+
+
+def test_small_C_leaves_a_fixed_auxiliary_as_it_is():
+    clf = CAPOClassifier([("tree", tree)], measure="f1", aux_weight="fixed", cv=None, C=1e-7).fit(X, y)
+    assert clf.status_ is Status.UNCHANGED
+    assert clf.status_.ok
+    assert clf.report_["flipped"] == {"tree": 0}
+    np.testing.assert_array_equal(clf.predict(new), clf.estimators_[0].predict(new))
+
+
+def test_without_delta_function():
+    clf = CAPOClassifier(AUX, measure="f1", delta=None, cv=None, tol=1e-9).fit(X, y)
+    F = np.column_stack([signs(clone(a).fit(X, y).predict(X)) for _, a in AUX])
+    plain = MeasureSVC("f1", tol=1e-9).fit(F, y)
+    assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    assert not hasattr(clf, "coef_")
+    assert len(np.unique(clf.decision_function(new))) <= 4  # two auxiliaries say no more
+
+
+def test_nonlinear_delta_function():
+    """(x.y)^2 as kernel and as explicit features."""
+    squares = np.einsum("ij,ik->ijk", X, X).reshape(300, -1)
+    F = signs(clone(tree).fit(X, y).predict(X))
+    plain = MeasureSVC("f1", tol=1e-9).fit(np.column_stack([F, squares]), y)
+    options = {"measure": "f1", "delta": "poly", "degree": 2, "gamma": 1.0, "cv": None, "tol": 1e-9}
+    clf = CAPOClassifier([("tree", tree)], **options).fit(X, y)
+    assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    linear = CAPOClassifier([("tree", tree)], measure="f1", cv=None).fit(X, y)
+    assert clf.score(new, y_new) > linear.score(new, y_new) + 0.1
+    thin = CAPOClassifier([("tree", tree)], delta="rbf", n_components=30, random_state=0).fit(X, y)
+    assert thin.status_ is Status.APPROXIMATE
+
+
+def test_adaptation_finds_what_a_linear_classifier_cannot():
+    linear = MeasureSVC("f1").fit(X, y).score(new, y_new)
+    adapted = CAPOClassifier(AUX, measure="f1").fit(X, y)
+    assert adapted.score(new, y_new) > linear + 0.3
+
+
+@pytest.mark.parametrize("outputs", ["label", "score"])
+def test_out_of_fold_outputs(outputs):
+    """As scikit-learn's cross_val_predict gives them, and the auxiliary kept is trained on all examples."""
+    clf = CAPOClassifier([("nb", GaussianNB())], measure="f1", outputs=outputs, cv=4, delta=None, tol=1e-9).fit(X, y)
+    if outputs == "label":
+        f = signs(cross_val_predict(GaussianNB(), X, y, cv=4))
+    else:
+        f = 2 * cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1] - 1
+    plain = MeasureSVC("f1", tol=1e-9).fit(f[:, None], y)
+    assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    np.testing.assert_array_equal(clf.estimators_[0].predict(new), GaussianNB().fit(X, y).predict(new))
+    few = CAPOClassifier([("nb", GaussianNB())], cv=5).fit(X[:30], np.arange(30) < 3)  # three positives: three folds
+    assert few.report_ == CAPOClassifier([("nb", GaussianNB())], cv=3).fit(X[:30], np.arange(30) < 3).report_
+    one = CAPOClassifier([("nb", GaussianNB())], cv=5).fit(X[:30], np.arange(30) < 1)  # none without its only positive
+    assert one.report_ == CAPOClassifier([("nb", GaussianNB())], cv=None).fit(X[:30], np.arange(30) < 1).report_
+    with pytest.raises(ValueError, match="a cv that tests every example"):
+        clone(clf).set_params(cv=ShuffleSplit(2, random_state=0)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("auxiliary", "score"),
+    [
+        (SVC(), lambda a: a.decision_function(new)),
+        (tree, lambda a: 2 * a.predict_proba(new)[:, 1] - 1),
+        (DecisionTreeRegressor(max_depth=3, random_state=0), lambda a: a.predict(new)),
+        (make_pipeline(StandardScaler(), LogisticRegression()), lambda a: a.decision_function(new)),
+    ],
+)
+def test_scores_of_all_kinds_of_auxiliaries(auxiliary, score):
+    clf = CAPOClassifier([("a", auxiliary)], outputs="score", delta=None, cv=None, measure="roc_area").fit(X, y)
+    f = score(clf.named_estimators_["a"])
+    scores = clf.aux_weights_[0] * f + clf.intercept_ - clf.threshold_
+    np.testing.assert_allclose(clf.decision_function(new), scores)
+
+
+def test_regressors_learn_signs():
+    clf = CAPOClassifier([("ridge", Ridge())], cv=None).fit(X**2, np.where(y, "yes", "no"))
+    np.testing.assert_allclose(clf.estimators_[0].coef_, Ridge().fit(X**2, signs(y)).coef_)
+    assert set(clf.predict(new**2)) == {"yes", "no"}
+
+
+def test_precomputed_outputs_as_columns():
+    fitted = clone(tree).fit(X, y)
+    own = CAPOClassifier([("tree", tree)], cv=None, tol=1e-9).fit(X, y)
+    wide = np.column_stack([X[:, 0], signs(fitted.predict(X)), X[:, 1:]])
+    wide_new = np.column_stack([new[:, 0], signs(fitted.predict(new)), new[:, 1:]])
+    given = CAPOClassifier([("tree", 1)], tol=1e-9).fit(wide, y)
+    np.testing.assert_allclose(given.decision_function(wide_new), own.decision_function(new), atol=1e-9)
+    thin = CAPOClassifier([("tree", 1)], tol=1e-9).fit(sparse.csr_matrix(wide), y)
+    np.testing.assert_allclose(
+        thin.decision_function(sparse.csr_matrix(wide_new)), own.decision_function(new), atol=1e-6
+    )
+    mixed = CAPOClassifier([("tree", 1), ("svc", SVC())]).fit(wide, y)
+    assert mixed.estimators_[1].n_features_in_ == 3
+    with pytest.raises(ValueError, match=r"from 0 to 3, got \[7\]"):
+        CAPOClassifier([("tree", 7)]).fit(wide, y)
+
+
+def test_tables_keep_their_names():
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    chosen = make_pipeline(make_column_transformer((StandardScaler(), ["a", "c"])), GaussianNB())
+    clf = CAPOClassifier([("nb", chosen)], cv=3).fit(table, y)
+    assert list(clf.feature_names_in_) == ["a", "b", "c"]
+    assert clf.predict(table).shape == (300,)
+
+
+def test_prefit():
+    fitted = clone(tree).fit(X, y)
+    clf = CAPOClassifier([("tree", fitted)], prefit=True).fit(new, y_new)
+    assert clf.estimators_[0] is fitted
+    assert clf.report_["before"]["tree"] == pytest.approx(sklearn.metrics.f1_score(y_new, fitted.predict(new)))
+    with pytest.raises(ValueError, match=r"classes that y does not have: \[False, True\]"):
+        CAPOClassifier([("tree", fitted)], prefit=True).fit(new, np.where(y_new, 5, 4))
+
+
+def test_report():
+    clf = CAPOClassifier(AUX, measure="f1", cv=None).fit(X, y)
+    report = clf.report_
+    assert report["measure"] == "fbeta"
+    assert report["n"] == 300
+    assert report["after"] == pytest.approx(clf.score(X, y))
+    for name, auxiliary in zip(("tree", "svc"), clf.estimators_, strict=True):
+        called = auxiliary.predict(X)
+        assert report["before"][name] == pytest.approx(sklearn.metrics.f1_score(y, called))
+        assert report["flipped"][name] == np.count_nonzero(called != clf.predict(X))
+
+
+def test_several_classes_and_labels():
+    classes = np.array(["a", "b", "c"])[np.digitize((X**2).sum(axis=1), [2, 4])]
+    for outputs in ("label", "score"):
+        clf = CAPOClassifier(AUX, outputs=outputs, cv=3).fit(X, classes)
+        assert clf.aux_weights_.shape == (3, 6)
+        assert clf.score(X, classes) > MeasureSVC("f1").fit(X, classes).score(X, classes) + 0.2
+    assert CAPOClassifier(AUX, aux_weight="fixed").fit(X, classes).score(X, classes) > 0.6
+    Y = np.column_stack([y, X[:, 0] > 0]).astype(int)
+    for outputs in ("label", "score"):
+        clf = CAPOClassifier([("tree", tree)], outputs=outputs).fit(X, Y)
+        assert clf.predict(new).shape == (1000, 2)
+        assert clf.score(X, Y) > 0.7
+
+
+def test_sample_weight_reaches_the_auxiliaries():
+    weight = rng.integers(0, 3, size=300)
+    weighted = CAPOClassifier([("nb", GaussianNB())], cv=None, tol=1e-9).fit(X, y, sample_weight=weight)
+    repeated = CAPOClassifier([("nb", GaussianNB())], cv=None, tol=1e-9).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
+    np.testing.assert_allclose(weighted.estimators_[0].theta_, repeated.estimators_[0].theta_)
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
+
+
+def test_metadata_routing():
+    weight = rng.integers(1, 3, size=300)
+    with sklearn.config_context(enable_metadata_routing=True):
+        plain, asks = (
+            GaussianNB().set_fit_request(sample_weight=False),
+            GaussianNB().set_fit_request(sample_weight=True),
+        )
+        clf = CAPOClassifier([("plain", plain), ("asks", asks)])
+        clf.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        clf.fit(X, y, sample_weight=weight)
+        np.testing.assert_allclose(clf.named_estimators_["plain"].theta_, GaussianNB().fit(X, y).theta_)
+        np.testing.assert_allclose(clf.named_estimators_["asks"].theta_, GaussianNB().fit(X, y, weight).theta_)
+        GridSearchCV(clf, {"C": [1.0]}, cv=2).fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="groups"):
+        clf.fit(X, y, groups=np.ones(300))
+
+
+def test_parameters_of_auxiliaries_and_search():
+    clf = CAPOClassifier(AUX, cv=KFold(3))
+    assert clf.get_params()["tree__max_depth"] == 3
+    clf.set_params(tree__max_depth=2, svc=DecisionTreeClassifier(max_depth=1))
+    assert clone(clf).fit(X, y).estimators_[0].max_depth == 2
+    search = GridSearchCV(clf, {"tree__max_depth": [1, 4], "C": [0.1, 1.0]}, cv=3).fit(X, y)
+    assert search.best_params_["tree__max_depth"] == 4
+    assert make_pipeline(StandardScaler(), clf).fit(X, y).predict(new).shape == (1000,)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"estimators": []}, ValueError, "a list of"),
+        ({"estimators": [("a", tree), ("a", tree)]}, ValueError, "unique"),
+        ({"estimators": [("a", "drop")]}, TypeError, "expected 'a' as an estimator or the number of a column"),
+        ({"B": 0.0}, ValueError, "finite B > 0, got 0.0"),
+        ({"outputs": "proba"}, ValueError, "outputs as one of label, score, got 'proba'"),
+        ({"aux_weight": 2}, ValueError, "aux_weight as one of learned, fixed, got 2"),
+        ({"delta": "precomputed"}, ValueError, "the auxiliaries need X"),
+        ({"delta": None, "aux_weight": "fixed"}, ValueError, "needs a delta function"),
+        ({"delta": "sigmoid"}, ValueError, "unknown kernel 'sigmoid'"),
+    ],
+)
+def test_errors(options, error, message):
+    with pytest.raises(error, match=message):
+        CAPOClassifier(**{"estimators": AUX, **options}).fit(X, y)
+
+
+@parametrize_with_checks([CAPOClassifier([("nb", DecisionTreeClassifier(max_depth=3, random_state=0))])])
+def test_estimator_checks(estimator, check):
+    if "check_sample_weight_equivalence" in str(check):
+        pytest.skip("a tree depends on the order of the rows: test_sample_weight_reaches_the_auxiliaries takes another")
+    check(estimator)

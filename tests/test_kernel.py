@@ -1,0 +1,200 @@
+"""Kernels as designs: the same classifier as with explicit features, exactly; and what happens beyond the memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from metrimax import MeasureSVC
+from metrimax.designs import WithIntercept, as_design
+from metrimax.designs.kernel import KERNELS, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
+from metrimax.protocols import Status
+
+rng = np.random.default_rng(7)
+X = rng.normal(size=(150, 3))
+y = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] ** 2 + 0.2 * rng.normal(size=150) > 0.6
+new = rng.normal(size=(40, 3))
+
+
+def quadratic(X):
+    """Explicit features of the kernel (x.y)^2."""
+    return np.einsum("ij,ik->ijk", X, X).reshape(len(X), -1)
+
+
+def test_kernels_by_definition():
+    d = euclidean_distances(X, new)
+    expected = {
+        "rbf": np.exp(-0.3 * d**2),
+        "poly": (0.3 * X @ new.T + 0.5) ** 3,
+        "laplacian": np.exp(-np.sqrt(0.3) * d),
+        "inverse_distance": 1 / (np.sqrt(0.3) * d + 1),
+        "inverse_squared_distance": 1 / (0.3 * d**2 + 1),
+    }
+    assert set(expected) == set(KERNELS)
+    for name, values in expected.items():
+        kernel = Kernel(name, gamma=0.3, coef0=0.5)
+        np.testing.assert_allclose(kernel(X, new), values, atol=1e-12)
+        np.testing.assert_allclose(kernel(sparse.csr_matrix(X), sparse.csr_matrix(new)), values, atol=1e-12)
+        np.testing.assert_allclose(kernel.diagonal(X), np.diagonal(kernel(X, X)), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_are_positive_semidefinite(name):
+    K = Kernel(name, gamma=0.7)(X, X)
+    assert np.linalg.eigvalsh(K).min() > -1e-8 * np.abs(K).max()
+
+
+def test_gamma():
+    d2 = euclidean_distances(X, squared=True)
+    assert choose_gamma("mean_distance", X) == pytest.approx(1 / d2.mean())
+    assert choose_gamma("mean_distance", sparse.csr_matrix(X)) == pytest.approx(1 / d2.mean())
+    assert choose_gamma("scale", X) == pytest.approx(1 / (3 * X.var()))
+    assert choose_gamma(0.25, X) == 0.25
+    assert choose_gamma("scale", np.ones((5, 2))) == 1.0  # no spread: any number will do
+    with pytest.raises(ValueError, match="'mean_distance', got 'auto'"):
+        choose_gamma("auto", X)
+
+
+def designs():
+    kernel = Kernel("poly", degree=2)
+    yield "gram", kernel_design(kernel, X)
+    yield "low rank", LowRank(kernel, X, np.arange(60))  # six features span the kernel: exact
+    yield "intercept", WithIntercept(kernel_design(kernel, X), 2.0)
+
+
+@pytest.mark.parametrize(("name", "design"), list(designs()), ids=lambda v: v if isinstance(v, str) else "")
+def test_design_agrees_with_explicit_features(name, design):
+    """X w and X' slope, told apart only by the coordinates of w."""
+    phi = as_design(quadratic(X), intercept_scaling=2.0 if name == "intercept" else None)
+    A, B = rng.normal(size=(2, 150))
+    u, v = design.rmatvec(A), design.rmatvec(B)
+    U, V = phi.rmatvec(A), phi.rmatvec(B)
+    np.testing.assert_allclose(design.matvec(u), phi.matvec(U), rtol=1e-9, atol=1e-9)
+    assert A @ design.matvec(v) == pytest.approx(U @ V)  # the inner product, as the solvers take it
+    both = design.matvec(np.column_stack([u, v]))
+    np.testing.assert_allclose(both, np.column_stack([phi.matvec(U), phi.matvec(V)]), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("measure", ["f1", "error", "prbep", "roc_area"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_classifier_agrees_with_explicit_features(measure, fit_intercept):
+    options = {"tol": 1e-10, "fit_intercept": fit_intercept, "intercept_scaling": 0.5, "C": 0.3}
+    explicit = MeasureSVC(measure, **options).fit(quadratic(X), y)
+    cases = {
+        "gram": MeasureSVC(measure, kernel="poly", degree=2, gamma=1.0, **options),
+        "low rank": MeasureSVC(measure, kernel="poly", degree=2, gamma=1.0, n_components=60, **options),
+        "function": MeasureSVC(measure, kernel=lambda A, B: (A @ B.T) ** 2, **options),
+    }
+    for clf in cases.values():
+        clf.fit(X, y)
+        assert clf.objective_ == pytest.approx(explicit.objective_, rel=1e-6)
+        assert clf.status_ is Status.CONVERGED
+        assert clf.kernel_kept_ == 1
+        np.testing.assert_allclose(clf.decision_function(new), explicit.decision_function(quadratic(new)), atol=2e-4)
+    given = MeasureSVC(measure, kernel="precomputed", **options).fit((X @ X.T) ** 2, y)
+    np.testing.assert_allclose(
+        given.decision_function((new @ X.T) ** 2), cases["gram"].decision_function(new), atol=1e-9
+    )
+
+
+def test_several_labels_and_classes():
+    Y = np.column_stack([y, X[:, 0] > 0, np.ones(150)]).astype(int)
+    together = MeasureSVC("f1", kernel="rbf", tol=1e-8).fit(X, Y)
+    for k in (0, 1):
+        alone = MeasureSVC("f1", kernel="rbf", tol=1e-8).fit(X, Y[:, k])
+        np.testing.assert_allclose(together.decision_function(new)[:, k], alone.decision_function(new), atol=1e-3)
+    classes = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    assert MeasureSVC("f1", kernel="rbf", C=10).fit(X, classes).score(X, classes) > 0.9
+
+
+def test_sparse_float32_and_dual_form():
+    dense = MeasureSVC("f1", kernel="rbf", tol=1e-8).fit(X, y)
+    thin = MeasureSVC("f1", kernel="rbf", tol=1e-8).fit(sparse.csr_matrix(X), y)
+    np.testing.assert_allclose(thin.decision_function(sparse.csr_matrix(new)), dense.decision_function(new), atol=1e-3)
+    single = MeasureSVC("f1", kernel="rbf", tol=1e-6).fit(X.astype(np.float32), y)
+    np.testing.assert_allclose(single.decision_function(new), dense.decision_function(new), atol=0.02)
+    kernel = Kernel("rbf", choose_gamma("scale", X))
+    scores = kernel(new, X[dense.support_]) @ dense.dual_coef_[0] + dense.intercept_ - dense.threshold_
+    np.testing.assert_allclose(dense.decision_function(new), scores)
+    assert not hasattr(dense, "coef_")
+    assert hasattr(dense.set_params(kernel="linear").fit(X, y), "coef_")
+    assert not hasattr(dense, "dual_coef_")
+
+
+def test_weights_mean_repetition():
+    weight = rng.integers(0, 3, size=150)
+    options = {"kernel": "rbf", "gamma": 0.5, "tol": 1e-10}
+    weighted = MeasureSVC("f1", **options).fit(X, y, sample_weight=weight)
+    repeated = MeasureSVC("f1", **options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-8)
+    np.testing.assert_allclose(weighted.decision_function(new), repeated.decision_function(new), atol=1e-3)
+
+
+def test_beyond_the_memory():
+    """The Gram matrix of 150 examples has 180 kB; in 60 kB there is room for 50 columns, and the status says so."""
+    clf = MeasureSVC("f1", kernel="rbf", cache_size=60_000 / 2**20, random_state=0).fit(X, y)
+    assert clf.status_ is Status.APPROXIMATE
+    assert clf.status_.ok
+    assert "low-rank approximation" in str(clf.status_)
+    assert 0.5 < clf.kernel_kept_ < 1
+    assert len(clf.support_) <= 50
+    design = kernel_design(Kernel("rbf", 0.5), X, cache_size=60_000 / 2**20, seed=0)
+    K = Kernel("rbf", 0.5)(X, X)
+    S = design.support
+    best = K[:, S] @ np.linalg.pinv(K[np.ix_(S, S)], rcond=1e-12, hermitian=True) @ K[S]
+    np.testing.assert_allclose(design.X @ design.X.T, best, atol=1e-6)
+    assert design.kept == pytest.approx(np.trace(best) / 150, abs=1e-6)
+    exact = MeasureSVC("f1", kernel="rbf").fit(X, y)
+    assert clf.score(X, y) > exact.score(X, y) - 0.1
+
+
+def test_same_seed_same_classifier():
+    a, b, c = (MeasureSVC("f1", kernel="rbf", n_components=20, random_state=seed).fit(X, y) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a.support_, b.support_)
+    assert not np.array_equal(np.sort(a.support_), np.sort(c.support_))
+
+
+def test_precomputed_in_cross_validation():
+    K = Kernel("rbf", 0.5)(X, X)
+    with_kernel = cross_val_score(MeasureSVC("f1", kernel="rbf", gamma=0.5), X, y, cv=3)
+    np.testing.assert_allclose(
+        cross_val_score(MeasureSVC("f1", kernel="precomputed"), K, y, cv=3), with_kernel, atol=0.05
+    )
+    search = GridSearchCV(MeasureSVC("f1"), {"kernel": ["linear", "rbf"], "C": [1.0]}, cv=3).fit(X, y)
+    assert search.best_params_["kernel"] == "rbf"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "sigmoid"}, "unknown kernel 'sigmoid': expected linear, rbf"),
+        ({"kernel": "rbf", "gamma": -1.0}, "finite gamma > 0, got -1.0"),
+        ({"kernel": "poly", "degree": 1.5}, "degree as a whole number of at least 1, got 1.5"),
+        ({"kernel": "rbf", "cache_size": 1e-9}, "room for a column of 150 kernel values"),
+        ({"kernel": "rbf", "n_components": 0}, "n_components of at least 1"),
+        ({"kernel": "precomputed"}, r"square matrix, got shape \(150, 3\)"),
+        ({"kernel": lambda A, B: np.ones(3)}, r"an array of shape \(150, 150\), got \(3,\)"),
+        ({"kernel": lambda A, B: A[:, :1] - B[:, :1].T}, "symmetric kernel matrix"),
+        ({"kernel": lambda A, B: -(A @ B.T)}, "positive semidefinite"),
+    ],
+)
+def test_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        MeasureSVC("f1", **options).fit(X, y)
+
+
+def test_check_symmetric_keeps_the_matrix():
+    K = Kernel("rbf")(X, X)
+    assert check_symmetric(K) is K
+    assert Gram(K).shape == (150, 150)
+
+
+@parametrize_with_checks([MeasureSVC(kernel="rbf", gamma=1.0)])
+def test_estimator_checks(estimator, check):
+    if "check_sample_weight_equivalence" in str(check):
+        pytest.skip("equal only up to tol: test_weights_mean_repetition takes a small one")
+    check(estimator)
