@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Generator, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,8 @@ from sklearn.utils.validation import validate_data
 from metrimax.c_path import GRID
 from metrimax.designs import as_design
 from metrimax.estimation import Estimate
-from metrimax.estimators import MeasureSVC, _encode, _Label, _weights
+from metrimax.estimators import MeasureSVC, _encode, _weights
+from metrimax.fitting import FittedLabel, fit_label
 from metrimax.machine import machine
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
@@ -143,8 +145,9 @@ class MeasureSVCCV(MeasureSVC):
         grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
         if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
             raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {self.Cs!r}")
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
         check_classification_targets(y)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -160,6 +163,7 @@ class MeasureSVCCV(MeasureSVC):
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
         best = _best(rows)
         model = chooser.refit(best["param_C"])
+        self.__dict__ = checked.__dict__
         for name, value in vars(model).items():
             if name.endswith("_") or name == "_target":
                 setattr(self, name, value)
@@ -307,7 +311,10 @@ def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vect
     weight = _weights(template.class_weight, y, sample_weight, X)
     intercept = template.intercept_scaling if template.fit_intercept else None
     design = as_design(X, intercept_scaling=intercept, n_threads=template.n_threads)
-    runs: Iterable[Any] = (_label_path(template, measure, solver, design, column, weight, Cs) for column in labels.T)
+    kind = type_of_target(y)
+    runs: Iterable[Any] = (
+        _label_path(template, measure, solver, design, column, weight, Cs, kind) for column in labels.T
+    )
     per_label = run(design, runs)
     models = []
     for k, C in enumerate(Cs):
@@ -326,8 +333,14 @@ def _label_path(
     labels: Labels,
     weight: Vector | None,
     Cs: Vector,
-) -> Generator[Ask, Vector, list[_Label]]:
-    oracle = measure.oracle(np.ascontiguousarray(labels), weight)
+    kind: str,
+) -> Generator[Ask, Vector, list[FittedLabel]]:
+    labels = np.ascontiguousarray(labels)
+    used = labels if weight is None else labels[weight > 0]
+    if kind != "binary" and (used.all() or not used.any()):  # a constant, whatever C
+        constant = yield from fit_label(measure, solver, design, labels, weight, C=1.0, tol=model.tol, kind=kind)
+        return [constant] * len(Cs)
+    oracle = measure.oracle(labels, weight)
     weights = Cs * (oracle.price * oracle.n)
     solutions = yield from along(solver, oracle, design, weights, tol=model.tol, callback=model.callback)
     fitted = []
@@ -335,5 +348,5 @@ def _label_path(
         threshold = 0.0
         if measure.ranks:
             threshold = measure.threshold(labels, (yield Ask("scores", solution.w)), weight)
-        fitted.append(_Label(replace(solution, cuts=None), oracle.price, threshold))
+        fitted.append(FittedLabel(replace(solution, cuts=None), oracle.price, threshold))
     return fitted

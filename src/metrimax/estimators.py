@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +17,18 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from metrimax.designs import as_design
+from metrimax.fitting import FittedLabel, fit_label
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
+from metrimax.protocols import Callback, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS
+from metrimax.state import PlainState
 
 Array = npt.NDArray[Any]
 
 
-class MeasureSVC(ClassifierMixin, BaseEstimator):
+class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     """Linear classifier trained for the measure it will be judged by.
 
     Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``. The risk R is a convex upper bound of the measure's loss on the
@@ -153,7 +154,12 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
             kind = type_of_target(y)
             fitted = run(
                 design,
-                (_fit_label(self, measure, solver, design, column, weight, callback, kind) for column in labels.T),
+                (
+                    fit_label(
+                        measure, solver, design, one, weight, C=self.C, tol=self.tol, callback=callback, kind=kind
+                    )
+                    for one in labels.T
+                ),
             )
         self.__dict__ = checked.__dict__
         self._store(classes, y, fitted)
@@ -252,7 +258,7 @@ class MeasureSVC(ClassifierMixin, BaseEstimator):
 
             yield both
 
-    def _store(self, classes: Array, y: Array, fitted: list[_Label]) -> None:
+    def _store(self, classes: Array, y: Array, fitted: list[FittedLabel]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
         target = type_of_target(y)
         single = target != "multilabel-indicator" and len(fitted) == 1
@@ -326,46 +332,6 @@ def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector 
     if not weight.any():
         raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
     return np.ascontiguousarray(weight)
-
-
-class _Label(NamedTuple):
-    """What the training of one label leaves."""
-
-    solution: Solution
-    price: float
-    threshold: float
-
-
-def _fit_label(
-    model: MeasureSVC,
-    measure: Measure,
-    solver: Solver,
-    design: Design,
-    labels: Labels,
-    weight: Vector | None,
-    callback: Callback | None,
-    kind: str,
-) -> Generator[Ask, Vector, _Label]:
-    """Train one label: its oracle, its solution, its threshold. What is not needed afterwards goes with the frame."""
-    labels = np.ascontiguousarray(labels)
-    used = labels if weight is None else labels[weight > 0]
-    if kind != "binary" and (used.all() or not used.any()):
-        # all scores are zero, and the threshold lies below them or above; a class never seen is never the highest
-        threshold = -1.0 if used.all() else 1.0 if kind == "multilabel-indicator" else np.inf
-        return _Label(_constant(design), 1.0, threshold)
-    oracle = measure.oracle(labels, weight)
-    solution = yield from solver.steps(
-        oracle, design, model.C * oracle.price * oracle.n, tol=model.tol, callback=callback
-    )
-    threshold = 0.0
-    if measure.ranks:
-        threshold = measure.threshold(labels, (yield Ask("scores", solution.w)), weight)
-    return _Label(replace(solution, cuts=None), oracle.price, threshold)
-
-
-def _constant(design: Design) -> Solution:
-    """The solution of a label that does not vary: the threshold says which it is."""
-    return Solution(np.zeros(design.shape[1]), 0.0, 0.0, 0.0, 0, 0, 0, Status.ONE_CLASS, [], None)
 
 
 def _against(y: Array, positive: Any) -> Labels:

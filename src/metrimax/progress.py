@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -20,10 +21,13 @@ class ProgressLine:
         self._stream = sys.stderr
         self._next = 0.0 if self._stream.isatty() else float("inf")
         self._shown = False
+        self._first: Record | None = None
 
     def __call__(self, record: Record) -> None:
         gap = f"gap {record.gap:.2e} (until {self._tol:g})"
-        self.show(f"iteration {record.iteration}, {gap}, {record.seconds:.1f} s")
+        if time.monotonic() >= self._next:
+            seconds = f"{record.seconds:.1f} s{self._remaining(record)}"
+            self.show(f"iteration {record.iteration}, {gap}, {seconds}")
 
     def show(self, text: str) -> None:
         """Put the text on the line, unless the line changed less than a tenth of a second ago."""
@@ -34,6 +38,16 @@ class ProgressLine:
         self._shown = True
         self._stream.write(f"\r\x1b[K{self._title}: {text}")
         self._stream.flush()
+
+    def _remaining(self, record: Record) -> str:
+        """How long it may still take, if the gap goes on shrinking by the same factor per second as so far."""
+        if self._first is None or record.iteration <= self._first.iteration:  # a new run
+            self._first = record
+        first = self._first
+        if not 0 < self._tol < record.gap < first.gap or record.seconds <= first.seconds:
+            return ""
+        pace = math.log(first.gap / record.gap) / (record.seconds - first.seconds)
+        return f", about {math.log(record.gap / self._tol) / pace:.0f} s left"
 
     def __enter__(self) -> ProgressLine:
         return self

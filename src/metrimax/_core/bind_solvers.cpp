@@ -22,6 +22,18 @@ void bind_solvers(nb::module_ &m) {
         nb::arg("u").noconvert(), nb::arg("v").noconvert(),
         "u'v in the calling thread (a threaded BLAS spends more on its threads than they give).");
     m.def(
+        "axpy",
+        [](double t, In1<double> x, Vec y) {
+            check_length("axpy", y.size(), x.size());
+            const double *a = x.data();
+            double *out = y.data();
+            const size_t size = x.size();
+            nb::gil_scoped_release unlocked;
+            for (size_t i = 0; i < size; ++i)
+                out[i] += t * a[i];
+        },
+        nb::arg("t"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), "y += t x, in place and without a copy.");
+    m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {
             const auto size = static_cast<Index>(b.size());

@@ -7,4 +7,5 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_oracles(m);
     metrimax::bind_solvers(m);
     metrimax::bind_dual(m);
+    metrimax::bind_files(m);
 }

@@ -79,5 +79,6 @@ void bind_products(nb::module_ &m);
 void bind_oracles(nb::module_ &m);
 void bind_solvers(nb::module_ &m);
 void bind_dual(nb::module_ &m);
+void bind_files(nb::module_ &m);
 
 } // namespace metrimax

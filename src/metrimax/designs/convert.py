@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from metrimax.designs.linear import CSR, Dense
 from metrimax.designs.wrappers import WithIntercept
@@ -33,7 +33,7 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
     (3, 4)
     """
     design: Design
-    if sparse.issparse(X):
+    if _is_sparse(X):
         design = _from_sparse(X, n_threads)
     elif isinstance(X, np.ndarray):
         design = _from_dense(X, n_threads)
@@ -45,6 +45,12 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
             f"got {type(X).__name__}: convert it first, for instance with numpy.asarray"
         )
     return design if intercept_scaling is None else WithIntercept(design, intercept_scaling)
+
+
+def _is_sparse(X: Any) -> bool:
+    # importing SciPy takes longer than many a fit: where X is one of its matrices, someone has imported it already
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
 
 
 def _from_dense(X: npt.NDArray[Any], n_threads: int | None) -> Dense:

@@ -161,14 +161,22 @@ class ContingencyOracle(SampleOracle):
         """The risk on ``scores + t move``, leaving out what is decided on all of it."""
         if not (self.pos.whole and self.neg.whole):
             return super().line(scores, move, until)
-        pos = self.pos.line(scores, move, until, *self._limits[0])
-        neg = self.neg.line(scores, move, until, *self._limits[1])
+        classes = self.pos, self.neg
+        lines = [
+            units.line(scores, move, until, limit.low, min(3 * window, limit.high))
+            for units, limit, window in zip(classes, self._limits, self._windows, strict=True)
+        ]
+
+        def queue(k: int, t: float, high: float) -> Queue:
+            if high > lines[k].high:  # less was collected than is wanted now
+                lines[k] = classes[k].line(scores, move, until, *self._limits[k])
+            return lines[k].queue(t, high)
 
         def risk(t: float) -> tuple[float, float]:
-            value, (fn, fp), queues = self._search(lambda high: pos.queue(t, high), lambda high: neg.queue(t, high))
+            value, (fn, fp), queues = self._search(lambda high: queue(0, t, high), lambda high: queue(1, t, high))
             if value <= 0:
                 return 0.0, 0.0
-            rates = pos.rate(t, queues[0], fn), neg.rate(t, queues[1], fp)
+            rates = lines[0].rate(t, queues[0], fn), lines[1].rate(t, queues[1], fp)
             return value, -(self.pos.unit * rates[0] + self.neg.unit * rates[1]) / self.n
 
         return risk

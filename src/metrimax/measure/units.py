@@ -52,10 +52,11 @@ class LineQueues(NamedTuple):
     first_sum: float
     first_rate: float
     low: float
+    high: float
     buffer: Vector
 
     def queue(self, t: float, high: float) -> Queue:
-        """The queue at ``t`` of what costs less than ``high``."""
+        """The queue at ``t`` of what costs less than ``high``, which may not be more than the line's."""
         size, first, first_sum = _kernels.collect_at(self.costs, self.rates, t, self.low, high, self.buffer)
         total = self.first_sum + t * self.first_rate + first_sum
         costs = self.buffer[:size]
@@ -80,15 +81,18 @@ class ClassUnits:
         self.members = members
         self.sign = sign
         self._buffer = np.empty(len(members))
-        self._weight = np.ones(len(members)) if weight is None else weight
-        self.count, self.unit = _units(self._weight, most)
-        self.whole = bool((self._weight == self.unit).all())
-        self._copies = self.unit == 1 and bool((self._weight == np.round(self._weight)).all())
+        if weight is None:
+            self.count, self.unit, self.whole = len(members), 1.0, True
+            return
+        self._weight = weight
+        self.count, self.unit = _units(weight, most)
+        self.whole = bool((weight == self.unit).all())
+        self._copies = self.unit == 1 and bool((weight == np.round(weight)).all())
 
     @property
     def weight(self) -> Vector:
         """The weights of the members."""
-        return self._weight
+        return np.full(len(self.members), self.unit) if self.whole else self._weight
 
     @property
     def total(self) -> float:
@@ -114,7 +118,7 @@ class ClassUnits:
         size, first, first_sum, first_rate = _kernels.collect_line(
             scores, move, self.members, self.sign, low, high, until, costs, rates
         )
-        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, self._buffer)
+        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, high, self._buffer)
 
     def mark(self, scores: Vector, queue: Queue, flips: int, n: float, slope: Vector) -> None:
         """Write the slopes of the first ``flips`` units: ``-sign * weight / n`` for what flips."""

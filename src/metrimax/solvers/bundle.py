@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Record, Solution, Status, Steps
+from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector
 from metrimax.solvers.model import CutModel, Point, cut_model
 
 STALL = 100
@@ -64,7 +64,9 @@ class Bundle:
         best = _Best(Point(np.zeros(min(design.shape)), np.zeros(n), 0.0), cut.loss, lam)
         at_zero = best.value
         if start is not None and isinstance(start.best, _Best):
-            best = min(best, _Best(start.best.point, start.best.risk, lam), key=lambda point: point.value)
+            known = start.best.point
+            known = Point(known.rep.copy(), known.scores.copy(), known.square)  # a search moves its start
+            best = min(best, _Best(known, start.best.risk, lam), key=lambda point: point.value)
         history: list[Record] = []
         status = Status.MAX_ITER
         gap = milestone = np.inf
@@ -74,12 +76,11 @@ class Bundle:
             target = yield from model.solve(0.01 * min(gap, max(tol, 1e-15)))
             if self.line_search:
                 search = _Search(oracle, model, best, target, cut)
-                best, t = search.minimise(self.accuracy * (best.value - model.bound), reach)
-                reach = min(1.0, 2 * t) or reach / 2
-                probe = target.scores  # from here on it may be overwritten
-                probe *= self.stride
-                probe += (1 - self.stride) * best.point.scores
-                cut = oracle(probe)
+                del cut  # its slope is a vector of length n
+                step = search.minimise(self.accuracy * (best.value - model.bound), reach)
+                best = search.advance(step)
+                cut = oracle(search.beyond(step, self.stride))
+                reach = min(1.0, 2 * step.t) or reach / 2
             else:
                 cut = oracle(target.scores)
                 risk = cut.loss + _kernels.dot(cut.slope, target.scores)
@@ -151,31 +152,34 @@ class _Search:
 
     ``phi(t) = lam/2 |w + t d|^2 + R(s + t Xd)`` is a parabola plus a convex function of which every
     evaluation gives value and slope, so two tangents bracket the minimum and bound it from below.
+
+    Vectors of length n are few: the target's become the move's, and `advance` and `beyond` work in place.
     """
 
     def __init__(self, oracle: Oracle, model: CutModel, best: _Best, target: Point, cut: Cut) -> None:
-        start = best.point
-        self._cut = cut
+        start, move = best.point, target
+        _kernels.axpy(-1.0, start.rep, move.rep)
+        _kernels.axpy(-1.0, start.scores, move.scores)
         self._oracle = oracle
         self._lam = model.lam
         self._best = best
-        self._move = Point(target.rep - start.rep, target.scores - start.scores, 0.0)
-        self._cross = model.inner(start, self._move)
-        self._bend = model.inner(self._move, self._move)
+        self._move = move
+        self._cross = model.inner(start, move)
+        self._bend = model.inner(move, move)
+        rise = _kernels.dot(cut.slope, move.scores)
+        self._start = self._step(0.0, (best.risk, rise))
+        self._tangent = self._step(0.0, (cut.loss + _kernels.dot(cut.slope, start.scores), rise))
 
-    def minimise(self, accuracy: float, reach: float) -> tuple[_Best, float]:
-        """The least of the points tried and its t, within ``accuracy`` of the minimum unless 30 did not reach it.
+    def minimise(self, accuracy: float, reach: float) -> _Step:
+        """The least of the points tried, within ``accuracy`` of the minimum unless 30 did not reach it.
 
         The search begins on [0, reach] and doubles that until the minimum is inside. At 0 the risk is known, and the
         newest cut, taken near there, serves as its tangent.
         """
-        scores, move, cut = self._best.point.scores, self._move.scores, self._cut
+        scores, move = self._best.point.scores, self._move.scores
         line = self._oracle.line(scores, move, reach)
-        rise = _kernels.dot(cut.slope, move)
-        lowest = self._step(0.0, (self._best.risk, rise))
-        left = self._step(0.0, (cut.loss + _kernels.dot(cut.slope, scores), rise))
-        right = self._step(reach, line(reach))
-        lowest = min(lowest, right, key=lambda step: step.value)
+        left, right = self._tangent, self._step(reach, line(reach))
+        lowest = min(self._start, right, key=lambda step: step.value)
         for _ in range(30):
             if right.slope < 0:
                 line = self._oracle.line(scores, move, 2 * right.t)
@@ -191,7 +195,23 @@ class _Search:
                 left = here
             else:
                 right = here
-        return self._point(lowest), lowest.t
+        return lowest
+
+    def advance(self, step: _Step) -> _Best:
+        """Move the best point to a step."""
+        if step.t == 0:
+            return self._best
+        rep, scores, _ = self._best.point
+        _kernels.axpy(step.t, self._move.rep, rep)
+        _kernels.axpy(step.t, self._move.scores, scores)
+        return _Best(Point(rep, scores, self._square(step.t)), step.risk, self._lam)
+
+    def beyond(self, step: _Step, stride: float) -> Vector:
+        """Scores a little further towards the target than the step taken by the best point; ends the search."""
+        scores = self._move.scores
+        scores *= stride * (1 - step.t)
+        scores += self._best.point.scores
+        return scores
 
     def _step(self, t: float, risk_and_rise: tuple[float, float]) -> _Step:
         risk, rise = risk_and_rise
@@ -203,13 +223,6 @@ class _Search:
 
     def _square(self, t: float) -> float:
         return self._best.point.square + 2 * t * self._cross + t * t * self._bend
-
-    def _point(self, step: _Step) -> _Best:
-        t, start = step.t, self._best.point
-        if t == 0:
-            return self._best
-        rep, scores = start.rep + t * self._move.rep, start.scores + t * self._move.scores
-        return _Best(Point(rep, scores, self._square(t)), step.risk, self._lam)
 
     def _least_of_tangents(self, left: _Step, right: _Step) -> tuple[float, float]:
         """Where the parabola plus the higher of the two tangents to the risk is least, and its value there."""

@@ -1,0 +1,159 @@
+"""How long files and commands take: reading svmlight text, starting a command, training from file to file.
+
+    python benchmarks/files.py [--data FOLDER] [--repeats 5]
+
+Reading is compared with scikit-learn's loader in the same run, on the same bytes in memory. End to end,
+``svm_perf_learn`` (parsing included) is set beside the CPU seconds that SVM-perf reported for its training alone.
+Writes docs/results/files.csv and files.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import lzma
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+
+from metrimax.io.svmlight import parse_svmlight
+
+ROOT = Path(__file__).resolve().parents[1]
+SETS = {
+    "Reuters-21578, 90 labels": ("reuters21578/tfidf_full_train.svm.xz", True),
+    "RCV1 CCAT, small": ("rcv1_ccat_small/train.svm.xz", False),
+    "ijcnn1": ("ijcnn1/train.svm.xz", False),
+    "covtype": ("covtype/covtype.svm.xz", False),
+}
+
+
+def timed(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
+    """Median wall and CPU seconds, child processes included."""
+
+    def cpu() -> float:
+        usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+    walls, cpus = [], []
+    for _ in range(repeats):
+        wall, used = time.perf_counter(), cpu()
+        call()
+        walls.append(time.perf_counter() - wall)
+        cpus.append(cpu() - used)
+    return median(walls), median(cpus)
+
+
+def reading(data: Path, repeats: int) -> list[dict[str, Any]]:
+    rows = []
+    for name, (file, multilabel) in SETS.items():
+        text = lzma.decompress((data / file).read_bytes())
+        buffer = np.frombuffer(text, np.uint8)
+        calls = {
+            "metrimax, 1 thread": lambda b=buffer: parse_svmlight(b, "x", n_threads=1),
+            "metrimax, all cores": lambda b=buffer: parse_svmlight(b, "x"),
+            "scikit-learn": lambda t=text, m=multilabel: load_svmlight_file(io.BytesIO(t), multilabel=m),
+        }
+        for reader, call in calls.items():
+            wall, cpu = timed(call, repeats)
+            rows.append({"what": f"read {name} ({len(text) / 1e6:.1f} MB)", "by": reader, "wall": wall, "cpu": cpu})
+    return rows
+
+
+def starting(repeats: int) -> list[dict[str, Any]]:
+    rows = []
+    for arguments in (["--help"], ["measures"]):
+        command = [str(Path(sys.executable).parent / "metrimax"), *arguments]
+        wall, cpu = timed(lambda c=command: subprocess.run(c, check=True, stdout=subprocess.DEVNULL), repeats)
+        rows.append({"what": f"start: metrimax {arguments[0]}", "by": "metrimax", "wall": wall, "cpu": cpu})
+    return rows
+
+
+def end_to_end(data: Path, golden: Path, repeats: int) -> list[dict[str, Any]]:
+    categories = [
+        line.split("\t")[:2] for line in (data / "reuters21578/categories.tsv").read_text().split("\n") if line
+    ]
+    label = next(number for number, name in categories if name == "money-fx")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.dat"
+        with lzma.open(data / "reuters21578/tfidf_full_train.svm.xz", "rt") as file, open(path, "w") as out:
+            for line in file:
+                labels, _, rest = line.partition(" ")
+                out.write(f"{1 if label in labels.split(',') else -1} {rest}")
+        for run in json.loads((golden / "svmperf.json").read_text()):
+            if run["task"] != "reuters:money-fx" or run["loss"] != 1:
+                continue
+            what = f"train Reuters money-fx, F1, -c {run['C_perf']} -e {run['eps_percent']}"
+            options = ["-v", "0", "-c", run["C_perf"], "-e", run["eps_percent"], "-l", 1, "-w", 3]
+            command = [
+                str(Path(sys.executable).parent / "svm_perf_learn"),
+                *map(str, options),
+                str(path),
+                folder + "/m",
+            ]
+            wall, cpu = timed(lambda c=command: subprocess.run(c, check=True), repeats)
+            rows.append({"what": what, "by": "svm_perf_learn of metrimax, from file to file", "wall": wall, "cpu": cpu})
+            reported = run["cpu_seconds"]
+            rows.append({"what": what, "by": "SVM-perf, training alone, as reported", "wall": None, "cpu": reported})
+    return rows
+
+
+def write(rows: list[dict[str, Any]], repeats: int) -> None:
+    folder = ROOT / "docs" / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "files.csv", "w", newline="") as file:
+        table = csv.DictWriter(file, ["what", "by", "wall", "cpu"])
+        table.writeheader()
+        table.writerows(rows)
+    lines = [
+        "# Files and commands: seconds",
+        "",
+        f"Made by `python benchmarks/files.py`: medians of {repeats} runs on {os.cpu_count()} cores, "
+        f"with a load of {os.getloadavg()[0]:.1f} before the last one.",
+        "On a busy machine the CPU seconds are the ones to look at.",
+        "",
+        "| what | by | wall s | CPU s |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        wall = "" if row["wall"] is None else f"{row['wall']:.3f}"
+        lines.append(f"| {row['what']} | {row['by']} | {wall} | {row['cpu']:.3f} |")
+    reads = [row for row in rows if row["what"].startswith("read")]
+    ratios = [c["cpu"] / a["cpu"] for a, c in zip(reads[::3], reads[2::3], strict=True)]
+    walls = [c["wall"] / b["wall"] for b, c in zip(reads[1::3], reads[2::3], strict=True)]
+    lines += [
+        "",
+        f"Reading, scikit-learn over metrimax: CPU seconds of one thread {min(ratios):.1f} to {max(ratios):.1f} times, "
+        f"wall seconds on all cores {min(walls):.1f} to {max(walls):.1f} times.",
+    ]
+    (folder / "files.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--data", type=Path, default=Path(os.environ.get("METRIMAX_DATA") or ROOT.parent / "shared" / "data")
+    )
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    golden = Path(os.environ.get("METRIMAX_GOLDEN") or arguments.data.parent / "golden")
+    rows = reading(arguments.data, arguments.repeats) + starting(arguments.repeats)
+    rows += end_to_end(arguments.data, golden, arguments.repeats)
+    write(rows, arguments.repeats)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""The ``metrimax`` command."""
+
+from metrimax.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,207 @@
+"""The ``metrimax`` command: arguments, exit codes, and nothing that is slow to import.
+
+Results go to standard output, progress and messages to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+
+OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_EPILOG = """\
+start here:
+  metrimax demo                                     see what it does, on data that comes with scikit-learn
+  metrimax train spam.csv spam.model                a table with a column 'label' (or --target NAME)
+  metrimax train train.svm my.model --measure f1    svmlight/libsvm text, also .gz .xz .zst, or - for standard input
+  metrimax evaluate test.svm my.model               every measure on other data
+  metrimax predict new.svm my.model -o labels.txt   one label per line (--scores: real numbers)
+  metrimax tune train.svm my.model                  choose C by cross-validation, then train
+  metrimax measures                                 what --measure takes
+
+exit codes: 0 done; 1 failure (a bad file, ...); 2 wrong usage; 3 trained, but the duality gap did not reach --tol
+"""
+
+
+class UsageError(ValueError):
+    """Arguments that cannot be meant; exit code 2."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    from metrimax.io.files import FileError
+
+    try:
+        with warnings.catch_warnings(record=True) as remarks:
+            warnings.simplefilter("always", UserWarning)
+            code: int = _command(arguments.command)(arguments)
+        for text in dict.fromkeys(str(remark.message) for remark in remarks):
+            sys.stderr.write(f"metrimax {arguments.command}: {text}\n")
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        sys.stderr.write(f"metrimax {arguments.command}: {error}\n")
+        return USAGE
+    except (FileError, ValueError, TypeError) as error:
+        sys.stderr.write(f"metrimax {arguments.command}: {error}\n")
+        return FAILURE
+    except MemoryError:
+        sys.stderr.write(f"metrimax {arguments.command}: not enough memory\n")
+        return FAILURE
+    except BrokenPipeError:  # the reader of our output has gone: nobody to tell
+        sys.stderr.close()
+        return FAILURE
+    except KeyboardInterrupt:
+        sys.stderr.write(f"metrimax {arguments.command}: interrupted; nothing was written\n")
+        return INTERRUPTED
+
+
+def _command(name: str):  # type: ignore[no-untyped-def]
+    if name in ("train", "tune"):
+        from metrimax.cli import training
+
+        return getattr(training, name)
+    if name == "demo":
+        from metrimax.cli.demo import demo
+
+        return demo
+    from metrimax.cli import using
+
+    return getattr(using, name)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All arguments of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="metrimax",
+        description="Train linear classifiers for the measure they are judged by: F1, PRBEP, ROC area and more.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"metrimax {_version()}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    train = commands.add_parser("train", help="train a model", description="Train a model and write it to a file.")
+    _data_arguments(train)
+    train.add_argument("model", metavar="MODEL", help="the file to write")
+    _training_arguments(train)
+    train.add_argument("-C", type=float, default=1.0, help="weight of one margin violation (default: 1)")
+    _common(train)
+
+    tune = commands.add_parser(
+        "tune",
+        help="choose C, then train",
+        description="Choose C by cross-validation, train on all data, write the model.",
+    )
+    _data_arguments(tune)
+    tune.add_argument("model", metavar="MODEL", help="the file to write")
+    _training_arguments(tune)
+    tune.add_argument(
+        "--grid", default="0.01:100:9", metavar="LOW:HIGH:STEPS", help="values of C (default: %(default)s)"
+    )
+    tune.add_argument("--folds", type=int, default=5, help="number of folds (default: %(default)s)")
+    tune.add_argument("--seed", type=int, default=0, help="of the folds (default: %(default)s)")
+    _common(tune)
+
+    predict = commands.add_parser(
+        "predict", help="predict labels or scores", description="Predict, one line per example."
+    )
+    _data_arguments(predict)
+    predict.add_argument("model", metavar="MODEL", help="a model file, ours or SVM-perf's")
+    predict.add_argument("-o", "--output", default="-", metavar="FILE", help="where to (default: standard output)")
+    predict.add_argument(
+        "--scores", action="store_true", help="write scores (positive: the positive class) instead of labels"
+    )
+    _common(predict)
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="every measure of a model on data",
+        description="Report every measure of a model on labelled data.",
+    )
+    _data_arguments(evaluate)
+    evaluate.add_argument("model", metavar="MODEL", help="a model file, ours or SVM-perf's")
+    evaluate.add_argument("--positive", metavar="LABEL", help="this label against all others")
+    _common(evaluate)
+
+    measures = commands.add_parser("measures", help="list the measures", description="List what --measure takes.")
+    _common(measures, threads=False)
+
+    info = commands.add_parser("info", help="describe a model file", description="Describe a model file.")
+    info.add_argument("model", metavar="MODEL", help="a model file, ours or SVM-perf's")
+    _common(info, threads=False)
+
+    demo = commands.add_parser(
+        "demo",
+        help="F1 trained directly, against a plain SVM and a tuned threshold",
+        description="Compare on data that comes with scikit-learn: a table, and a plot if matplotlib is installed.",
+    )
+    demo.add_argument(
+        "--plot", default="metrimax_demo.png", metavar="FILE", help="the plot to write (default: %(default)s)"
+    )
+    _common(demo, threads=False)
+    return parser
+
+
+def _data_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        help="svmlight text (plain, .gz, .xz, .zst; - is standard input), .csv, .npz or .parquet",
+    )
+    parser.add_argument(
+        "--format", choices=("svmlight", "csv", "npz", "parquet"), help="of DATA (default: by its name)"
+    )
+    parser.add_argument(
+        "--target", metavar="COLUMN", help="column of a table that holds the labels: name, or number from 0"
+    )
+    parser.add_argument(
+        "--index-base",
+        type=int,
+        choices=(0, 1),
+        help="index of the first feature in svmlight text (default: 0 if it occurs)",
+    )
+
+
+def _training_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-m",
+        "--measure",
+        default="f1",
+        metavar="NAME[:KEY=VALUE,...]",
+        help="what to train for, such as f1, prbep, roc_area, fbeta:beta=2, precision_at_k:k=100 (default: f1)",
+    )
+    parser.add_argument("--positive", metavar="LABEL", help="train this label against all others")
+    parser.add_argument(
+        "--tol", type=float, default=1e-3, help="largest duality gap, in units of the measure (default: 0.001)"
+    )
+    parser.add_argument("--max-iter", type=int, default=10_000, help="most iterations (default: %(default)s)")
+    parser.add_argument("--no-intercept", action="store_true", help="no constant feature")
+    parser.add_argument(
+        "--intercept-scaling",
+        type=float,
+        default=1.0,
+        metavar="VALUE",
+        help="value of the constant feature (default: 1)",
+    )
+    parser.add_argument(
+        "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"
+    )
+
+
+def _common(parser: argparse.ArgumentParser, *, threads: bool = True) -> None:
+    parser.add_argument("--json", action="store_true", help="results as JSON")
+    if threads:
+        parser.add_argument("--threads", type=int, metavar="N", help="most threads (default: all cores)")
+        parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no notes")
+
+
+def _version() -> str:
+    from metrimax import __version__
+
+    return __version__

@@ -1,0 +1,82 @@
+"""How the commands write: tables, JSON, notes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from metrimax.cli.main import UsageError
+from metrimax.protocols import Measure
+
+SHOWN = 10
+"""Entries of a list that are shown on a terminal."""
+
+
+def emit(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
+    """Results to standard output: JSON, or one ``name: value`` per line."""
+    if arguments.json:
+        sys.stdout.write(json.dumps(results, allow_nan=False) + "\n")
+        return
+    width = max((len(name) for name in results), default=0)
+    for name, value in results.items():
+        sys.stdout.write(f"{name + ':':<{width + 2}}{_plain(value)}\n")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        shown = ", ".join(map(_plain, value[:SHOWN]))
+        return shown if len(value) <= SHOWN else f"{shown}, ... ({len(value)} in all; --json shows them)"
+    return str(value)
+
+
+def note(arguments: argparse.Namespace, text: str) -> None:
+    """A remark to standard error."""
+    if not arguments.quiet:
+        sys.stderr.write(f"metrimax {arguments.command}: {text}\n")
+
+
+def positive_number(name: str, value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise UsageError(f"expected a finite {name} > 0, got {value}")
+
+
+def check_threads(arguments: argparse.Namespace) -> None:
+    if arguments.threads is not None and arguments.threads < 1:
+        raise UsageError(f"expected --threads of at least 1, got {arguments.threads}")
+
+
+def parse_measure(text: str) -> Measure:
+    """``name`` or ``name:key=value,key=value``."""
+    from metrimax.measure import REGISTRY, get_measure
+
+    name, _, rest = text.partition(":")
+    try:
+        if not rest:
+            return get_measure(name)
+        if name not in REGISTRY:
+            get_measure(name)  # raises, with the list of names
+        parameters: dict[str, int | float | str] = {}
+        for part in rest.split(","):
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise ValueError(f"expected NAME:KEY=VALUE, got {text!r}")
+            parameters[key.strip()] = _value(value.strip())
+        made: Measure = REGISTRY[name](**parameters)
+        return made
+    except TypeError as error:
+        raise UsageError(f"--measure {text}: {name} does not take that parameter ({error})") from None
+    except ValueError as error:
+        raise UsageError(f"--measure {text}: {error}; 'metrimax measures' lists them") from None
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,240 @@
+"""``metrimax train`` and ``metrimax tune``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.c_path import path
+from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
+from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number
+from metrimax.designs import as_design
+from metrimax.fitting import FittedLabel, fit_label
+from metrimax.io.data import Data, encode, load_data, show, take_rows
+from metrimax.io.files import write_bytes
+from metrimax.io.models import LinearModel, save_model
+from metrimax.io.svmperf_model import format_svmperf_model
+from metrimax.progress import ProgressLine
+from metrimax.protocols import Labels, Measure, Status, Vector
+from metrimax.risk import run
+from metrimax.solvers import Bundle
+
+
+def train(arguments: argparse.Namespace) -> int:
+    """Train a model and write it."""
+    measure = _checked(arguments)
+    positive_number("-C", arguments.C)
+    data, kind, classes, labels = _load(arguments)
+    return _finish(arguments, measure, data, kind, classes, labels, arguments.C, {})
+
+
+def tune(arguments: argparse.Namespace) -> int:
+    """Choose C by cross-validation, then train on all data."""
+    measure = _checked(arguments)
+    grid = _grid(arguments.grid)
+    if arguments.folds < 2:
+        raise UsageError(f"expected --folds of at least 2, got {arguments.folds}")
+    data, kind, classes, labels = _load(arguments)
+    scores = np.zeros((arguments.folds, len(grid)))
+    folds = _folds(labels, arguments.folds, arguments.seed)
+    for fold in range(arguments.folds):
+        scores[fold] = _scores_along(arguments, measure, grid, data.X, labels, folds == fold)
+        note(arguments, f"fold {fold + 1} of {arguments.folds} done")
+    mean = scores.mean(axis=0)
+    best = int(np.argmax(mean))  # the first of equals: the smallest C
+    if best in (0, len(grid) - 1) and len(grid) > 1:
+        note(arguments, f"the best C, {grid[best]:g}, is at the end of the grid {arguments.grid}: widen it")
+    steps = [
+        {"C": C, "score": float(m), "std": float(s)} for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)
+    ]
+    shown = steps if arguments.json else [f"C {p['C']:g}: {p['score']:.4f} +- {p['std']:.4f}" for p in steps]
+    return _finish(arguments, measure, data, kind, classes, labels, grid[best], {"cross_validation": shown})
+
+
+def _checked(arguments: argparse.Namespace) -> Measure:
+    check_threads(arguments)
+    positive_number("--tol", arguments.tol)
+    positive_number("--intercept-scaling", arguments.intercept_scaling)
+    if arguments.max_iter < 1:
+        raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
+    return parse_measure(arguments.measure)
+
+
+def _load(arguments: argparse.Namespace) -> tuple[Data, str, list[Any], Labels]:
+    data = load_data(
+        arguments.data,
+        kind=arguments.format,
+        index_base=arguments.index_base,
+        target=arguments.target,
+        n_threads=arguments.threads,
+    )
+    kind, classes, labels = encode(data, arguments.positive)
+    if arguments.model_format == "svmperf" and kind != "binary":
+        raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
+    return data, kind, list(classes), labels
+
+
+def _intercept(arguments: argparse.Namespace) -> float | None:
+    return None if arguments.no_intercept else float(arguments.intercept_scaling)
+
+
+def _fit(
+    arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float, kind: str
+) -> list[FittedLabel]:
+    design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
+    solver = Bundle(max_iter=arguments.max_iter)
+    with ProgressLine(f"training for {arguments.measure}", arguments.tol) as line:
+        callback = None if arguments.quiet else line
+        return run(
+            design,
+            (
+                fit_label(measure, solver, design, y, C=C, tol=arguments.tol, callback=callback, kind=kind)
+                for y in labels.T
+            ),
+        )
+
+
+def _finish(
+    arguments: argparse.Namespace,
+    measure: Measure,
+    data: Data,
+    kind: str,
+    classes: list[Any],
+    labels: Labels,
+    C: float,
+    results: dict[str, Any],
+) -> int:
+    """Train on all data, write the model, report."""
+    fitted = _fit(arguments, measure, data.X, labels, C, kind)
+    solutions = [label.solution for label in fitted]
+    scale = _intercept(arguments)
+    W = np.column_stack([solution.w for solution in solutions])
+    coef = np.ascontiguousarray((W if scale is None else W[:-1]).T)
+    intercept = np.zeros(len(coef)) if scale is None else W[-1] * scale
+    per_label = [
+        {
+            "positives": int(labels[:, k].sum()),
+            "price": fitted[k].price,
+            "objective": solution.objective,
+            "bound": solution.bound,
+            "gap": solution.gap,
+            "iterations": solution.n_iter,
+            "passes": solution.n_passes,
+            "status": solution.status.name.lower(),
+        }
+        for k, solution in enumerate(solutions)
+    ]
+    model = LinearModel(
+        coef,
+        intercept,
+        np.array([label.threshold for label in fitted]),
+        classes,
+        kind,
+        arguments.measure,
+        data.index_base,
+        data.feature_names,
+        arguments.target,
+        {"C": C, "tol": arguments.tol, "examples": data.n, "labels": per_label},
+    )
+    _write(arguments, model, solutions[0].n_support)
+    worst = max(solutions, key=lambda s: (not s.status.ok, s.gap))
+    statuses = {solution.status for solution in solutions}
+    results = {
+        "model": str(arguments.model),
+        "measure": arguments.measure,
+        "C": C,
+        "examples": data.n,
+        "features": model.n_features,
+        "classes": classes if arguments.json else [show(c) for c in classes],
+        "objective": [s.objective for s in solutions],
+        "bound": [s.bound for s in solutions],
+        "gap": worst.gap,
+        "iterations": max(s.n_iter for s in solutions),
+        "training_score": _training_score(measure, model, data.X, labels, arguments.threads),
+        "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
+    } | results
+    emit(arguments, results)
+    trivial = sum(solution.status is Status.TRIVIAL for solution in solutions)
+    if trivial:
+        note(arguments, f"{trivial} of {len(solutions)} classifiers: {Status.TRIVIAL}")
+    if not worst.status.ok:
+        note(arguments, f"{worst.status}: the gap is {worst.gap:.3g}; raise --max-iter or --tol, or lower -C")
+        return NOT_CONVERGED
+    return OK
+
+
+def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> None:
+    if arguments.model_format == "metrimax":
+        save_model(arguments.model, model)
+        return
+    if model.index_base == 0:
+        raise UsageError(
+            "SVM-perf's files count features from 1, but the data have a feature 0: use --index-base or another format"
+        )
+    threshold = float(model.threshold[0] - model.intercept[0])
+    highest = model.n_features + 1 + (not arguments.no_intercept)
+    write_bytes(arguments.model, format_svmperf_model(model.coef[0], threshold, highest=highest, n_cuts=n_cuts))
+
+
+def _training_score(measure: Measure, model: LinearModel, X: Any, labels: Labels, threads: int | None) -> float:
+    scores = model.scores(X, threads)
+    varied = [k for k in range(labels.shape[1]) if labels[:, k].any() and not labels[:, k].all()]
+    return float(np.mean([measure.score(labels[:, k], scores[:, k]) for k in varied])) if varied else 1.0
+
+
+def _grid(text: str) -> list[float]:
+    """LOW:HIGH:STEPS, geometric; or values with commas between them."""
+    try:
+        if ":" in text:
+            low, high, steps = text.split(":")
+            values = np.geomspace(float(low), float(high), int(steps)).tolist()
+        else:
+            values = sorted(float(value) for value in text.split(","))
+    except ValueError:
+        values = []
+    if not values or not all(0 < value < np.inf for value in values):
+        raise UsageError(
+            f"expected --grid as LOW:HIGH:STEPS or as positive numbers with commas between them, got {text!r}"
+        )
+    return [float(value) for value in values]
+
+
+def _folds(labels: Labels, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
+    """The fold of each example, each combination of labels spread evenly over the folds."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(labels))
+    spread = np.lexsort(labels[order].astype(np.uint8).T)  # stable: examples of equal labels stay in random order
+    folds = np.empty(len(labels), dtype=np.intp)
+    folds[order[spread]] = np.arange(len(labels)) % n_folds
+    return folds
+
+
+def _scores_along(
+    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, held_out: Labels
+) -> Vector:
+    """The measure on the rows held out, of models trained on the others, for every C; the mean over labels."""
+    scores = []
+    for truth in labels.T:
+        inside, outside = truth[~held_out], truth[held_out]
+        if not (inside.any() and outside.any()) or inside.all() or outside.all():
+            continue
+        along = path(
+            take_rows(X, np.flatnonzero(~held_out)),
+            inside,
+            measure=measure,
+            Cs=grid,
+            tol=arguments.tol,
+            max_iter=arguments.max_iter,
+            fit_intercept=not arguments.no_intercept,
+            intercept_scaling=arguments.intercept_scaling,
+            n_threads=arguments.threads,
+        )
+        values = along.decision_function(take_rows(X, np.flatnonzero(held_out)))
+        scores.append([measure.score(outside, np.ascontiguousarray(column)) for column in values.T])
+    if not scores:
+        raise UsageError("a fold has examples of one class only: give fewer --folds")
+    mean: Vector = np.mean(scores, axis=0)
+    return mean

@@ -1,0 +1,185 @@
+"""``metrimax predict``, ``evaluate``, ``measures`` and ``info``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from metrimax.cli.main import OK, UsageError
+from metrimax.cli.report import check_threads, emit, note
+
+
+def measures(arguments: argparse.Namespace) -> int:
+    """List the measures."""
+    from metrimax.measure import measures as registered
+
+    if arguments.json:
+        sys.stdout.write(json.dumps(registered()) + "\n")
+        return OK
+    width = max(map(len, registered()))
+    for name, line in registered().items():
+        sys.stdout.write(f"{name:<{width}}  {line}\n")
+    sys.stdout.write(
+        "\nParameters: fbeta:beta=2, cost:fn=5,fp=1, precision_at_k:k=100, recall_at_k:k=2p (twice the positives)\n"
+    )
+    return OK
+
+
+def predict(arguments: argparse.Namespace) -> int:
+    """Write labels or scores, one line per example."""
+    from metrimax.io.data import show
+    from metrimax.io.files import write_bytes
+
+    data, model = _load(arguments)
+    scores = model.scores(data.X, arguments.threads)
+    if arguments.json:
+        columns = scores[:, 0].tolist() if model.kind == "binary" else scores.tolist()
+        labels = model.predict(scores)
+        chosen = labels if model.kind == "multilabel" else [label for (label,) in labels]
+        text = json.dumps({"scores": columns} if arguments.scores else {"labels": chosen}) + "\n"
+    elif arguments.scores:
+        text = "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in scores)
+    else:
+        text = "".join(",".join(map(show, row)) + "\n" for row in model.predict(scores))
+    write_bytes(arguments.output, text.encode())
+    return OK
+
+
+def evaluate(arguments: argparse.Namespace) -> int:
+    """Every measure on labelled data."""
+    import numpy as np
+
+    from metrimax.io.data import encode, show
+    from metrimax.measure import REGISTRY, get_measure
+
+    data, model = _load(arguments)
+    scores = model.scores(data.X, arguments.threads)
+    truth = _truth(arguments, data, model, encode, show)
+    if model.kind == "multiclass":  # only the highest score is called: its sign does not matter
+        top = scores.argmax(axis=1)
+        accuracy = float(truth[np.arange(len(truth)), top].mean())
+        called = np.where(np.arange(scores.shape[1]) == top[:, None], 1.0, -1.0)
+    results: dict[str, Any] = {"examples": data.n, "positives": [int(v) for v in truth.sum(axis=0)]}
+    if len(results["positives"]) == 1:
+        results["positives"] = results["positives"][0]
+    skipped = []
+    varied = [k for k in range(truth.shape[1]) if truth[:, k].any() and not truth[:, k].all()]
+    if not varied:
+        raise UsageError(f"{data.name}: all examples are of one class: no measure says anything")
+    if len(varied) < truth.shape[1]:
+        note(arguments, f"{truth.shape[1] - len(varied)} of {truth.shape[1]} labels do not vary here and are left out")
+    for name in sorted(REGISTRY):
+        measure = get_measure(name)
+        table = called if model.kind == "multiclass" and not measure.ranks else scores
+        try:
+            values = [measure.score(truth[:, k], table[:, k]) for k in varied]
+        except ValueError as error:
+            skipped.append(f"{name} ({error})")
+            continue
+        results[name] = float(np.mean(values))
+    if model.kind == "multiclass":
+        results["error"] = accuracy
+    emit(arguments, results)
+    if skipped:
+        note(arguments, f"left out: {'; '.join(skipped)}")
+    return OK
+
+
+def info(arguments: argparse.Namespace) -> int:
+    """Describe a model file."""
+    import numpy as np
+
+    from metrimax.io.data import show
+    from metrimax.io.models import load_model
+
+    model = load_model(arguments.model)
+    training = dict(model.training)
+    results: dict[str, Any] = {
+        "model": str(arguments.model),
+        "kind": model.kind,
+        "measure": model.measure or "unknown",
+        "classes": model.classes if arguments.json else [show(c) for c in model.classes],
+        "features": model.n_features,
+        "nonzero_weights": int(np.count_nonzero(model.coef)),
+        "norm": float(np.linalg.norm(model.coef)),
+        "intercept": model.intercept.tolist(),
+        "threshold": model.threshold.tolist(),
+        "index_base": model.index_base,
+    }
+    if arguments.json:
+        results["feature_names"] = model.feature_names
+        results["training"] = training
+    else:
+        labels = training.pop("labels", [])
+        results |= {key: value for key, value in training.items() if isinstance(value, (int, float, str))}
+        if len(labels) == 1 and isinstance(labels[0], dict):
+            results |= {key: value for key, value in labels[0].items() if isinstance(value, (int, float, str))}
+    emit(arguments, results)
+    return OK
+
+
+def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
+    from metrimax.io.data import load_data
+    from metrimax.io.models import load_model
+
+    check_threads(arguments)
+    model = load_model(arguments.model)
+    data = load_data(
+        arguments.data,
+        kind=arguments.format,
+        index_base=arguments.index_base if arguments.index_base is not None else model.index_base,
+        n_features=model.n_features,
+        feature_names=model.feature_names,
+        target=arguments.target if arguments.target is not None else model.target,
+        n_threads=arguments.threads,
+    )
+    return data, model
+
+
+def _truth(arguments: argparse.Namespace, data: Any, model: Any, encode: Any, show: Any) -> Any:
+    """The labels as boolean columns, one per classifier of the model."""
+    import numpy as np
+
+    from metrimax.io.files import FileError
+
+    if data.labels is None:
+        raise FileError(f"{data.name}: expected labels, got none")
+    if model.kind == "binary":
+        return _positives(arguments, data, model, show)
+    rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
+    known = {label: k for k, label in enumerate(model.classes)}
+    truth = np.zeros((len(rows), len(model.classes)), dtype=bool)
+    strange = set()
+    for i, labels in enumerate(rows):
+        for label in labels:
+            k = known.get(label.item() if hasattr(label, "item") else label)
+            if k is None:
+                strange.add(show(label))
+            else:
+                truth[i, k] = True
+    if strange:
+        note(
+            arguments, f"labels unknown to the model, counted as none of its classes: {', '.join(sorted(strange)[:20])}"
+        )
+    return truth
+
+
+def _positives(arguments: argparse.Namespace, data: Any, model: Any, show: Any) -> Any:
+    """One column: the label named by --positive, or the model's positive class, against the rest.
+
+    Files of SVM-perf know no labels but signs: there, numbers above 0 are positive.
+    """
+    import numpy as np
+
+    from metrimax.io.files import FileError
+
+    positive = arguments.positive if arguments.positive is not None else show(model.classes[1])
+    rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
+    if arguments.positive is None and not model.measure and not isinstance(data.labels, list):
+        return np.asarray(data.labels, dtype=float)[:, None] > 0
+    truth = np.array([any(show(v.item()) == positive for v in labels) for labels in rows])[:, None]
+    if not truth.any():
+        raise FileError(f"{data.name}: no example has the positive label {positive}: give --positive LABEL")
+    return truth

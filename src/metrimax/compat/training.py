@@ -1,0 +1,120 @@
+"""SVM-perf's training problem, solved by this library.
+
+It is ``1/2 |w|^2 + c xi`` with xi in percent, so the weight of R is 100 c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax import _kernels
+from metrimax.compat.losses import loss_for
+from metrimax.designs import CSR, as_design
+from metrimax.io.files import FileError
+from metrimax.io.svmlight import Svmlight, read_svmlight
+from metrimax.io.svmperf_model import HIGHEST
+from metrimax.protocols import Callback, Labels, Solution, Vector
+from metrimax.risk import run
+from metrimax.solvers import Bundle
+
+
+def read_examples(path: str) -> Svmlight:
+    """A file as SVM-perf accepts it: one label per line, indices from 1 to 99999999, no blank lines."""
+    rows = read_svmlight(path, allow_blank=False, light_tags=True, least=1, most=HIGHEST)
+    if rows.n == 0:
+        raise FileError(f"{path}: expected examples, got none")
+    if len(rows.labels) != rows.n or rows.multilabel:
+        raise FileError(f"{path}: expected one label on every line")
+    return rows
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Weights, apart from that of the bias, and how they were found."""
+
+    w: Vector
+    bias_weight: float
+    bias_score: float  #: what the bias adds to every score
+    indices: npt.NDArray[np.integer[Any]] | None  #: of the features of w, where they are not 1, 2, ...
+    solution: Solution
+
+
+def train(
+    rows: Svmlight,
+    *,
+    code: int,
+    c: float,
+    epsilon: float = 0.1,
+    bias: float = 1.0,
+    p: float = 0.0,
+    beta: float = 1.0,
+    callback: Callback | None = None,
+) -> Trained:
+    """Train on the examples of a file. Values are rounded to 32-bit floats, as in SVM-perf."""
+    indices, columns, width = _compact(rows)
+    with np.errstate(over="ignore"):  # told of below
+        values = rows.values.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise FileError("expected values within the range of a 32-bit float")
+    X = CSR(values, columns, rows.indptr.astype(columns.dtype), width)
+    y = rows.labels > 0
+    solution = solve(X, y, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)
+    w = solution.w if bias == 0 else solution.w[:-1]
+    weight = 0.0 if bias == 0 else float(solution.w[-1])
+    return Trained(w, weight, weight * bias, indices, solution)
+
+
+def solve(
+    X: Any,
+    y: Labels,
+    *,
+    code: int,
+    c: float,
+    epsilon: float = 0.1,
+    bias: float = 1.0,
+    p: float = 0.0,
+    beta: float = 1.0,
+    callback: Callback | None = None,
+) -> Solution:
+    """Minimise ``1/2 |w|^2 + c xi`` for the loss with SVM-perf's code."""
+    design = as_design(X, intercept_scaling=bias or None)
+    loss = loss_for(code, n=len(y), n_pos=int(y.sum()), p=p, beta=beta)
+    oracle = loss.oracle(np.ascontiguousarray(y))
+    steps = Bundle(max_iter=100_000).steps(oracle, design, 100 * c, tol=epsilon / 100, callback=callback)
+    return run(design, [steps])[0]
+
+
+def _compact(rows: Svmlight) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any], int]:
+    """Columns from 0; where few of the indices up to the highest occur, only those get a column."""
+    kind = np.int32 if len(rows.indices) < 2**31 else np.int64
+    if rows.highest <= 2 * len(rows.indices) + 1000:
+        return None, (rows.indices - np.int32(1)).astype(kind, copy=False), max(rows.highest, 1)
+    indices, columns = np.unique(rows.indices, return_inverse=True)
+    return indices, columns.astype(kind), len(indices)
+
+
+class Working(NamedTuple):
+    """The final working set in SVM-perf's units: dual variables (of sum at most c), slack, and longest vector."""
+
+    alphas: Vector
+    slack: float
+    longest: float
+
+
+def working_set(solution: Solution, c: float) -> Working:
+    """Solve the quadratic program over the cuts that were kept once more, to the end."""
+    if solution.cuts is None or len(solution.cuts.losses) == 0:
+        return Working(np.empty(0), 0.0, 0.0)
+    K = len(solution.cuts.losses)
+    losses, gram = np.zeros(K + 1), np.zeros((K + 1, K + 1))  # the zero cut first: it stands for xi >= 0
+    losses[1:] = solution.cuts.losses
+    gram[1:, 1:] = solution.cuts.gram
+    alpha = np.zeros(K + 1)
+    alpha[0] = 1.0
+    _kernels.simplex_qp(gram, losses, 100 * c, alpha, 1e-9, 100 * K + 1000)
+    slack = float((losses - 100 * c * (gram @ alpha)).max())
+    return Working(c * alpha[1:], 100 * max(slack, 0.0), 100 * float(np.sqrt(gram.diagonal().max())))

@@ -1,0 +1,340 @@
+"""Data files: examples and their labels, from svmlight text, CSV, Parquet or NumPy archives."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import zipfile
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.designs.linear import CSR
+from metrimax.io.files import FileError, read_bytes
+from metrimax.io.svmlight import Svmlight, parse_svmlight
+from metrimax.protocols import Labels, Vector
+
+Array = npt.NDArray[Any]
+Name = str | os.PathLike[str]
+
+USUAL_TARGETS = ("label", "target", "class", "y")
+"""Column names taken for the labels of a table when none is given."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Examples and labels.
+
+    ``X`` is an array, or a `CSR` design. ``labels`` has one entry per example (numbers or strings), or is a list of
+    arrays where an example may have several, or None where the file has none.
+    """
+
+    name: Name
+    X: Array | CSR
+    labels: Array | list[Vector] | None
+    index_base: int | None = None  #: the index that the first feature has in an svmlight file
+    feature_names: list[str] | None = None
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+
+def load_data(
+    path: Name,
+    *,
+    kind: str | None = None,
+    index_base: int | None = None,
+    n_features: int | None = None,
+    feature_names: list[str] | None = None,
+    target: str | None = None,
+    n_threads: int | None = None,
+) -> Data:
+    """Read a data file.
+
+    Parameters
+    ----------
+    path : str or path
+        ``"-"`` is standard input.
+    kind : {"svmlight", "csv", "npz", "parquet"}, optional
+        What the file is; by default its name says it (``.csv``, ``.npz``, ``.parquet``, else svmlight), compression
+        aside.
+    index_base : {0, 1}, optional
+        The index of the first feature in svmlight text; by default 0 if the index 0 occurs and 1 if not.
+    n_features : int, optional
+        The number of features of a model: in svmlight text those beyond it are left out, in a table it has to agree.
+    feature_names : list of str, optional
+        The columns of a table to take, in this order; by default all but the target.
+    target : str, optional
+        The column of a table that holds the labels: its name, or its number from 0.
+    n_threads : int, optional
+        The most threads; all cores by default.
+    """
+    kind = kind or _kind(path)
+    if kind == "svmlight":
+        least = 0 if index_base is None else index_base
+        rows = parse_svmlight(read_bytes(path), path, least=least, n_threads=n_threads)
+        return _from_svmlight(path, rows, index_base, n_features, n_threads)
+    if kind == "npz":
+        data = _from_npz(path, n_threads)
+    elif kind == "csv":
+        data = _from_csv(path, target, feature_names)
+    elif kind == "parquet":
+        data = _from_parquet(path, target, feature_names)
+    else:
+        raise ValueError(f"unknown kind of data {kind!r}: expected svmlight, csv, npz or parquet")
+    if n_features is not None and data.X.shape[1] != n_features:
+        raise FileError(f"{path}: expected {n_features} features, those of the model, got {data.X.shape[1]}")
+    return data
+
+
+def _kind(path: Name) -> str:
+    endings = Path(path).suffixes
+    while endings and endings[-1] in (".gz", ".xz", ".bz2", ".zst"):
+        endings.pop()
+    return {".csv": "csv", ".npz": "npz", ".parquet": "parquet", ".pq": "parquet"}.get(
+        endings[-1] if endings else "", "svmlight"
+    )
+
+
+def _from_svmlight(
+    path: Name, rows: Svmlight, index_base: int | None, n_features: int | None, n_threads: int | None
+) -> Data:
+    base = index_base if index_base is not None else int(rows.lowest > 0)
+    X = csr(rows, base, n_features, n_threads)
+    labels: Array | list[Vector] | None
+    if len(rows.labels) == 0:
+        labels = None
+    elif rows.multilabel:
+        labels = np.split(rows.labels, rows.label_starts[1:-1])
+    else:
+        labels = rows.labels
+    return Data(path, X, labels, base)
+
+
+def csr(rows: Svmlight, base: int, n_features: int | None = None, n_threads: int | None = None) -> CSR:
+    """The features as a design; the first column has the index ``base``, columns beyond ``n_features`` are left out."""
+    values, indptr = rows.values, rows.indptr
+    indices = rows.indices - np.int32(base) if base else rows.indices
+    width = max(rows.highest - base + 1, 0)
+    if n_features is not None and width > n_features:
+        kept = indices < n_features
+        indptr = np.concatenate(([0], np.cumsum(kept)))[indptr]
+        values, indices = values[kept], indices[kept]
+    return _csr(values, indices, indptr, width if n_features is None else n_features, n_threads)
+
+
+def _csr(values: Vector, indices: Array, indptr: Array, width: int, n_threads: int | None) -> CSR:
+    kind = np.int32 if len(values) < 2**31 and width < 2**31 else np.int64
+    return CSR(values, indices.astype(kind, copy=False), indptr.astype(kind, copy=False), width, n_threads)
+
+
+def take_rows(X: Array | CSR, rows: npt.NDArray[np.intp]) -> Array | CSR:
+    """Some examples, as data of the same kind."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    lengths = np.diff(X.indptr)[rows]
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    at = np.repeat(X.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
+    return CSR(X.data[at], X.indices[at], indptr.astype(X.indptr.dtype), X.n_cols, X.n_threads)
+
+
+def _from_npz(path: Name, n_threads: int | None) -> Data:
+    try:
+        with np.load(io.BytesIO(read_bytes(path).tobytes()), allow_pickle=False) as archive:
+            parts = {key: archive[key] for key in archive.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise FileError(f"{path}: no NumPy archive without pickled objects ({error})") from error
+    labels = None if "y" not in parts else _plain(parts["y"])
+    if "X" in parts:
+        X: Array | CSR = parts["X"]
+        values: Array = parts["X"]
+    elif {"data", "indices", "indptr", "shape"} <= parts.keys():
+        values = parts["data"]
+        try:
+            if values.dtype.kind in "iub":
+                values = values.astype(np.float64)
+            n, width = parts["shape"].tolist()
+            X = _csr(values, parts["indices"], parts["indptr"], width, n_threads)
+            if X.shape[0] != n:
+                raise ValueError(f"indptr is for {X.shape[0]} rows, shape says {n}")
+        except (ValueError, TypeError) as error:
+            raise FileError(f"{path}: data, indices, indptr and shape are no CSR matrix ({error})") from error
+    else:
+        raise FileError(
+            f"{path}: expected the arrays X and y, or data, indices, indptr, shape and y, "
+            f"got {', '.join(parts) or 'none'}"
+        )
+    if len(X.shape) != 2 or values.dtype.kind not in "fiub":
+        raise FileError(f"{path}: expected X as a matrix of real numbers, got shape {X.shape} and dtype {values.dtype}")
+    if not np.isfinite(values).all():
+        raise FileError(f"{path}: X holds NaN or infinite values: replace them first")
+    if labels is not None and labels.shape != (X.shape[0],):
+        raise FileError(f"{path}: expected y with {X.shape[0]} entries, one per row of X, got shape {labels.shape}")
+    return Data(path, X, labels)
+
+
+def _from_csv(path: Name, target: str | None, names: list[str] | None) -> Data:
+    try:
+        text = read_bytes(path).tobytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: expected UTF-8 text, got a bad byte at position {error.start}") from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows, lines = [], []
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise FileError(f"{path}: line {reader.line_num}: {error}") from error
+    if not rows:
+        raise FileError(f"{path}: expected rows of comma-separated values, got an empty file")
+    header = None if any(_is_number(cell) for cell in rows[0]) else rows[0]
+    if header is not None:
+        rows, lines = rows[1:], lines[1:]
+    width = len(header) if header is not None else len(rows[0])
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != width:
+            raise FileError(f"{path}: line {line}: expected {width} values, got {len(row)}")
+    columns = header if header is not None else [str(k) for k in range(width)]
+    label_at, taken = _choose(path, columns, target, names)
+    try:
+        X = np.array([[row[k] for k in taken] for row in rows], dtype=np.float64).reshape(len(rows), len(taken))
+    except ValueError:
+        X = None
+    if X is None or not np.isfinite(X).all():
+        raise FileError(_bad_cell(path, rows, lines, taken, columns))
+    labels = None if label_at is None else _numbers_or_strings([row[label_at] for row in rows])
+    return Data(path, X, labels, feature_names=[columns[k] for k in taken] if header is not None else None)
+
+
+def _choose(
+    path: Name, columns: list[str], target: str | None, names: list[str] | None
+) -> tuple[int | None, list[int]]:
+    """The positions of the label and of the features; without label where the features are known and it is missing."""
+    label: int | None
+    if target is not None:
+        if target in columns:
+            label = columns.index(target)
+        elif target.isdecimal() and int(target) < len(columns):
+            label = int(target)
+        elif names is not None:
+            label = None
+        else:
+            raise FileError(f"{path}: no column {target!r}: expected one of {', '.join(columns)}, or a number from 0")
+    else:
+        usual = [k for k, column in enumerate(columns) if column.strip().lower() in USUAL_TARGETS]
+        if len(usual) != 1 and names is None:
+            raise FileError(
+                f"{path}: which column holds the labels? Give --target NAME (or its number, from 0); the columns are "
+                + ", ".join(columns[:50])
+            )
+        label = usual[0] if len(usual) == 1 else None
+    if names is None:
+        return label, [k for k in range(len(columns)) if k != label]
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise FileError(f"{path}: expected the model's columns, but {', '.join(missing[:20])} not there")
+    return label, [columns.index(name) for name in names]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _bad_cell(path: Name, rows: list[list[str]], lines: list[int], taken: list[int], columns: list[str]) -> str:
+    for row, line in zip(rows, lines, strict=True):
+        for k in taken:
+            if not _is_number(row[k]) or not np.isfinite(float(row[k])):
+                return (
+                    f"{path}: line {line}, column {columns[k]!r}: expected a finite number, got {row[k]!r}; "
+                    "remove the column, or encode it as numbers"
+                )
+    return f"{path}: expected finite numbers"
+
+
+def _numbers_or_strings(cells: list[str]) -> Array:
+    return np.array(cells, dtype=np.float64) if all(map(_is_number, cells)) else np.array(cells, dtype=str)
+
+
+def _from_parquet(path: Name, target: str | None, names: list[str] | None) -> Data:
+    try:
+        parquet = import_module("pyarrow.parquet")
+        arrow = import_module("pyarrow")
+    except ImportError:
+        raise FileError(f"{path}: Parquet needs the package pyarrow: pip install 'metrimax[parquet]'") from None
+    try:
+        table = parquet.read_table(io.BytesIO(read_bytes(path).tobytes()))
+    except (arrow.ArrowException, OSError) as error:
+        raise FileError(f"{path}: {error}") from error
+    columns = [str(name) for name in table.column_names]
+    label_at, taken = _choose(path, columns, target, names)
+    X = np.empty((table.num_rows, len(taken)))
+    for to, k in enumerate(taken):
+        try:
+            X[:, to] = table.column(k).to_numpy()
+        except (ValueError, TypeError) as error:
+            raise FileError(f"{path}: column {columns[k]!r}: expected numbers, got {table.schema.types[k]}") from error
+        if not np.isfinite(X[:, to]).all():
+            raise FileError(f"{path}: column {columns[k]!r} holds missing or infinite values: replace them first")
+    labels = None if label_at is None else _plain(table.column(label_at).to_numpy())
+    return Data(path, X, labels, feature_names=[columns[k] for k in taken])
+
+
+def _plain(labels: Array) -> Array:
+    return labels.astype(np.float64) if labels.dtype.kind in "fiub" else np.array([str(v) for v in labels])
+
+
+def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | list[str], Labels]:
+    """The kind of target, its classes, and one boolean column per classifier to train.
+
+    Two classes make one column, for the class that sorts last; several make one each ("multiclass"); several labels per
+    example make one each ("multilabel"). ``positive`` names one class to train against all others.
+    """
+    if data.labels is None:
+        raise FileError(f"{data.name}: expected labels, got none")
+    if isinstance(data.labels, list):
+        values = np.concatenate(data.labels)
+        classes = np.unique(values)
+        row = np.repeat(np.arange(len(data.labels)), [len(labels) for labels in data.labels])
+        columns = np.zeros((len(data.labels), len(classes)), dtype=bool)
+        columns[row, np.searchsorted(classes, values)] = True
+        kind = "multilabel"
+    else:
+        classes, codes = np.unique(data.labels, return_inverse=True)
+        columns = codes[:, None] == np.arange(len(classes))
+        kind = "multiclass" if len(classes) > 2 else "binary"
+    names: list[Any] = classes.tolist()
+    if positive is not None:
+        chosen = [k for k, name in enumerate(names) if show(name) == positive or str(name) == positive]
+        if not chosen:
+            raise FileError(f"{data.name}: no label {positive}: expected one of {', '.join(map(show, names[:50]))}")
+        return "binary", _pair(names, names[chosen[0]]), columns[:, chosen]
+    if len(names) < 2:
+        raise FileError(
+            f"{data.name}: expected examples of two classes at least, got only {', '.join(map(show, names))}"
+        )
+    return kind, names, columns[:, 1:] if kind == "binary" else columns
+
+
+def _pair(names: list[Any], positive: Any) -> list[Any]:
+    """The negative and the positive label of one class against the rest."""
+    others = [name for name in names if name != positive]
+    if len(others) == 1:
+        return [others[0], positive]
+    return [f"not {positive}", positive] if isinstance(positive, str) else [-positive if positive else -1.0, positive]
+
+
+def show(label: float | str) -> str:
+    """A label as it is written: whole numbers without a point."""
+    return label if isinstance(label, str) else f"{label:.17g}"

@@ -1,0 +1,119 @@
+"""Bytes in and out: compressed input, and output that is either complete or not there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+class FileError(ValueError):
+    """A file that does not hold what it should; the message names the file, the place and the problem."""
+
+
+def read_bytes(path: str | os.PathLike[str]) -> Bytes:
+    """All bytes of a file, decompressed if it is gzip, xz, bzip2 or Zstandard (told by its first bytes).
+
+    ``"-"`` is standard input.
+    """
+    if path == "-":
+        raw = np.frombuffer(sys.stdin.buffer.read(), dtype=np.uint8)
+    else:
+        try:
+            raw = np.fromfile(path, dtype=np.uint8) if Path(path).is_file() else _read_special(path)
+        except OSError as error:
+            raise FileError(f"{path}: {error.strerror or error}") from error
+    start = raw[:6].tobytes()
+    for magic, kind in _COMPRESSED.items():
+        if start.startswith(magic):
+            return _decompress(path, raw, kind)
+    return raw
+
+
+def _read_special(path: str | os.PathLike[str]) -> Bytes:
+    with open(path, "rb") as file:  # a pipe, such as the shell's <(command), has no length to ask for
+        return np.frombuffer(file.read(), dtype=np.uint8)
+
+
+def _decompress(path: str | os.PathLike[str], raw: Bytes, kind: str) -> Bytes:
+    module = _zstd(path) if kind == "zstd" else import_module(kind)
+    try:
+        return np.frombuffer(module.decompress(raw.tobytes()), dtype=np.uint8)
+    except MemoryError:
+        raise
+    except Exception as error:  # each format has its own kinds of error: zlib.error, LZMAError, EOFError, OSError ...
+        raise FileError(f"{path}: the {kind} data are damaged or cut off ({error})") from error
+
+
+def _zstd(path: str | os.PathLike[str]) -> Any:
+    try:
+        return import_module("compression.zstd")  # Python 3.14
+    except ImportError:
+        pass
+    try:
+        zstandard = import_module("zstandard")
+    except ImportError:
+        raise FileError(
+            f"{path}: Zstandard data need the package zstandard: pip install 'metrimax[zstd]', or decompress the file"
+        ) from None
+
+    class Frames:
+        @staticmethod
+        def decompress(data: bytes) -> bytes:
+            # as streams, since the header of a frame need not say how long it is; one file may hold several
+            parts = []
+            while data:
+                frame = zstandard.ZstdDecompressor().decompressobj()
+                parts.append(frame.decompress(data))
+                if not frame.eof:
+                    raise EOFError("the last frame is not complete")
+                data = frame.unused_data
+            return b"".join(parts)
+
+    return Frames
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file so that it is never seen half-written: beside it first, then renamed.
+
+    What is no regular file (a pipe, ``/dev/null``) is written to directly. ``"-"`` is standard output.
+    """
+    if path == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file():
+            with open(target, "wb") as special:
+                special.write(data)
+            return
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with open(handle, "wb") as file:
+                file.write(data)
+            os.chmod(beside, mode)
+            os.replace(beside, target)
+        except BaseException:
+            os.unlink(beside)
+            raise
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,212 @@
+"""Models as files: a line of magic, a line of JSON, and the arrays as raw little-endian bytes.
+
+The format is described in ``docs/model_format.md``. Nothing in it is executed, sizes are checked against the length of
+the file before anything is allocated, and a checksum tells damage from content.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metrimax.io.files import FileError, read_bytes, write_bytes
+from metrimax.protocols import Vector
+
+MAGIC = b"metrimax-model"
+VERSION = 1
+KINDS = ("binary", "multiclass", "multilabel")
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A trained linear model: scores are ``X coef' + intercept - threshold``.
+
+    Attributes
+    ----------
+    coef : ndarray (L, p)
+    intercept, threshold : ndarray (L,)
+    classes : list
+        Labels, numbers or strings; [negative, positive] for a binary model (L = 1), else L of them.
+    kind : {"binary", "multiclass", "multilabel"}
+    measure : str
+        The measure trained for, as given on the command line; "" where it is not known (SVM-perf's files).
+    index_base : int or None
+        The index of the first feature in svmlight files.
+    feature_names : list of str or None
+        Columns of the table it was trained on.
+    target : str or None
+        The column of that table which held the labels.
+    training : dict
+        What is known about the training: C, tol, and one entry per label under "labels".
+    """
+
+    coef: Vector
+    intercept: Vector
+    threshold: Vector
+    classes: list[Any]
+    kind: str = "binary"
+    measure: str = ""
+    index_base: int | None = 1
+    feature_names: list[str] | None = None
+    target: str | None = None
+    training: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.coef.shape[1])
+
+    def scores(self, X: Any, n_threads: int | None = None) -> Vector:
+        """Scores, (n, L)."""
+        from metrimax.designs import as_design
+
+        product = as_design(X, n_threads=n_threads).matvec(np.ascontiguousarray(self.coef.T))
+        return product + (self.intercept - self.threshold)
+
+    def predict(self, scores: Vector) -> list[list[Any]]:
+        """The labels of each example: one, or any number for a multilabel model."""
+        if self.kind == "multilabel":
+            return [[self.classes[k] for k in np.flatnonzero(row > 0)] for row in scores]
+        choice = (scores[:, 0] > 0).astype(int) if self.kind == "binary" else scores.argmax(axis=1)
+        return [[self.classes[k]] for k in choice]
+
+
+def save_model(path: str | os.PathLike[str], model: LinearModel) -> None:
+    """Write a model file, complete or not at all."""
+    from metrimax import __version__
+
+    arrays = {
+        name: np.ascontiguousarray(getattr(model, name), dtype="<f8") for name in ("coef", "intercept", "threshold")
+    }
+    body = b"".join(array.tobytes() for array in arrays.values())
+    header = {
+        "written_by": f"metrimax {__version__}",
+        "kind": model.kind,
+        "classes": model.classes,
+        "measure": model.measure,
+        "index_base": model.index_base,
+        "feature_names": model.feature_names,
+        "target": model.target,
+        "training": model.training,
+        "arrays": [{"name": name, "dtype": "<f8", "shape": list(array.shape)} for name, array in arrays.items()],
+        "crc32": zlib.crc32(body),
+    }
+    text = json.dumps(header, ensure_ascii=True, allow_nan=False)
+    write_bytes(path, MAGIC + b" %d\n" % VERSION + text.encode("ascii") + b"\n" + body)
+
+
+def load_model(path: str | os.PathLike[str]) -> LinearModel:
+    """Read a model: this library's format, or the linear models of SVM-perf and SVM-light."""
+    raw = read_bytes(path).tobytes()
+    if raw.startswith(MAGIC):
+        return _parse(path, raw)
+    if raw.startswith(b"SVM-light"):
+        from metrimax.io.svmperf_model import parse_svmperf_model
+
+        return parse_svmperf_model(path, raw).linear()
+    raise FileError(
+        f"{path}: expected a model file, beginning with '{MAGIC.decode()}' or 'SVM-light Version', got something else"
+    )
+
+
+def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
+    def fail(problem: str) -> FileError:
+        return FileError(f"{path}: {problem}")
+
+    first = raw.find(b"\n", 0, 64)
+    version = raw[len(MAGIC) : first].strip() if first >= 0 else b""
+    if not version.isdigit() or not version.isascii():
+        raise fail("expected 'metrimax-model VERSION' on the first line: the file is damaged")
+    if int(version) != VERSION:
+        raise fail(f"expected version {VERSION} of the model format, got {int(version)}: update metrimax")
+    second = raw.find(b"\n", first + 1)
+    if second < 0:
+        raise fail("the file ends inside its header: it was cut off")
+    try:
+        header = json.loads(raw[first + 1 : second], parse_constant=_no_constant, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise fail(f"the header is no JSON ({error})") from None
+    if not isinstance(header, dict):
+        raise fail("the header is no JSON object")
+    body = memoryview(raw)[second + 1 :]
+    arrays = _arrays(fail, header.get("arrays"), body)
+    if header.get("crc32") != zlib.crc32(body):
+        raise fail("the checksum of the arrays is wrong: the file is damaged")
+    coef, intercept, threshold = (arrays[name] for name in ("coef", "intercept", "threshold"))
+    if coef.ndim != 2 or len(coef) == 0 or intercept.shape != threshold.shape or intercept.shape != (len(coef),):
+        raise fail(
+            "expected coef of shape (L, p), intercept and threshold of shape (L,), got "
+            f"{coef.shape}, {intercept.shape} and {threshold.shape}"
+        )
+    kind, classes = header.get("kind"), header.get("classes")
+    if kind not in KINDS:
+        raise fail(f"expected kind as one of {', '.join(KINDS)}, got {kind!r:.100}")
+    length = 2 if kind == "binary" else len(coef)
+    if not isinstance(classes, list) or len(classes) != length or (kind == "binary" and len(coef) != 1):
+        raise fail(f"expected {length} classes for a {kind} model with coef of shape {coef.shape}")
+    if not (all(isinstance(c, str) for c in classes) or all(_is_number(c) for c in classes)):
+        raise fail("expected the classes to be all numbers or all strings")
+    if len(set(classes)) != len(classes):
+        raise fail("expected different classes, got some twice")
+    names = header.get("feature_names")
+    if names is not None and not _are_strings(names, coef.shape[1]):
+        raise fail(f"expected feature_names as {coef.shape[1]} strings or null")
+    base = header.get("index_base")
+    if base is not None and (isinstance(base, bool) or base not in (0, 1)):
+        raise fail(f"expected index_base 0, 1 or null, got {base!r:.100}")
+    for key, allowed in (("measure", str), ("target", (str, type(None))), ("training", dict)):
+        if not isinstance(header.get(key), allowed):
+            raise fail(f"the entry {key!r} of the header is missing or of the wrong type")
+    measure, training = header["measure"], header["training"]
+    return LinearModel(coef, intercept, threshold, classes, kind, measure, base, names, header.get("target"), training)
+
+
+def _arrays(fail: Any, described: Any, body: memoryview) -> dict[str, Vector]:
+    names = ("coef", "intercept", "threshold")
+    if not isinstance(described, list) or [d.get("name") for d in described if isinstance(d, dict)] != list(names):
+        raise fail(f"expected the arrays {', '.join(names)} in the header")
+    arrays: dict[str, Vector] = {}
+    at = 0
+    for entry in described:
+        shape = entry.get("shape")
+        if entry.get("dtype") != "<f8":
+            raise fail(f"expected arrays of type '<f8', got {entry.get('dtype')!r:.100}")
+        if not isinstance(shape, list) or not all(type(k) is int and k >= 0 for k in shape) or len(shape) > 2:
+            raise fail(f"expected the shape of an array as one or two whole numbers, got {shape!r:.100}")
+        size = math.prod(shape)
+        if at + 8 * size > len(body):
+            raise fail(
+                f"the array {entry['name']} needs {8 * size} bytes, but {len(body) - at} are left: the file was cut off"
+            )
+        array = np.frombuffer(body, dtype="<f8", count=size, offset=at).reshape(shape).astype(np.float64)
+        if not np.isfinite(array).all():
+            raise fail(f"the array {entry['name']} holds NaN or infinite values")
+        arrays[entry["name"]] = array
+        at += 8 * size
+    if at != len(body):
+        raise fail(f"{len(body) - at} bytes behind the last array: the file is damaged")
+    return arrays
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not allowed")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not allowed")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _are_strings(values: Any, length: int) -> bool:
+    return isinstance(values, list) and len(values) == length and all(isinstance(v, str) for v in values)

@@ -1,0 +1,88 @@
+"""svmlight/libsvm text, read by the compiled reader."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax import _kernels
+from metrimax.designs.linear import available_threads
+from metrimax.io.files import Bytes, FileError, read_bytes
+from metrimax.protocols import Vector
+
+
+class Svmlight(NamedTuple):
+    """The content of a file, feature indices as written.
+
+    The labels of row i are ``labels[label_starts[i] : label_starts[i + 1]]``.
+    """
+
+    values: Vector
+    indices: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int64]
+    labels: Vector
+    label_starts: npt.NDArray[np.int64]
+    qids: npt.NDArray[np.int64]  #: empty where the file has none
+    lowest: int  #: index; above the highest where there is no feature at all
+    highest: int
+
+    @property
+    def n(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether some row has several labels; then a row without any is fine too."""
+        return bool((np.diff(self.label_starts) > 1).any())
+
+
+def parse_svmlight(
+    text: Bytes,
+    name: str | os.PathLike[str],
+    *,
+    allow_blank: bool = True,
+    light_tags: bool = False,
+    least: int = 0,
+    most: int = 2**31 - 2,
+    n_threads: int | None = None,
+    lines_before: int = 0,
+) -> Svmlight:
+    r"""Read svmlight text from memory; ``name`` is what errors call it.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        The whole file.
+    name : str or path
+        For messages.
+    allow_blank : bool
+        Skip blank lines; an error otherwise.
+    light_tags : bool
+        Accept and ignore SVM-light's ``sid:`` and ``cost:``, and ``qid:`` too.
+    least, most : int
+        The feature indices allowed.
+    n_threads : int, optional
+        The most threads; all cores by default.
+    lines_before : int
+        Lines of the file before this text, for the line numbers of errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = parse_svmlight(np.frombuffer(b"1 3:0.5 # yes\n-1 1:2 3:1\n", np.uint8), "example")
+    >>> rows.labels, rows.indices
+    (array([ 1., -1.]), array([3, 1, 3], dtype=int32))
+    """
+    try:
+        threads = available_threads(n_threads)
+        return Svmlight(*_kernels.read_svmlight(text, allow_blank, light_tags, least, most, threads, lines_before))
+    except ValueError as error:
+        raise FileError(f"{name}: {error}") from None
+
+
+def read_svmlight(path: str | os.PathLike[str], **options: object) -> Svmlight:
+    """Read a file of svmlight text, compressed or not; see `parse_svmlight`."""
+    return parse_svmlight(read_bytes(path), path, **options)  # type: ignore[arg-type]

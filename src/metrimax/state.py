@@ -1,0 +1,34 @@
+"""The state of estimators in plain types, so that stores that look at every type (skops) have little to ask about."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from metrimax.protocols import Record, Status
+
+
+class PlainState:
+    """Mixin: ``status_`` is stored by name and ``history_`` as tuples; both are themselves again when loaded."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(cast(dict[str, Any], super().__getstate__()))
+        if "status_" in state:
+            state["status_"] = _map(state["status_"], Status, lambda status: status.name)
+        if "history_" in state:
+            state["history_"] = _map(state["history_"], Record, tuple)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "status_" in state:
+            state["status_"] = _map(state["status_"], str, lambda name: Status[name])
+        if "history_" in state:
+            state["history_"] = _map(state["history_"], tuple, lambda values: Record(*values))
+        super().__setstate__(state)  # type: ignore[misc]
+
+
+def _map(value: Any, kind: type, change: Any) -> Any:
+    """Change every entry of a kind, in lists of lists."""
+    if isinstance(value, kind):
+        return change(value)
+    return [_map(entry, kind, change) for entry in value] if isinstance(value, list) else value
