@@ -149,6 +149,11 @@ def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), ord
     Minimise scale/2 a'Ga - b'a over the simplex, in place from a feasible a; returns the changes made.
     """
 
+def read_svmlight(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], allow_blank: bool, light_tags: bool, least: int, most: int, n_threads: int, lines_before: int = 0) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], int, int]:
+    """
+    Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest index). ValueError with line and column.
+    """
+
 @overload
 def dense_squares(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
 
@@ -191,9 +196,4 @@ def csr_dual_cd(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), orde
 def csr_dual_cd(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_epochs: int, seed: int) -> tuple[int, bool]:
     """
     Dual coordinate descent in place on alpha and w; returns the row visits, and whether tol was reached.
-    """
-
-def read_svmlight(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], allow_blank: bool, light_tags: bool, least: int, most: int, n_threads: int, lines_before: int = 0) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], int, int]:
-    """
-    Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest index). ValueError with line and column.
     """

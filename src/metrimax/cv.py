@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,12 @@ from metrimax.c_path import GRID
 from metrimax.designs import as_design
 from metrimax.estimation import Estimate
 from metrimax.estimators import MeasureSVC, _encode, _weights
-from metrimax.fitting import FittedLabel, fit_label
+from metrimax.fitting import fit_path
 from metrimax.machine import machine
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Ask, Design, Labels, Measure, Solver, Vector
+from metrimax.protocols import Vector
 from metrimax.risk import run
-from metrimax.solvers import along
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
 MOST_EXTENSIONS = 10
@@ -311,10 +309,8 @@ def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vect
     weight = _weights(template.class_weight, y, sample_weight, X)
     intercept = template.intercept_scaling if template.fit_intercept else None
     design = as_design(X, intercept_scaling=intercept, n_threads=template.n_threads)
-    kind = type_of_target(y)
-    runs: Iterable[Any] = (
-        _label_path(template, measure, solver, design, column, weight, Cs, kind) for column in labels.T
-    )
+    options = {"Cs": Cs, "tol": template.tol, "callback": template.callback, "kind": type_of_target(y)}
+    runs = (fit_path(measure, solver, design, one, weight, **options) for one in labels.T)
     per_label = run(design, runs)
     models = []
     for k, C in enumerate(Cs):
@@ -323,30 +319,3 @@ def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vect
         model.n_features_in_ = X.shape[1]
         models.append(model)
     return models
-
-
-def _label_path(
-    model: MeasureSVC,
-    measure: Measure,
-    solver: Solver,
-    design: Design,
-    labels: Labels,
-    weight: Vector | None,
-    Cs: Vector,
-    kind: str,
-) -> Generator[Ask, Vector, list[FittedLabel]]:
-    labels = np.ascontiguousarray(labels)
-    used = labels if weight is None else labels[weight > 0]
-    if kind != "binary" and (used.all() or not used.any()):  # a constant, whatever C
-        constant = yield from fit_label(measure, solver, design, labels, weight, C=1.0, tol=model.tol, kind=kind)
-        return [constant] * len(Cs)
-    oracle = measure.oracle(labels, weight)
-    weights = Cs * (oracle.price * oracle.n)
-    solutions = yield from along(solver, oracle, design, weights, tol=model.tol, callback=model.callback)
-    fitted = []
-    for solution in solutions:
-        threshold = 0.0
-        if measure.ranks:
-            threshold = measure.threshold(labels, (yield Ask("scores", solution.w)), weight)
-        fitted.append(FittedLabel(replace(solution, cuts=None), oracle.price, threshold))
-    return fitted

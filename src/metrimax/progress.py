@@ -25,9 +25,7 @@ class ProgressLine:
 
     def __call__(self, record: Record) -> None:
         gap = f"gap {record.gap:.2e} (until {self._tol:g})"
-        if time.monotonic() >= self._next:
-            seconds = f"{record.seconds:.1f} s{self._remaining(record)}"
-            self.show(f"iteration {record.iteration}, {gap}, {seconds}")
+        self.show(f"iteration {record.iteration}, {gap}, {record.seconds:.1f} s{self._remaining(record)}")
 
     def show(self, text: str) -> None:
         """Put the text on the line, unless the line changed less than a tenth of a second ago."""

@@ -6,6 +6,6 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_products(m);
     metrimax::bind_oracles(m);
     metrimax::bind_solvers(m);
-    metrimax::bind_dual(m);
     metrimax::bind_files(m);
+    metrimax::bind_dual(m);
 }

@@ -81,10 +81,10 @@ class ClassUnits:
         self.members = members
         self.sign = sign
         self._buffer = np.empty(len(members))
+        self._weight = weight
         if weight is None:
             self.count, self.unit, self.whole = len(members), 1.0, True
             return
-        self._weight = weight
         self.count, self.unit = _units(weight, most)
         self.whole = bool((weight == self.unit).all())
         self._copies = self.unit == 1 and bool((weight == np.round(weight)).all())
@@ -92,7 +92,7 @@ class ClassUnits:
     @property
     def weight(self) -> Vector:
         """The weights of the members."""
-        return np.full(len(self.members), self.unit) if self.whole else self._weight
+        return np.ones(len(self.members)) if self._weight is None else self._weight
 
     @property
     def total(self) -> float:
@@ -135,7 +135,7 @@ class ClassUnits:
     def _sorted(self, scores: Vector) -> tuple[Vector, Vector, npt.NDArray[np.intp]]:
         costs = self.sign * scores[self.members]
         order = np.argsort(costs, kind="stable")
-        return costs[order], self._weight[order], order
+        return costs[order], self.weight[order], order
 
 
 def _units(weight: Vector, most: int) -> tuple[int, float]:
