@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metrimax.c_path import path
+    from metrimax.cv import MeasureSVCCV
+    from metrimax.estimation import leave_one_out, xi_alpha
     from metrimax.estimators import MeasureSVC
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
 
@@ -17,15 +19,30 @@ __version__ = "0.1.0"
 
 _HOME = {
     "MeasureSVC": "metrimax.estimators",
+    "MeasureSVCCV": "metrimax.cv",
     "path": "metrimax.c_path",
+    "leave_one_out": "metrimax.estimation",
     "measures": "metrimax.measure",
     "FBeta": "metrimax.measure",
     "PrecisionAtK": "metrimax.measure",
     "RecallAtK": "metrimax.measure",
     "CostModel": "metrimax.measure",
+    "xi_alpha": "metrimax.estimation",
 }
 
-__all__ = ["CostModel", "FBeta", "MeasureSVC", "PrecisionAtK", "RecallAtK", "__version__", "measures", "path"]
+__all__ = [
+    "CostModel",
+    "FBeta",
+    "MeasureSVC",
+    "MeasureSVCCV",
+    "PrecisionAtK",
+    "RecallAtK",
+    "__version__",
+    "leave_one_out",
+    "measures",
+    "path",
+    "xi_alpha",
+]
 
 
 def __getattr__(name: str) -> Any:

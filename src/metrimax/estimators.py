@@ -42,10 +42,11 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
     C : float, default=1.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
-    solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm"}, default="auto"
+    solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
         "auto" takes the hybrid of bundle method and quasi-Newton steps, which needed the fewest passes over the data
-        wherever it was measured; "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the
-        smoothed problem of Zhang et al. (2011), all three for reference.
+        on average; "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed
+        problem of Zhang et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also
+        gives the multipliers `dual_coef_`.
     tol : float, default=1e-3
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
     max_iter : int, default=10000
@@ -83,6 +84,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
     history_ : list of Record, or list of such lists
+    dual_coef_ : ndarray (1, n) or (L, n)
+        With a dual solver, the multipliers times the labels: the weights are ``dual_coef_ @ X``.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -283,6 +286,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         self.n_support_ = each([s.n_support for s in solutions])
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
+        self.__dict__.pop("dual_coef_", None)  # of an earlier fit
+        if all(s.dual_coef is not None for s in solutions):
+            self.dual_coef_ = np.array([s.dual_coef for s in solutions])
 
     def _warn(self, solutions: list[Solution]) -> None:
         missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]

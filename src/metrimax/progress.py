@@ -15,7 +15,7 @@ class ProgressLine:
     As a context manager it ends the line when the work ends, however it ends.
     """
 
-    def __init__(self, title: str, tol: float) -> None:
+    def __init__(self, title: str, tol: float = 0.0) -> None:
         self._title = title
         self._tol = tol
         self._stream = sys.stderr
@@ -24,14 +24,17 @@ class ProgressLine:
         self._first: Record | None = None
 
     def __call__(self, record: Record) -> None:
+        gap = f"gap {record.gap:.2e} (until {self._tol:g})"
+        self.show(f"iteration {record.iteration}, {gap}, {record.seconds:.1f} s{self._remaining(record)}")
+
+    def show(self, text: str) -> None:
+        """Put the text on the line, unless the line changed less than a tenth of a second ago."""
         now = time.monotonic()
         if now < self._next:
             return
         self._next = now + 0.1
         self._shown = True
-        gap = f"gap {record.gap:.2e} (until {self._tol:g})"
-        seconds = f"{record.seconds:.1f} s{self._remaining(record)}"
-        self._stream.write(f"\r\x1b[K{self._title}: iteration {record.iteration}, {gap}, {seconds}")
+        self._stream.write(f"\r\x1b[K{self._title}: {text}")
         self._stream.flush()
 
     def _remaining(self, record: Record) -> str:

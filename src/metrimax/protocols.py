@@ -40,6 +40,14 @@ Line = Callable[[float], tuple[float, float]]
 """The risk along a line of scores, ``R(s + t m)``, and its slope in t."""
 
 
+class Hinges(NamedTuple):
+    """A risk that is a sum over examples: ``R(s) = 1/n sum_i weight_i max(0, margin_i - sign_i s_i)``."""
+
+    sign: Vector
+    margin: Vector
+    weight: Vector
+
+
 class Oracle(Protocol):
     """The most violated labelling of one sample under one measure."""
 
@@ -91,6 +99,22 @@ class Design(Protocol):
 
     def rmatvec(self, slope: Vector) -> Vector:
         """``X' slope``: (p,) or (p, L). Rows where the slope is zero are not read."""
+
+
+class RowDesign(Design, Protocol):
+    """A design that also gives access to its rows one by one, as coordinate descent needs it."""
+
+    def squares(self) -> Vector:
+        """Squared lengths of the rows."""
+
+    def dual_epochs(
+        self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, *, tol: float, max_epochs: int
+    ) -> tuple[float, bool]:
+        """Coordinate descent on the dual of ``1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)``.
+
+        In place on ``alpha`` and ``w = X' (sign * alpha)``, until the projected gradient is within ``tol`` or
+        ``max_epochs`` have passed. Returns the work done, in passes over the data, and whether tol was reached.
+        """
 
 
 class Ask(NamedTuple):
@@ -172,6 +196,8 @@ class Solution:
     status: Status
     history: list[Record] = field(repr=False)
     cuts: Cuts | None = field(repr=False)
+    dual_coef: Vector | None = field(default=None, repr=False)
+    """With a dual solver, the multipliers of the examples times their labels: ``w = X' dual_coef``."""
 
 
 Callback = Callable[[Record], Any]

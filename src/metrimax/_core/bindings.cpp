@@ -8,4 +8,5 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_smoothing(m);
     metrimax::bind_solvers(m);
     metrimax::bind_files(m);
+    metrimax::bind_dual(m);
 }

@@ -80,5 +80,6 @@ void bind_oracles(nb::module_ &m);
 void bind_smoothing(nb::module_ &m);
 void bind_solvers(nb::module_ &m);
 void bind_files(nb::module_ &m);
+void bind_dual(nb::module_ &m);
 
 } // namespace metrimax

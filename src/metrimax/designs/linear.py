@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Vector
+from metrimax.protocols import Hinges, Vector
 
 
 def available_threads(n_threads: int | None) -> int:
@@ -83,6 +84,35 @@ class Dense:
     def rmatvec(self, slope: Vector) -> Vector:
         """``X' slope``."""
         return self._product(columns("slope", slope, self.shape[0]), transposed=True)
+
+    def squares(self, bias: float = 0.0) -> Vector:
+        """Squared lengths of the rows, each with one more feature of value ``bias``."""
+        return self._squares + bias**2
+
+    @cached_property
+    def _squares(self) -> Vector:
+        return _kernels.dense_squares(self._rows, 0.0)
+
+    def dual_epochs(
+        self,
+        hinges: Hinges,
+        upper: Vector,
+        alpha: Vector,
+        w: Vector,
+        *,
+        tol: float,
+        max_epochs: int,
+        bias: float = 0.0,
+    ) -> tuple[float, bool]:
+        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`. Fortran order costs a copy, once."""
+        visits, reached = _kernels.dense_dual_cd(
+            self._rows, bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w, tol, max_epochs, 0
+        )
+        return visits / self.shape[0], reached
+
+    @cached_property
+    def _rows(self) -> npt.NDArray[Any]:
+        return np.ascontiguousarray(self.X)
 
     def _product(self, v: Vector, transposed: bool) -> Vector:
         X = self.X
@@ -160,3 +190,29 @@ class CSR:
         slope = columns("slope", slope, self.shape[0])
         product = _kernels.csr_rmatvec if slope.ndim == 1 else _kernels.csr_rmatmat
         return product(self.data, self.indices, self.indptr, self.n_cols, slope, self.n_threads)
+
+    def squares(self, bias: float = 0.0) -> Vector:
+        """Squared lengths of the rows, each with one more feature of value ``bias``."""
+        return self._squares + bias**2
+
+    @cached_property
+    def _squares(self) -> Vector:
+        return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, 0.0)
+
+    def dual_epochs(
+        self,
+        hinges: Hinges,
+        upper: Vector,
+        alpha: Vector,
+        w: Vector,
+        *,
+        tol: float,
+        max_epochs: int,
+        bias: float = 0.0,
+    ) -> tuple[float, bool]:
+        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
+        visits, reached = _kernels.csr_dual_cd(
+            self.data, self.indices, self.indptr, self.n_cols,
+            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w, tol, max_epochs, 0,
+        )  # fmt: skip
+        return visits / self.shape[0], reached

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from metrimax.designs.linear import columns
-from metrimax.protocols import Design, Vector
+from metrimax.protocols import Design, Hinges, Vector
 
 
 class WithIntercept:
@@ -49,3 +50,25 @@ class WithIntercept:
         """``X' slope`` followed by ``value * sum(slope)``."""
         slope = columns("slope", slope, self.shape[0])
         return np.concatenate([self.design.rmatvec(slope), self.value * slope.sum(axis=0, keepdims=True)])
+
+    def squares(self) -> Vector:
+        """Squared lengths of the rows, the constant feature included."""
+        squares: Vector = self._with_rows().squares(bias=self.value)
+        return squares
+
+    def dual_epochs(
+        self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, *, tol: float, max_epochs: int
+    ) -> tuple[float, bool]:
+        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
+        done: tuple[float, bool] = self._with_rows().dual_epochs(
+            hinges, upper, alpha, w, tol=tol, max_epochs=max_epochs, bias=self.value
+        )
+        return done
+
+    def _with_rows(self) -> Any:
+        if not hasattr(self.design, "dual_epochs"):
+            raise TypeError(
+                f"dual coordinate descent needs the rows of X, which {type(self.design).__name__} does not give: "
+                "pass X as an array or a sparse matrix, or use another solver"
+            )
+        return self.design

@@ -23,7 +23,7 @@ from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import Smooth, contingency_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
-from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Labels, Line, Oracle, Vector
 
 SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
@@ -147,6 +147,23 @@ class ContingencyOracle(SampleOracle):
         """The smoothed risk, ``(scores, mu) -> (value, cut)``; None where there is none."""
         count = (self._first_count, self._u, self._v) if self.structure == "count" else None
         return contingency_smoothing(self.pos, self.neg, self._loss, self.structure or "scan", count)
+
+    def hinges(self) -> Hinges | None:
+        """The risk as a sum over examples, for a D that is linear in (fn, fp); None where mistakes do not add up."""
+        if self.structure == "scan" or self._counts is not None:
+            return None
+        n_pos, n_neg = self.pos.count, self.neg.count
+        if self.structure == "count":
+            rises = np.array(tables.count_marginals(self._u, self._v, n_pos, n_neg))
+        else:
+            rises = np.array(tables.monge_marginals(self._loss, n_pos, n_neg))
+        if np.any(rises[1::2] - rises[::2] > 1e-9 * np.abs(rises).max()):  # one more mistake does not always cost alike
+            return None
+        sign, margin, weight = np.zeros((3, self.size))
+        for units, rise in zip((self.pos, self.neg), (rises[::2] + rises[1::2]) / 2, strict=True):
+            sign[units.members], weight[units.members] = units.sign, units.weight
+            margin[units.members] = max(0.0, rise) * self.n / units.unit
+        return Hinges(sign, margin, weight)
 
     def line(self, scores: Vector, move: Vector, until: float) -> Line:
         """The risk on ``scores + t move``, leaving out what is decided on all of it."""

@@ -82,14 +82,19 @@ class ClassUnits:
         self.members = members
         self.sign = sign
         self._buffer = np.empty(len(members))
+        self._weight = weight
         self.copies = True
         if weight is None:
             self.count, self.unit, self.whole = len(members), 1.0, True
             return
-        self._weight = weight
         self.count, self.unit = _units(weight, most)
         self.whole = bool((weight == self.unit).all())
         self.copies = self.unit == 1 and bool((weight == np.round(weight)).all())
+
+    @property
+    def weight(self) -> Vector:
+        """The weights of the members."""
+        return np.ones(len(self.members)) if self._weight is None else self._weight
 
     @property
     def total(self) -> float:
@@ -128,11 +133,6 @@ class ClassUnits:
         _, weight, order = self.sorted(scores)
         before = np.cumsum(weight) - weight
         slope[self.members[order]] = -self.sign / n * np.clip(flips * self.unit - before, 0, weight)
-
-    @property
-    def weight(self) -> Vector:
-        """Weights of the members."""
-        return np.ones(len(self.members)) if self.whole and self.unit == 1 else self._weight
 
     def spread(self, scores: Vector, share: Callable[[Vector], Vector], n: float, slope: Vector) -> None:
         """Write the slopes where every member flips by a share that depends on its cost."""

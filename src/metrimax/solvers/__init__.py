@@ -1,12 +1,22 @@
 """Solvers: they know risk, cuts and an inner product, and nothing of labels or data."""
 
+from typing import Any
+
 from metrimax.solvers.bundle import Bundle, CuttingPlane
+from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.path import along
 from metrimax.solvers.smooth import AGM, LBFGS
 
-SOLVERS = {"bundle": Bundle, "cutting_plane": CuttingPlane, "hybrid": Hybrid, "lbfgs": LBFGS, "agm": AGM}
+SOLVERS: dict[str, type[Any]] = {
+    "hybrid": Hybrid,
+    "bundle": Bundle,
+    "cutting_plane": CuttingPlane,
+    "lbfgs": LBFGS,
+    "agm": AGM,
+    "dual_cd": DualCD,
+}
 AUTO = "hybrid"
 """What solver="auto" means, by the measurements of docs/results/solvers.md."""
 
-__all__ = ["AGM", "AUTO", "LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "Hybrid", "along"]
+__all__ = ["AGM", "AUTO", "LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "DualCD", "Hybrid", "along"]

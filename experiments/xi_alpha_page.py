@@ -1,0 +1,182 @@
+# ruff: noqa: E501  (lines of the page)
+"""The page and the figures of `experiments.xi_alpha`, from its CSV files and from the figures printed in the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from metrimax.display import EstimateDisplay, LearningCurveDisplay
+
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+PAPER = Path(__file__).with_name("xi_alpha_paper.csv")
+
+MEASURES = ("error", "recall", "precision", "f1")
+TITLES = {
+    "reuters": "Table 1: Reuters, ten most frequent categories",
+    "webkb": "Table 2: WebKB, four classes",
+    "ohsumed": "Table 3: Ohsumed",
+}
+OPTIMISTIC_PAPER = {"error": 3, "recall": 1, "precision": 15, "f1": 2}
+
+
+def write_page(paper: Path) -> None:
+    parts = [_head(), _tables(pd.read_csv(paper)), _curves(), _selection(), _loo(), _estimators()]
+    partial = RESULTS / "xi_alpha.partial"
+    partial.write_text("\n".join(parts))
+    partial.replace(RESULTS / "xi_alpha.md")
+
+
+def _read(name: str) -> pd.DataFrame:
+    return pd.read_csv(RESULTS / f"xi_alpha_{name}.csv")
+
+
+def _head() -> str:
+    return """# Xi-alpha estimates: Joachims (2000), and choosing C with them
+
+Written by `python -m experiments.xi_alpha`. Linear machine, error rate, C = 0.5, words in at least 3 training documents,
+TFIDF, unit length, random training and test halves. Percentages; mean ± standard deviation over the repeats.
+
+What differs from the paper: the intercept is a regularised feature (the paper's is free), so the estimate with rho = 2 is a proven
+bound here whatever the stability; words are runs of letters; WebKB comes stemmed, as 4199 pages (the paper: 4183); of Ohsumed only
+the 7400 documents with a single label were available (the paper: 20000 with several), so Table 3 is another problem and
+only its pattern can be compared.
+"""
+
+
+def _cell(values: pd.Series, digits: int) -> str:
+    return f"{100 * values.mean():.{digits}f} ± {100 * values.std():.{digits}f}"
+
+
+def _tables(paper: pd.DataFrame) -> str:
+    ours = _read("tables")
+    lines = []
+    for name, title in TITLES.items():
+        part = ours[ours.collection == name]
+        repeats, n = part["repeat"].nunique(), int(part["n"].iloc[0])
+        lines += [f"## {title}", "", f"{repeats} repeats, {n} training and as many test documents.", ""]
+        for rho in (1, 2):
+            lines += [f"### rho = {rho}", "", "| category | | " + " | ".join(
+                f"{'F1' if m == 'f1' else m}: estimate | hold-out" for m in MEASURES) + " |",
+                "|---|---|" + "---|" * 8]  # fmt: skip
+            for category in part.category.unique():
+                rows = part[part.category == category]
+                printed = paper[(paper.category == category) & (paper.rho == rho)].iloc[0]
+                cells, theirs = [], []
+                for m in MEASURES:
+                    digits = 2 if m == "error" else 1
+                    cells += [_cell(rows[f"{m}_rho{rho}"], digits), _cell(rows[f"{m}_holdout"], digits)]
+                    for kind in ("estimate", "holdout"):
+                        mean, sd = (printed[f"{m}_{kind}_{s}"] for s in ("mean", "sd"))
+                        theirs.append(f"{mean:.{digits}f} ± {sd:.{digits}f}")
+                lines.append(f"| {category} | paper | " + " | ".join(theirs) + " |")
+                lines.append("| | here | " + " | ".join(cells) + " |")
+            lines.append("")
+        lines += [_optimism(part, name), ""]
+    return "\n".join(lines)
+
+
+def _optimism(part: pd.DataFrame, name: str) -> str:
+    """How often the estimate was better than the hold-out, and how the standard deviations compare."""
+    counts, ratios = {}, {}
+    for m in MEASURES:
+        better = (lambda a, b: a < b) if m == "error" else (lambda a, b: a > b)
+        counts[m] = [int(better(part[f"{m}_rho{rho}"], part[f"{m}_holdout"]).sum()) for rho in (1, 2)]
+        deviations = part.groupby("category")[[f"{m}_rho1", f"{m}_holdout"]].std().mean()
+        ratios[m] = deviations.iloc[0] / deviations.iloc[1]
+    cases = len(part)
+    lines = ["| | " + " | ".join("F1" if m == "f1" else m for m in MEASURES) + " |", "|---|---|---|---|---|"]
+    if name == "reuters":
+        lines.append(
+            "| optimistic of 100, rho = 1, paper | " + " | ".join(str(OPTIMISTIC_PAPER[m]) for m in MEASURES) + " |"
+        )
+    for k, rho in enumerate((1, 2)):
+        lines.append(
+            f"| optimistic of {cases}, rho = {rho}, here | " + " | ".join(str(counts[m][k]) for m in MEASURES) + " |"
+        )
+    lines.append("| deviation of the estimate / of the hold-out, rho = 1 | " + " | ".join(
+        f"{ratios[m]:.2f}" for m in MEASURES) + " |")  # fmt: skip
+    return "\n".join(lines)
+
+
+def _curves() -> str:
+    ours = _read("curves")
+    lines = ["## Learning curves (Figures 4-6)", "", f"{ours['repeat'].nunique()} repeats, rho = 1.", ""]
+    for category in ours.category.unique():
+        part = ours[ours.category == category]
+        figure = f"xi_alpha_{category}.png"
+        display = LearningCurveDisplay.from_repeats(
+            part.n, {m: (part[f"{m}_rho1"], part[f"{m}_holdout"]) for m in ("error", "f1")}, title=category
+        ).plot()
+        (RESULTS / "figures").mkdir(exist_ok=True)
+        display.figure_.savefig(RESULTS / "figures" / figure, dpi=80)
+        lines += [f"![Learning curves of {category}](figures/{figure})", ""]
+        lines += ["| n | F1: estimate | hold-out | error: estimate | hold-out |", "|---|---|---|---|---|"]
+        for n, rows in part.groupby("n"):
+            cells = [_cell(rows[f"{m}_{k}"], 1) for m in ("f1", "error") for k in ("rho1", "holdout")]
+            lines.append(f"| {n} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _selection() -> str:
+    ours = _read("selection")
+    table = ours.pivot_table(index="category", columns="selection", values=["f1", "seconds"], sort=False)
+    chosen = ours.groupby(["category", "selection"]).C.median().unstack()
+    ways = ["xi_alpha", "xi_alpha, rho = 1", "holdout", "cv"]
+    lines = [
+        "## Choosing C on the Reuters categories", "",
+        f"`MeasureSVCCV(\"error\", scoring=\"f1\")`, C in 2^-6 .. 2^6, {ours['repeat'].nunique()} repeats, one thread. Test F1 of the "
+        "model with the C chosen, the median C, and processor seconds for choosing and training (on a machine that was busy with "
+        "other work).", "",
+        "| category | " + " | ".join(f"{w}: F1 | C | s" for w in ways) + " | xi_alpha - cv |",
+        "|---|" + "---|" * (3 * len(ways) + 1),
+    ]  # fmt: skip
+    for category in table.index:
+        cells = [f"{100 * table.loc[category, ('f1', w)]:.1f} | {chosen.loc[category, w]:g} | "
+                 f"{table.loc[category, ('seconds', w)]:.2f}" for w in ways]  # fmt: skip
+        difference = 100 * (table.loc[category, ("f1", "xi_alpha")] - table.loc[category, ("f1", "cv")])
+        lines.append(f"| {category} | " + " | ".join(cells) + f" | {difference:+.1f} |")
+    means = [f"{100 * table[('f1', w)].mean():.1f} | | {table[('seconds', w)].mean():.2f}" for w in ways]
+    difference = 100 * (table[("f1", "xi_alpha")] - table[("f1", "cv")])
+    lines.append("| mean | " + " | ".join(means) + f" | {difference.mean():+.1f} |")
+    ratio = table[("seconds", "cv")].sum() / table[("seconds", "xi_alpha")].sum()
+    lines += ["", f"The mean F1 with the C of xi-alpha is within a point of cross-validation's for "
+              f"{int((difference >= -1).sum())} of {len(difference)} categories, at 1/{ratio:.1f} of its time.", "",
+              "With rho = 1 a multiplier of 1 alone counts as a mistake (R2 = 1), so C beyond 0.5 is hardly ever chosen, "
+              "as in the paper; the default measures rho on a few examples left out.", ""]  # fmt: skip
+    over_C = _read("path")
+    display = EstimateDisplay(over_C.C, over_C.measured, over_C.holdout, name=f"F1, {over_C.category.iloc[0]}").plot()
+    display.ax_.plot(over_C.C, over_C.rho1, linestyle="--", label="estimate, rho = 1")
+    display.ax_.legend()
+    display.figure_.savefig(RESULTS / "figures" / "xi_alpha_path.png", dpi=80)
+    lines += ["![Estimate and hold-out over C](figures/xi_alpha_path.png)", ""]
+    return "\n".join(lines)
+
+
+def _loo() -> str:
+    ours = _read("loo")
+    lines = ["## Exact leave-one-out", "",
+             "| category | estimator | error | recall | precision | F1 | retrained | of | s | s for n trainings | speed-up |",
+             "|---|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    for row in ours.itertuples():
+        cells = " | ".join(f"{100 * getattr(row, m):.2f}" for m in MEASURES)
+        end = ""
+        if row.estimator == "leave-one-out":
+            whole = row.n * row.seconds_one_training
+            end = f"{row.n_retrained} | {row.n} | {row.seconds:.1f} | {whole:.0f} | {whole / row.seconds:.0f}"
+        lines.append(f"| {row.category} | {row.estimator} | {cells} | {end or ' | | | |'} |")
+    lines += ["", "n trainings: n times the processor seconds of one training, to a gap of 1e-4.", ""]
+    return "\n".join(lines)
+
+
+def _estimators() -> str:
+    ours = _read("estimators")
+    lines = ["## Generic estimators (section 3 of the paper)", "",
+             "Reuters money-fx, 1935 training documents. The VC bound does not apply: there are more features than examples.", "",
+             "| estimator | error | recall | precision | F1 | s |", "|---|---|---|---|---|---|"]  # fmt: skip
+    for row in ours.itertuples():
+        cells = " | ".join("" if pd.isna(getattr(row, m)) else f"{100 * getattr(row, m):.2f}" for m in MEASURES)
+        lines.append(f"| {row.estimator} | {cells} | {row.seconds:.2f} |")
+    return "\n".join([*lines, ""])

@@ -1,0 +1,348 @@
+"""A trained SVM as `metrimax.estimation` sees it: multipliers, slacks, radius, and what leaving out does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import check_array, compute_sample_weight
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from metrimax.designs import as_design
+from metrimax.estimators import MeasureSVC
+from metrimax.measure import ErrorRate, get_measure
+from metrimax.protocols import Hinges, Labels, RowDesign, Vector
+from metrimax.risk import run
+from metrimax.solvers import DualCD
+
+Mask = npt.NDArray[np.bool_]
+EXACT = 2000
+"""Up to this many examples all pairs are looked at for R2; beyond, the ranges of the features bound it."""
+
+ROUNDS = 40
+"""Retraining ends after so many looks at the gap, each after at most a thousand epochs."""
+
+
+@dataclass
+class Machine:
+    """Multipliers ``alpha`` in [0, upper], scores, and the margins to keep, of a machine for two classes."""
+
+    y: Labels
+    alpha: Vector
+    upper: Vector
+    margin: Vector
+    scores: Vector
+
+    @cached_property
+    def advantage(self) -> Vector:
+        """``y_i s_i``: positive where the example is on its side."""
+        return np.where(self.y, self.scores, -self.scores)
+
+    @property
+    def slack(self) -> Vector:
+        slack: Vector = np.maximum(0.0, self.margin - self.advantage)
+        return slack
+
+    def doubtful(self, rho: float, R2: float) -> Mask:
+        """Which examples count against the machine: ``rho alpha_i R2 + xi_i >= m_i``."""
+        doubtful: Mask = (rho * R2 * self.alpha + self.slack >= self.margin) & (self.upper > 0)
+        return doubtful
+
+    @property
+    def unbounded(self) -> Mask:
+        """The support vectors below their upper bound."""
+        edge = 1e-8 * self.upper
+        unbounded: Mask = (self.alpha > edge) & (self.alpha < self.upper - edge)
+        return unbounded
+
+    @property
+    def stable(self) -> bool:
+        """Whether there is an unbounded support vector."""
+        return bool(self.unbounded.any())
+
+
+@dataclass
+class HingeMachine(Machine):
+    """A linear machine whose intercept, if any, is a regularised feature: the problem that `DualCD` solves."""
+
+    X: Any
+    design: RowDesign
+    w: Vector
+    bias: float
+
+    def R2(self) -> float:
+        """The largest ``K(x, x) - K(x, x')``, raised to what makes rho = 2 a proof; else ``max K(x, x)``."""
+        if self.bias == 0:
+            return self._largest
+        return max(linear_R2(self.X), self._largest / 2)
+
+    def proven(self, rho: float, R2: float) -> bool:
+        return rho * R2 >= self._largest * (1 - 1e-12)
+
+    @cached_property
+    def squares(self) -> Vector:
+        return self.design.squares()
+
+    @property
+    def _largest(self) -> float:
+        return float(self.squares.max())
+
+    @cached_property
+    def hinges(self) -> Hinges:
+        return Hinges(np.where(self.y, 1.0, -1.0), self.margin, self.upper)
+
+    def gap(self, alpha: Vector, upper: Vector, w: Vector, scores: Vector) -> float:
+        """Primal minus dual value at ``alpha`` and ``w = X' (y alpha)``."""
+        slack = np.maximum(0.0, self.margin - self.hinges.sign * scores)
+        return max(0.0, float(w @ w + upper @ slack - self.margin @ alpha))
+
+    def drift(self, R2: float, size: int = 8) -> float:
+        """By how much a score falls, per unit of its multiplier, when its example is left out: the mean over a sample.
+
+        The sample is drawn from the support vectors that rho = 1 counts although they are on their right side. The
+        bound says at most ``K(x, x)``; what the other examples make up for is found by a few epochs of retraining.
+        """
+        counted = np.flatnonzero(self.doubtful(1.0, R2) & (self.advantage > 0) & (self.alpha > 0))
+        falls = []
+        for t in np.random.default_rng(0).permutation(counted)[:size]:
+            alpha, upper, w, part = self._without(int(t))
+            self.design.dual_epochs(self.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_epochs=100)
+            falls.append(float((self.w - w) @ part) / self.alpha[t] ** 2)
+        return float(np.mean(falls)) if falls else R2
+
+    def _without(self, t: int) -> tuple[Vector, Vector, Vector, Vector]:
+        """Multipliers, bounds and weights without example t, and its part in the weights: where retraining starts."""
+        alpha, upper = self.alpha.copy(), self.upper.copy()
+        alpha[t] = upper[t] = 0.0
+        one = np.zeros(len(alpha))
+        one[t] = self.hinges.sign[t] * self.alpha[t]
+        part = self.design.rmatvec(one)
+        return alpha, upper, self.w - part, part
+
+    def polish(self) -> None:
+        """Go on with the training until the gap moves no score by more than a hundredth of the margin."""
+        most = 0.5 * (0.01 * float(self.margin.max())) ** 2 / self._largest
+        accuracy = 0.01 * float(self.margin.max())
+        self.alpha, self.w = self.alpha.copy(), self.w.copy()
+        for _ in range(ROUNDS):
+            if self.gap(self.alpha, self.upper, self.w, self.scores) <= most:
+                break
+            _, reached = self.design.dual_epochs(
+                self.hinges, self.upper, self.alpha, self.w, tol=accuracy, max_epochs=1000
+            )
+            self.scores = self.design.matvec(self.w)
+            self.__dict__.pop("advantage", None)
+            accuracy /= 4 if reached else 1
+
+    def settle(self) -> tuple[Mask, Mask]:
+        """Which examples are wrong when left out, and which have to be left out to know."""
+        self.polish()
+        gap = self.gap(self.alpha, self.upper, self.w, self.scores)
+        wrong = self.advantage < -np.sqrt(2 * gap * self.squares)
+        right = self.advantage > np.sqrt((self.alpha * self.squares) ** 2 + 2 * gap * self.squares)
+        return wrong, ~wrong & ~right & (self.upper > 0)
+
+    def score_without(self, t: int, tol: float) -> tuple[float, bool]:
+        """The score of example t by the machine trained on the others, and whether the gap decides its sign."""
+        alpha, upper, w, _ = self._without(t)
+        accuracy = 0.02 * float(self.margin.max())
+        for _ in range(ROUNDS):
+            _, reached = self.design.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_epochs=1000)
+            scores = self.design.matvec(w)
+            gap = self.gap(alpha, upper, w, scores)
+            if abs(scores[t]) > np.sqrt(2 * gap * self.squares[t]):
+                return float(scores[t]), True
+            if gap <= tol * float(self.margin @ alpha):
+                break
+            accuracy /= 4 if reached else 1
+        return float(scores[t]), False
+
+
+@dataclass
+class KernelMachine(Machine):
+    """A machine with a kernel and a free bias: scikit-learn's SVC."""
+
+    X: Any
+    model: Any
+    weight: Vector
+
+    def R2(self) -> float:
+        """The largest ``K(x, x) - K(x, x')``."""
+        kernel, n = self.model.kernel, self.X.shape[0]
+        if n > EXACT and kernel == "linear":
+            return linear_R2(self.X)
+        if n > EXACT and kernel == "rbf":
+            low, high = (_dense(f(axis=0)) for f in (self.X.min, self.X.max))
+            return float(-np.expm1(-self.model._gamma * ((high - low) ** 2).sum()))
+        if kernel == "precomputed":
+            K = np.asarray(self.X)
+            return float((K.diagonal() - K.min(axis=1)).max())
+        options = {"gamma": self.model._gamma, "degree": self.model.degree, "coef0": self.model.coef0}
+        named = {} if callable(kernel) else {"filter_params": True, **options}
+        return _largest_difference(self.X, lambda rows: pairwise_kernels(rows, self.X, metric=kernel, **named))
+
+    def proven(self, rho: float, R2: float) -> bool:
+        return rho >= 2 and self.stable
+
+    def settle(self) -> tuple[Mask, Mask]:
+        """Which examples are wrong when left out, and which have to be left out to know.
+
+        Lemma 1 supposes that the machine stays stable without the example, which nobody knows beforehand, so it
+        clears no support vector here.
+        """
+        wrong = self.advantage < 0
+        cleared = (self.alpha == 0) & self.stable
+        return wrong, ~wrong & ~cleared & (self.upper > 0)
+
+    def score_without(self, t: int, tol: float) -> tuple[float, bool]:
+        """The score of example t by the machine trained on the others; its sign is as sure as libsvm's tolerance."""
+        rest = np.flatnonzero(np.arange(len(self.y)) != t)
+        if len(np.unique(self.y[rest])) < 2:
+            return (-1.0 if self.y[t] else 1.0), True
+        fixed = {} if self.model.kernel in ("linear", "precomputed") else {"gamma": self.model._gamma}
+        model = clone(self.model).set_params(**fixed, class_weight=None)
+        train, test = self.X[rest], self.X[[t]]
+        if self.model.kernel == "precomputed":
+            train, test = train[:, rest], test[:, rest]
+        model.fit(train, self.y[rest], sample_weight=self.weight[rest])
+        return float(model.decision_function(test)[0]), True
+
+
+def machine(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, trusted: bool = False
+) -> HingeMachine | KernelMachine:
+    """Read a fitted model, together with the sample that it was trained on.
+
+    ``trusted`` says that X has been validated.
+    """
+    check_is_fitted(model)
+    if not trusted:
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    y = column_or_1d(y)
+    if len(y) != X.shape[0]:
+        raise ValueError(f"expected one label per row of X, got {len(y)} labels and {X.shape[0]} rows")
+    if len(model.classes_) != 2 or getattr(model, "_multilabel", False):
+        raise ValueError(
+            f"expected a model for two classes, got {len(model.classes_)}: train and estimate one class against the "
+            "rest at a time"
+        )
+    positive = np.asarray(y == model.classes_[1])
+    if not np.all(positive | (y == model.classes_[0])) or positive.all() or not positive.any():
+        raise ValueError(f"expected labels of both classes {model.classes_.tolist()} in y, got {np.unique(y).tolist()}")
+    weight = np.ones(len(y)) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    if weight.shape != y.shape:
+        raise ValueError(f"expected one weight per example, {y.shape}, got an array of shape {weight.shape}")
+    if model.class_weight is not None:
+        weight = weight * compute_sample_weight(model.class_weight, y)
+    if isinstance(model, SVC):
+        return _from_svc(model, X, positive, weight)
+    if isinstance(model, MeasureSVC):
+        oracle = get_measure(model.measure).oracle(positive, weight)
+        hinges = oracle.hinges() if hasattr(oracle, "hinges") else None
+        price = oracle.price
+    elif isinstance(model, LinearSVC) and model.loss == "hinge":
+        hinges, price = get_measure(ErrorRate()).oracle(positive, weight).hinges(), 1.0  # type: ignore[attr-defined]
+    else:
+        hinges = None
+    if hinges is None:
+        raise ValueError(
+            "expected a fitted MeasureSVC(measure='error', 'cost' or 'balanced_error'), LinearSVC(loss='hinge') or "
+            f"SVC, got {model!r}: the estimate is for hinge losses that add up over the examples"
+        )
+    return _from_linear(
+        model, X, hinges._replace(weight=hinges.weight * (getattr(model, "C_", None) or model.C) * price)
+    )
+
+
+def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector) -> KernelMachine:
+    if model.shape_fit_[0] != len(y):
+        raise _other_sample(model.shape_fit_[0], len(y))
+    coefficients = _dense(model.dual_coef_)
+    if np.any((coefficients > 0) != y[model.support_]):
+        raise _other_sample(model.shape_fit_[0], len(y))
+    alpha = np.zeros(len(y))
+    alpha[model.support_] = np.abs(coefficients)
+    return KernelMachine(y, alpha, model.C * weight, np.ones(len(y)), model.decision_function(X), X, model, weight)
+
+
+def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
+    """``hinges.weight`` holds the upper bounds of the multipliers."""
+    bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
+    design: Any = as_design(X, intercept_scaling=bias or None, n_threads=getattr(model, "n_threads", None))
+    kept = getattr(model, "dual_coef_", None)
+    if kept is None:
+        alpha, w = _solve(design, hinges, min(model.tol, 1e-4))
+    else:
+        if kept.shape[1] != X.shape[0]:
+            raise _other_sample(kept.shape[1], X.shape[0])
+        alpha, w = np.abs(kept[0]), design.rmatvec(kept[0])
+        if np.any(hinges.sign * kept[0] < 0) or not np.allclose(w[: X.shape[1]], model.coef_[0], atol=1e-6):
+            raise _other_sample(kept.shape[1], X.shape[0])
+    return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum of hinges as an oracle for `DualCD`."""
+
+    terms: Hinges
+    n: float = 1.0
+    price: float = 1.0
+
+    def hinges(self) -> Hinges:
+        return self.terms
+
+
+def _solve(design: RowDesign, hinges: Hinges, tol: float) -> tuple[Vector, Vector]:
+    """Multipliers and weights, to a gap of tol times the sum of the upper bounds."""
+    total = float(hinges.weight.sum())
+    oracle: Any = _Sum(hinges._replace(weight=hinges.weight / total))
+    solution: Any = run(design, [DualCD().steps(oracle, design, total, tol=tol)])[0]
+    return np.abs(solution.dual_coef), solution.w
+
+
+def _other_sample(trained: int, came: int) -> ValueError:
+    return ValueError(
+        f"expected the sample that the model was trained on ({trained} examples), got another one ({came} examples): "
+        "the estimate is made from the multipliers of the training examples"
+    )
+
+
+def linear_R2(X: Any) -> float:
+    """An upper bound of ``x.x - x.x'`` over the rows of X: the largest itself for small samples.
+
+    For large ones ``x.x'`` is bounded from below by the ranges of the features and by Cauchy and Schwarz; for
+    unit-length, non-negative rows this gives 1.
+    """
+    if X.shape[0] <= (EXACT // 8 if sparse.issparse(X) else EXACT):  # products of sparse matrices are slow
+        return _largest_difference(X, lambda rows: rows @ X.T)
+    squares = as_design(X).squares()  # type: ignore[attr-defined]
+    low, high = (_dense(f(axis=0)) for f in (X.min, X.max))
+    least = -np.sqrt(squares * squares.max())
+    if low.min() >= 0:
+        least = np.maximum(least, X @ low)
+    else:
+        parts = (X.maximum(0), X.minimum(0)) if sparse.issparse(X) else (np.maximum(X, 0), np.minimum(X, 0))
+        least = np.maximum(least, parts[0] @ low + parts[1] @ high)
+    return float((squares - least).max())
+
+
+def _largest_difference(X: Any, kernel: Any) -> float:
+    """The largest ``K(x, x) - K(x, x')``, block by block; ``kernel`` gives the rows of K for rows of X."""
+    largest = 0.0
+    for start in range(0, X.shape[0], 256):
+        K = kernel(X[start : start + 256])
+        K = K.toarray() if sparse.issparse(K) else np.asarray(K)
+        largest = max(largest, float((K[np.arange(len(K)), start + np.arange(len(K))] - K.min(axis=1)).max()))
+    return largest
+
+
+def _dense(row: Any) -> Vector:
+    return np.ravel(row.toarray() if sparse.issparse(row) else np.asarray(row))

@@ -1,0 +1,140 @@
+"""The generic estimators of performance, side by side with those of `metrimax.estimation`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils.validation import column_or_1d
+
+from metrimax.estimation import Estimate, leave_one_out, xi_alpha
+from metrimax.protocols import Labels
+
+MEASURES = ("error", "recall", "precision", "f1")
+
+Row = dict[str, Any]
+
+
+def estimator_table(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    k: int = 10,
+    n_bootstrap: int = 50,
+    holdout: float = 1 / 3,
+    confidence: float = 0.95,
+    exact: bool = True,
+    random_state: int | None = 0,
+) -> list[Row]:
+    """Estimates of error, recall, precision and F1 of a fitted SVM by every method, one row each.
+
+    Parameters
+    ----------
+    model : a model that `xi_alpha` accepts
+        Fitted on X and y. Its clones are trained on parts of them.
+    X : array or sparse matrix (n, p)
+        The sample.
+    y : array (n,)
+        Two classes; the greater one is positive.
+    k : int
+        Folds of the cross-validation.
+    n_bootstrap : int
+        Bootstrap samples.
+    holdout : float
+        Share of the sample that the hold-out keeps for testing.
+    confidence : float
+        With which the VC bound holds.
+    exact : bool
+        Whether to compute leave-one-out, too.
+    random_state : int or None
+        Of hold-out, folds and bootstrap.
+
+    Returns
+    -------
+    list of dict
+        With the keys ``estimator``, ``error``, ``recall``, ``precision``, ``f1`` and ``seconds``, for
+        ``pandas.DataFrame``. nan where a method does not apply.
+
+    Notes
+    -----
+    The bootstrap corrects the training error by its bias: the mean over bootstrap samples of (error on the sample
+    itself) minus (error on the bootstrap sample) of the model trained on the latter; likewise for the other measures.
+    The VC bound ``err + 2 sqrt((d (ln(2n/d) + 1) - ln(eta/4)) / n)`` applies to hyperplanes with fewer features than
+    examples (d counts the features that occur, and the intercept); above 1 it says nothing, and is shown as it is.
+
+    References
+    ----------
+    Joachims (2000), section 3.
+    """
+    y = column_or_1d(y)
+    truth: Labels = np.asarray(y == model.classes_[1])
+    rng = np.random.default_rng(random_state)
+    n = len(truth)
+
+    def errors(train: Any, test: Any) -> Estimate:
+        return _judge(clone(model).fit(X[train], y[train]), X[test], y[test])
+
+    def hold_out() -> Row:
+        train, test = train_test_split(np.arange(n), test_size=holdout, stratify=truth, random_state=random_state)
+        return errors(train, test).as_dict()
+
+    def cross_validate() -> Row:
+        mistakes = np.zeros(n, dtype=bool)
+        for train, test in StratifiedKFold(k, shuffle=True, random_state=random_state).split(X, truth):
+            mistakes[test] = clone(model).fit(X[train], y[train]).predict(X[test]) != y[test]
+        return Estimate.count(mistakes, truth).as_dict()
+
+    def bootstrap() -> Row:
+        biases: list[list[float]] = []
+        while len(biases) < n_bootstrap:
+            sample = rng.integers(0, n, n)
+            if truth[sample].all() or not truth[sample].any():
+                continue
+            fitted = clone(model).fit(X[sample], y[sample])
+            whole, inside = (_judge(fitted, X[part], y[part]).as_dict() for part in (slice(None), sample))
+            biases.append([whole[name] - inside[name] for name in MEASURES])
+        apparent = _judge(model, X, y).as_dict()
+        return {name: apparent[name] + bias for name, bias in zip(MEASURES, np.mean(biases, axis=0), strict=True)}
+
+    def vc_bound() -> Row:
+        d = _dimension(model, X)
+        bound = np.nan
+        if d < n:
+            deviation = (d * (np.log(2 * n / d) + 1) - np.log((1 - confidence) / 4)) / n
+            bound = _judge(model, X, y).error + 2 * float(np.sqrt(deviation))
+        return dict.fromkeys(MEASURES, np.nan) | {"error": bound}
+
+    methods: dict[str, Callable[[], Row]] = {
+        "training error": lambda: _judge(model, X, y).as_dict(),
+        f"hold-out, {holdout:.0%}": hold_out,
+        f"{k}-fold cross-validation": cross_validate,
+        f"bootstrap, {n_bootstrap} samples": bootstrap,
+        f"VC bound, {confidence:.0%}": vc_bound,
+        "xi-alpha, rho = 1": lambda: xi_alpha(model, X, y).as_dict(),
+        "xi-alpha, rho = 2": lambda: xi_alpha(model, X, y, rho=2).as_dict(),
+    }
+    if exact:
+        methods["leave-one-out"] = lambda: leave_one_out(model, X, y).as_dict()
+    rows = []
+    for name, method in methods.items():
+        began = time.perf_counter()
+        estimates = method()
+        rows.append({"estimator": name} | estimates | {"seconds": time.perf_counter() - began})
+    return rows
+
+
+def _judge(model: Any, X: Any, y: Any) -> Estimate:
+    return Estimate.count(model.predict(X) != y, np.asarray(y == model.classes_[1]))
+
+
+def _dimension(model: Any, X: Any) -> float:
+    """The VC dimension of the hyperplanes that the model chooses from; infinite for a kernel that is not linear."""
+    if getattr(model, "kernel", "linear") != "linear":
+        return np.inf
+    occurs = np.asarray(abs(X).sum(axis=0)).ravel() > 0
+    return int(occurs.sum()) + int(getattr(model, "fit_intercept", True))

@@ -1,0 +1,154 @@
+"""Choosing C, and the estimators side by side."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.svm import SVC
+
+from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
+from metrimax.machine import machine
+from metrimax.resampling import MEASURES, estimator_table
+
+
+def sample(seed=0, n=300, p=6, shift=0.8, classes=2):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n) if classes > 2 else (rng.random(n) < 0.3).astype(int)
+    centres = rng.normal(size=(classes, p)) if classes > 2 else np.outer([0, 1], np.ones(p))
+    return rng.normal(size=(n, p)) + shift * centres[y], y
+
+
+Cs = [0.01, 0.1, 1.0, 10.0]
+
+
+def test_cross_validation_is_that_of_scikit_learn():
+    X, y = sample()
+    cv = StratifiedKFold(3, shuffle=True, random_state=1)
+    model = MeasureSVCCV("f1", Cs=Cs, cv=cv, tol=1e-5).fit(X, y)
+    expected = [cross_val_score(MeasureSVC("f1", C=C, tol=1e-5), X, y, cv=cv).mean() for C in Cs]
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=0.01)
+    assert Cs[int(np.argmax(model.cv_results_["mean_test_score"]))] == model.C_
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
+    assert model.cv_results_["rank_test_score"].min() == 1
+    assert set(model.cv_results_) >= {
+        "param_C",
+        "std_test_score",
+        "split2_test_score",
+        "max_gap",
+        "sum_passes",
+        "fit_time",
+    }
+    refit = MeasureSVC("f1", C=model.C_, tol=1e-5).fit(X, y)
+    np.testing.assert_allclose(model.coef_, refit.coef_, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(X), refit.predict(X))
+
+
+@pytest.mark.parametrize("measure", ["roc_area", "prbep", "error"])
+def test_other_measures_and_parallel_folds(measure):
+    X, y = sample(1)
+    one = MeasureSVCCV(measure, Cs=Cs, cv=3).fit(sparse.csr_matrix(X), y)
+    two = MeasureSVCCV(measure, Cs=Cs, cv=3, n_jobs=2).fit(sparse.csr_matrix(X), y)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    assert one.score(X, y) == pytest.approx(MeasureSVC(measure, C=one.C_).fit(X, y).score(X, y), abs=0.01)
+
+
+def test_holdout_goes_beyond_the_grid_while_the_best_is_on_its_border():
+    X, y = sample(2, shift=0.3)
+    model = MeasureSVCCV("f1", Cs=[1e-6, 4e-6], selection="holdout", extend=True).fit(X, y)
+    assert len(model.Cs_) > 2
+    np.testing.assert_allclose(np.diff(np.log(model.Cs_)), np.log(4))
+    assert model.Cs_[0] < model.C_ < model.Cs_[-1] or len(model.Cs_) == 12
+    assert len(MeasureSVCCV("f1", Cs=[1e-6, 4e-6], selection="holdout").fit(X, y).Cs_) == 2
+    assert MeasureSVCCV("f1", Cs=[1.0], extend=True, cv=3).fit(X, y).C_ == 1.0
+
+
+def test_xi_alpha_trains_once_per_C_and_says_what_xi_alpha_says():
+    X, y = sample(3)
+    model = MeasureSVCCV("error", Cs=Cs, selection="xi_alpha", rho=1.0, scoring="f1").fit(X, y)
+    for k, C in enumerate(Cs):
+        plain = MeasureSVC("error", C=C, solver="dual_cd").fit(X, y)
+        estimate = xi_alpha(plain, X, y)
+        assert model.cv_results_["f1"][k] == pytest.approx(estimate.f1, abs=0.02)
+        assert model.cv_results_["error"][k] == pytest.approx(estimate.error, abs=0.01)
+    np.testing.assert_allclose(model.cv_results_["f1"], model.cv_results_["mean_test_score"], rtol=1e-12)
+    assert model.dual_coef_.shape == (1, len(y))
+    assert xi_alpha(model, X, y).f1 == pytest.approx(model.best_score_)
+    assert 0 < MeasureSVCCV("error", Cs=Cs, selection="xi_alpha").fit(X, y).best_score_ < 1
+    held = MeasureSVCCV("error", Cs=Cs, selection="xi_alpha", scoring="f1").fit(X, y)
+    exact = leave_one_out(MeasureSVC("error", C=held.C_, solver="dual_cd").fit(X, y), X, y)
+    assert held.best_score_ == pytest.approx(exact.f1, abs=0.08)
+
+
+def test_drift_is_the_fall_of_left_out_scores():
+    X, y = sample(4, n=80)
+    model = MeasureSVC("error", C=3.0, solver="dual_cd", tol=1e-7).fit(X, y)
+    m = machine(model, X, y)
+    R2 = m.R2()
+    counted = np.flatnonzero(m.doubtful(1.0, R2) & (m.advantage > 0) & (m.alpha > 0))
+    falls = []
+    for t in counted:
+        rest = np.arange(len(y)) != t
+        without = clone(model).fit(X[rest], y[rest]).decision_function(X[[t]])[0]
+        falls.append((m.advantage[t] - (without if y[t] else -without)) / m.alpha[t])
+    # a few epochs find most of what the others make up for, and never too much
+    assert 0.95 * np.mean(falls) <= m.drift(R2, size=len(counted)) <= 2 * np.mean(falls)
+    assert np.max(falls) <= m.squares.max() * 1.01
+
+
+def test_several_classes_and_labels():
+    X, y = sample(5, classes=3)
+    model = MeasureSVCCV("error", Cs=Cs, cv=3).fit(X, y)
+    assert model.coef_.shape == (3, 6)
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+    Y = np.column_stack([y == 0, y > 0])
+    for selection in ("cv", "holdout"):
+        labels = MeasureSVCCV("f1", Cs=Cs, cv=3, selection=selection).fit(X, Y)
+        assert labels.predict(X).shape == Y.shape
+
+
+def test_refusals():
+    X, y = sample(6)
+    with pytest.raises(ValueError, match="unknown selection"):
+        MeasureSVCCV(selection="guess").fit(X, y)
+    for grid in ([], [-1.0], [[1.0]]):
+        with pytest.raises(ValueError, match="expected Cs"):
+            MeasureSVCCV(Cs=grid).fit(X, y)
+    with pytest.raises(ValueError, match="continuous"):
+        MeasureSVCCV(selection="holdout").fit(X, X[:, 0])
+    with pytest.warns(match="max_iter"):
+        MeasureSVCCV("error", selection="xi_alpha", max_iter=1, tol=1e-9).fit(X, y)
+    with pytest.raises(ValueError, match="contingency table"):
+        MeasureSVCCV("error", selection="xi_alpha", scoring="roc_area").fit(X, y)
+    with pytest.raises(ValueError, match="mistakes add up"):
+        MeasureSVCCV("f1", selection="xi_alpha").fit(X, y)
+
+
+def test_estimator_table():
+    X, y = sample(7, n=150, p=3)
+    model = MeasureSVC("error", C=0.5, solver="dual_cd").fit(X, y)
+    rows = {row["estimator"].split(",")[0]: row for row in estimator_table(model, X, y, k=5, n_bootstrap=5)}
+    assert list(rows) == [
+        "training error", "hold-out", "5-fold cross-validation", "bootstrap", "VC bound", "xi-alpha", "leave-one-out"
+    ]  # fmt: skip
+    training = np.mean(model.predict(X) != y)
+    assert rows["training error"]["error"] == training
+    d = 4
+    bound = training + 2 * np.sqrt((d * (np.log(2 * 150 / d) + 1) - np.log(0.05 / 4)) / 150)
+    assert rows["VC bound"]["error"] == pytest.approx(bound)
+    assert np.isnan(rows["VC bound"]["f1"])
+    for name in ("hold-out", "5-fold cross-validation", "bootstrap", "leave-one-out"):
+        assert rows[name]["error"] == pytest.approx(training, abs=0.12)
+        assert set(rows[name]) == {"estimator", *MEASURES, "seconds"}
+    kernel = SVC(kernel="rbf").fit(X, y)
+    table = estimator_table(kernel, X, y, k=3, n_bootstrap=2, exact=False)
+    assert np.isnan(next(row["error"] for row in table if row["estimator"].startswith("VC")))
+    # overfitting: the bootstrap must correct the training error upwards
+    noise = np.random.default_rng(0)
+    Z, labels = noise.normal(size=(60, 40)), noise.random(60) < 0.5
+    fitted = MeasureSVC("error", C=100.0, solver="dual_cd").fit(Z, labels)
+    corrected = {
+        row["estimator"].split(",")[0]: row["error"] for row in estimator_table(fitted, Z, labels, exact=False)
+    }
+    assert corrected["training error"] < 0.05
+    assert corrected["bootstrap"] > corrected["training error"] + 0.1

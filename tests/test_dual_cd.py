@@ -1,0 +1,128 @@
+"""Dual coordinate descent: the same optimum as independent solvers, a true certificate, and clear refusals."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from metrimax import CostModel, MeasureSVC
+from metrimax.designs import CSR, as_design
+from metrimax.measure import get_measure
+from metrimax.protocols import Hinges, Status
+from metrimax.risk import run
+from metrimax.solvers import DualCD
+
+
+def sample(seed=0, n=150, p=5, shift=1.0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    return rng.normal(size=(n, p)) + shift * y[:, None], y
+
+
+@pytest.mark.parametrize("measure", ["error", CostModel(3.0, 1.0), CostModel(0.0, 1.0), "balanced_error"])
+@pytest.mark.parametrize("weights", [None, "class", "repeats"])
+def test_same_optimum_as_the_bundle_method(measure, weights):
+    X, y = sample()
+    options = {"class_weight": {False: 1.0, True: 2.5}} if weights == "class" else {}
+    repeats = np.random.default_rng(1).integers(0, 4, len(y)) if weights == "repeats" else None
+    dual = MeasureSVC(measure, solver="dual_cd", tol=1e-7, **options).fit(X, y, repeats)
+    bundle = MeasureSVC(measure, solver="bundle", tol=1e-7, **options).fit(X, y, repeats)
+    weight = dual.C * dual.price_ * (len(y) if repeats is None else repeats.sum()) * 2
+    assert dual.status_ in (Status.CONVERGED, Status.TRIVIAL)
+    assert abs(dual.objective_ - bundle.objective_) <= 1e-6 * weight
+    assert dual.dual_bound_ <= bundle.objective_ + 1e-9
+    assert bundle.dual_bound_ <= dual.objective_ + 1e-9
+
+
+def test_is_linear_svc():
+    X, y = sample(1)
+    ours = MeasureSVC("error", C=0.7, solver="dual_cd", tol=1e-9).fit(X, y)
+    theirs = LinearSVC(loss="hinge", C=0.7, tol=1e-9, max_iter=10**6).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+
+
+def backends(X):
+    small = sparse.csr_matrix(X)
+    wide = small.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    return {
+        "C": np.ascontiguousarray(X),
+        "F": np.asfortranarray(X),
+        "float32": X.astype(np.float32),
+        "CSR": small,
+        "CSR int64": wide,
+        "CSR float32": small.astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("kind", list(backends(np.eye(2))))
+@pytest.mark.parametrize("intercept", [None, 2.0])
+def test_every_backend_takes_the_same_steps(kind, intercept):
+    X, y = sample(2)
+    X = np.round(X, 1).astype(np.float32).astype(np.float64)
+    hinges = Hinges(np.where(y, 1.0, -1.0), np.ones(len(y)), np.ones(len(y)))
+    upper = np.full(len(y), 0.5)
+    results = []
+    for data in (X, backends(X)[kind]):
+        design = as_design(data, intercept_scaling=intercept)
+        alpha, w = np.zeros(len(y)), np.zeros(design.shape[1])
+        design.dual_epochs(hinges, upper, alpha, w, tol=1e-6, max_epochs=50)
+        np.testing.assert_allclose(design.rmatvec(hinges.sign * alpha), w, atol=1e-9)
+        np.testing.assert_allclose(design.squares(), (X**2).sum(axis=1) + (intercept or 0.0) ** 2, rtol=1e-12)
+        results.append(w)
+    np.testing.assert_allclose(results[0], results[1], atol=1e-9)
+
+
+def test_repeated_column_indices_add_up():
+    X = CSR(np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1], np.int32), np.array([0, 2, 3], np.int32), 2)
+    np.testing.assert_array_equal(X.squares(), [9.0, 16.0])
+
+
+def test_zero_rows_without_intercept_reach_their_bound():
+    X = np.array([[1.0], [0.0], [-1.0], [0.0]])
+    y = np.array([True, True, False, False])
+    model = MeasureSVC("error", C=2.0, solver="dual_cd", fit_intercept=False, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(model.dual_coef_[0, [1, 3]], [2.0, -2.0])
+    assert model.gap_ <= 1e-9
+
+
+def test_multipliers_make_the_weights():
+    X, y = sample(3)
+    model = MeasureSVC("error", solver="dual_cd", tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-10)
+    assert np.all(np.where(y, model.dual_coef_[0], -model.dual_coef_[0]) >= 0)
+    assert np.abs(model.dual_coef_).max() <= 1.0
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("error").oracle(y)
+    (solution,) = run(design, [DualCD().steps(oracle, design, oracle.n, tol=1e-8)])
+    np.testing.assert_array_equal(solution.dual_coef, model.dual_coef_[0])
+    assert not hasattr(model.set_params(solver="bundle").fit(X, y), "dual_coef_")
+
+
+def test_several_labels_and_callback_and_limits():
+    X, y = sample(4)
+    Y = np.column_stack([y, ~y, X[:, 0] > 0])
+    model = MeasureSVC("error", solver="dual_cd").fit(X, Y)
+    assert model.dual_coef_.shape == (3, len(y))
+    assert (
+        MeasureSVC("error", solver="dual_cd", tol=1e-12, callback=lambda r: True).fit(X, y).status_ is Status.CALLBACK
+    )
+    with pytest.warns(match="max_iter"):
+        assert MeasureSVC("error", solver="dual_cd", tol=1e-12, max_iter=1).fit(X, y).status_ is Status.MAX_ITER
+
+
+def test_says_what_is_missing():
+    X, y = sample()
+    for measure in ("f1", "roc_area", "prbep"):
+        with pytest.raises(ValueError, match="mistakes add up"):
+            MeasureSVC(measure, solver="dual_cd").fit(X, y)
+
+    class Products:
+        shape = X.shape
+        matvec, rmatvec = (lambda self, v: X @ v), (lambda self, v: X.T @ v)
+
+    oracle = get_measure("error").oracle(y)
+    for intercept in (None, 1.0):
+        design = as_design(Products(), intercept_scaling=intercept)
+        with pytest.raises(TypeError, match="rows of X"):
+            run(design, [DualCD().steps(oracle, design, 1.0, tol=1e-3)])

@@ -1,0 +1,254 @@
+"""Lemma 1 and exact leave-one-out against brute force."""
+
+import lzma
+from io import BytesIO
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_svmlight_file
+from sklearn.svm import SVC, LinearSVC
+
+from metrimax import CostModel, MeasureSVC, leave_one_out, xi_alpha
+from metrimax.machine import linear_R2, machine
+
+problems = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 10**6),
+        "n": st.integers(6, 25),
+        "p": st.integers(1, 6),
+        "shift": st.sampled_from([0.0, 0.5, 2.0]),
+        "centre": st.sampled_from([0.0, 5.0]),
+    }
+)
+
+
+def draw(seed, n, p, shift, centre=0.0, positives=0.4):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < positives
+    y[:2], y[2:4] = True, False
+    return rng.normal(size=(n, p)) + shift * y[:, None] + centre, y
+
+
+def brute_force(model, X, y):
+    """Which examples a model trained on all the others gets wrong."""
+    mistakes = np.zeros(len(y), dtype=bool)
+    for t in range(len(y)):
+        rest = np.arange(len(y)) != t
+        mistakes[t] = clone(model).fit(X[rest], y[rest]).predict(X[[t]])[0] != y[t]
+    return mistakes
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(problems, st.sampled_from([0.01, 0.1, 1.0, 10.0]), st.sampled_from([None, 0.3, 1.0, 4.0]))
+def test_lemma_1_and_exact_leave_one_out(problem, C, intercept):
+    X, y = draw(**problem)
+    model = MeasureSVC(
+        "error",
+        C=C,
+        solver="dual_cd",
+        tol=1e-9,
+        fit_intercept=intercept is not None,
+        intercept_scaling=intercept or 1.0,
+    ).fit(X, y)
+    truth = brute_force(model, X, y)
+    bound = xi_alpha(model, X, y, rho=2)
+    assert bound.proven
+    assert np.count_nonzero(truth & y) <= bound.d_pos
+    assert np.count_nonzero(truth & ~y) <= bound.d_neg
+    exact = leave_one_out(model, X, y)
+    np.testing.assert_array_equal(exact.mistakes, truth)
+    assert bound.error >= exact.error
+    assert bound.recall <= exact.recall
+    assert bound.precision <= exact.precision
+    assert bound.f1 <= exact.f1
+    if intercept is None:  # no bias: rho = 1 is proven as well
+        tight = xi_alpha(model, X, y, rho=1)
+        assert tight.proven
+        assert tight.d_pos >= exact.d_pos
+        assert tight.d_neg >= exact.d_neg
+
+
+@settings(max_examples=15, deadline=None)
+@given(problems, st.sampled_from([0.1, 1.0, 10.0]), st.sampled_from(["linear", "rbf"]))
+def test_free_bias_lemma_1_where_all_solutions_are_stable(problem, C, kernel):
+    X, y = draw(**problem)
+    model = SVC(kernel=kernel, C=C, gamma=0.3, tol=1e-8).fit(X, y)
+    truth = brute_force(model, X, y)
+    exact = leave_one_out(model, X, y)
+    np.testing.assert_array_equal(exact.mistakes, truth)
+    bound = xi_alpha(model, X, y, rho=2)
+    rests = [np.arange(len(y)) != t for t in range(len(y))]
+    slack = 2e-2 * C  # enough room to move the multiplier of the example left out, as the lemma supposes
+    if all(_room(clone(model).fit(X[r], y[r]), y[r], C) > C + slack for r in rests):
+        assert bound.d_pos >= exact.d_pos
+        assert bound.d_neg >= exact.d_neg
+
+
+def _room(model, y, C):
+    """By how much the unbounded support vectors can take up a multiplier, the worse of both signs."""
+    alpha = np.abs(np.ravel(model.dual_coef_))
+    free = (alpha > 1e-6 * C) & (alpha < (1 - 1e-6) * C)
+    up, label = np.where(free, C - alpha, 0.0), y[model.support_]
+    down = np.where(free, alpha, 0.0)
+    return min(up[label].sum() + down[~label].sum(), up[~label].sum() + down[label].sum())
+
+
+@pytest.mark.parametrize("weights", [None, {False: 1.0, True: 3.0}])
+@pytest.mark.parametrize("measure", ["error", CostModel(2.0, 1.0), "balanced_error"])
+def test_leave_one_out_of_weighted_problems(measure, weights):
+    """Against a solver that knows nothing of leaving out: the term of the example gets weight zero."""
+    X, y = draw(3, 30, 3, 1.0)
+    model = MeasureSVC(measure, solver="dual_cd", tol=1e-9, class_weight=weights, C=0.3).fit(X, y)
+    m = machine(model, X, y)
+    truth = np.zeros(len(y), dtype=bool)
+    for t in range(len(y)):
+        upper = m.upper.copy()
+        upper[t] = 0.0
+        alpha, w = np.zeros(len(y)), np.zeros(X.shape[1] + 1)
+        m.design.dual_epochs(m.hinges, upper, alpha, w, tol=1e-11, max_epochs=20000)
+        truth[t] = (X[t] @ w[:-1] + w[-1] > 0) != y[t]
+    exact = leave_one_out(model, X, y)
+    np.testing.assert_array_equal(exact.mistakes, truth)
+    assert exact.n_retrained < len(y)
+    bound = xi_alpha(model, X, y, rho=2)
+    assert bound.d_pos >= exact.d_pos
+    assert bound.d_neg >= exact.d_neg
+
+
+def test_multipliers_are_found_for_models_that_keep_none():
+    X, y = draw(5, 80, 4, 1.0)
+    kept = MeasureSVC("error", C=0.5, solver="dual_cd", tol=1e-7).fit(X, y)
+    expected = xi_alpha(kept, X, y)
+    for model in (
+        MeasureSVC("error", C=0.5, solver="bundle", tol=1e-7),
+        LinearSVC(loss="hinge", C=0.5, tol=1e-7, max_iter=10**6),
+    ):
+        came = xi_alpha(model.fit(X, y), X, y)
+        assert abs(came.d_pos - expected.d_pos) <= 1
+        assert abs(came.d_neg - expected.d_neg) <= 1
+        assert came.R2 == expected.R2
+
+
+def test_svc_and_hinge_machine_agree_for_a_large_intercept():
+    X, y = draw(6, 60, 4, 1.5)
+    free = machine(SVC(kernel="linear", C=0.5, tol=1e-8).fit(X, y), X, y)
+    model = MeasureSVC("error", C=0.5, solver="dual_cd", intercept_scaling=30.0, tol=1e-8).fit(X, y)
+    near = machine(model, X, y)
+    np.testing.assert_allclose(near.alpha, free.alpha, atol=0.05)
+    np.testing.assert_allclose(near.slack, free.slack, atol=0.05)
+
+
+def test_counts_and_formulas():
+    X, y = draw(7, 50, 3, 1.0)
+    model = MeasureSVC("error", C=0.5, solver="dual_cd", tol=1e-7).fit(X, y)
+    estimate = xi_alpha(model, X, y, rho=1.5, R2=0.7)
+    alpha = np.abs(model.dual_coef_[0])
+    scores = model.decision_function(X)
+    counted = 1.5 * alpha * 0.7 + np.maximum(0, 1 - np.where(y, scores, -scores)) >= 1
+    d_pos, d_neg, n_pos = (counted & y).sum(), (counted & ~y).sum(), y.sum()
+    assert (estimate.d_pos, estimate.d_neg, estimate.R2, estimate.rho) == (d_pos, d_neg, 0.7, 1.5)
+    assert estimate.error == pytest.approx((d_pos + d_neg) / 50)
+    assert estimate.recall == pytest.approx(1 - d_pos / n_pos)
+    assert estimate.precision == pytest.approx((n_pos - d_pos) / (n_pos - d_pos + d_neg))
+    assert estimate.f1 == pytest.approx(
+        2 * estimate.precision * estimate.recall / (estimate.precision + estimate.recall)
+    )
+    assert not estimate.proven
+    assert "not a bound" in str(estimate)
+    assert "proven bound" in str(xi_alpha(model, X, y, rho=2))
+    assert "retrained" in str(leave_one_out(model, X, y))
+
+
+def test_an_unstable_solution_says_so():
+    X, y = np.array([[1.0], [1.0], [-1.0], [-1.0]]), np.array([1, 0, 1, 0])
+    model = SVC(kernel="linear", C=0.1).fit(X, y)
+    estimate = xi_alpha(model, X, y, rho=2)
+    assert not estimate.stable
+    assert not estimate.proven
+    assert "unstable" in str(estimate)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "precomputed", "callable"])
+def test_R2_is_the_largest_difference(kernel):
+    X, y = draw(8, 40, 3, 1.0)
+    function = {
+        "linear": lambda A, B: A @ B.T,
+        "rbf": lambda A, B: np.exp(-0.2 * ((A[:, None] - B[None]) ** 2).sum(axis=2)),
+        "poly": lambda A, B: (0.2 * A @ B.T) ** 3,
+    }.get(kernel, lambda A, B: A @ B.T + (A @ B.T) ** 2)
+    K = function(X, X)
+    data = K if kernel == "precomputed" else X
+    model = SVC(kernel=function if kernel == "callable" else kernel, gamma=0.2).fit(data, y)
+    radius = xi_alpha(model, data, y).R2
+    assert radius == pytest.approx((K.diagonal() - K.min(axis=1)).max())
+
+
+def test_R2_of_many_examples_is_a_bound(monkeypatch):
+    X, y = draw(9, 60, 3, 1.0)
+    for data in (X, np.abs(X), X + 4, X - 9):
+        exact = linear_R2(data)
+        rbf = SVC(gamma=0.1).fit(data, y)
+        exact_rbf = xi_alpha(rbf, data, y).R2
+        with monkeypatch.context() as patch:
+            patch.setattr("metrimax.machine.EXACT", 10)
+            assert exact <= linear_R2(data) + 1e-9
+            assert linear_R2(sparse.csr_matrix(data)) == pytest.approx(linear_R2(data))
+            assert exact_rbf <= xi_alpha(rbf, data, y).R2 + 1e-12 <= 1 + 1e-9
+    unit = np.abs(X) / np.linalg.norm(X, axis=1, keepdims=True)
+    unit[0], unit[1] = [1, 0, 0], [0, 1, 0]
+    monkeypatch.setattr("metrimax.machine.EXACT", 10)
+    assert linear_R2(unit) == pytest.approx(1.0)
+
+
+def test_refusals():
+    X, y = draw(10, 30, 3, 1.0)
+    model = MeasureSVC("error", solver="dual_cd").fit(X, y)
+    with pytest.raises(ValueError, match="finite rho > 0"):
+        xi_alpha(model, X, y, rho=0)
+    with pytest.raises(ValueError, match="finite R2"):
+        xi_alpha(model, X, y, R2=-1)
+    for other in (X[:-1], X[::-1].copy()):
+        with pytest.raises(ValueError, match="trained on"):
+            xi_alpha(model, other, y[: len(other)])
+    svc = SVC().fit(X, y)
+    for n in (29, 30):
+        with pytest.raises(ValueError, match="trained on"):
+            xi_alpha(svc, X[:n], ~y[:n])
+    with pytest.raises(ValueError, match="one label per row"):
+        xi_alpha(model, X, y[:-1])
+    with pytest.raises(ValueError, match="labels of both classes"):
+        xi_alpha(model, X, np.arange(30))
+    with pytest.raises(ValueError, match="one weight per example"):
+        xi_alpha(model, X, y, sample_weight=[1.0])
+    with pytest.raises(ValueError, match="hinge losses"):
+        xi_alpha(MeasureSVC("f1").fit(X, y), X, y)
+    with pytest.raises(ValueError, match="hinge losses"):
+        xi_alpha(LinearSVC().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="two classes"):
+        xi_alpha(MeasureSVC("error", solver="dual_cd").fit(X, np.arange(30) % 3), X, np.arange(30) % 3)
+
+
+@pytest.mark.shared_data
+def test_text_behaves_as_in_table_1(shared_data):
+    """Reuters money-fx: rho = 1 a little pessimistic, rho = 2 much more, leave-one-out near the truth."""
+    X, y = (part[:2000] for part in _svm(shared_data / "reuters_moneyfx/train.svm.xz"))
+    X_test, y_test = _svm(shared_data / "reuters_moneyfx/test.svm.xz", n_features=X.shape[1])
+    model = MeasureSVC("error", C=0.5, solver="dual_cd", tol=1e-4).fit(X, y)
+    one, two = xi_alpha(model, X, y), xi_alpha(model, X, y, rho=2)
+    exact = leave_one_out(model, X, y)
+    assert pytest.approx(1.0, abs=1e-3) == one.R2
+    assert two.error > 1.5 * one.error > 1.5 * exact.error
+    assert two.f1 < one.f1 < exact.f1
+    assert exact.n_retrained < 0.1 * len(y)
+    assert exact.error == pytest.approx(np.mean(model.predict(X_test) != y_test), abs=0.03)
+
+
+def _svm(path, n_features=None):
+    with lzma.open(path) as file:
+        X, y = load_svmlight_file(BytesIO(file.read()), n_features=n_features, zero_based=False)
+    return X, y > 0
