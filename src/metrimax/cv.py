@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -144,8 +145,9 @@ class MeasureSVCCV(MeasureSVC):
         grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
         if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
             raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {self.Cs!r}")
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
         check_classification_targets(y)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -161,6 +163,7 @@ class MeasureSVCCV(MeasureSVC):
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
         best = _best(rows)
         model = chooser.refit(best["param_C"])
+        self.__dict__ = checked.__dict__
         for name, value in vars(model).items():
             if name.endswith("_") or name == "_target":
                 setattr(self, name, value)

@@ -24,7 +24,7 @@ from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
-from metrimax.solvers import SOLVERS
+from metrimax.solvers import AUTO, SOLVERS
 from metrimax.state import PlainState
 
 Array = npt.NDArray[Any]
@@ -44,9 +44,11 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
     C : float, default=1.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
-    solver : {"auto", "bundle", "cutting_plane", "dual_cd"}, default="auto"
-        "auto" takes the bundle method; "cutting_plane" is the plain algorithm of Joachims (2005), for reference;
-        "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
+    solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
+        "auto" takes the hybrid of bundle method and quasi-Newton steps, which needed the fewest passes over the data
+        on average; "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed
+        problem of Zhang et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also
+        gives the multipliers `dual_coef_`.
     tol : float, default=1e-3
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
     max_iter : int, default=10000
@@ -316,7 +318,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"expected a finite {name} > 0, got {value!r}")
         if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
             raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
-        name = "bundle" if self.solver == "auto" else self.solver
+        name = AUTO if self.solver == "auto" else self.solver
         if name not in SOLVERS:
             raise ValueError(f"unknown solver {self.solver!r}: expected one of auto, {', '.join(SOLVERS)}")
         solver: Solver = SOLVERS[name](max_iter=int(self.max_iter))

@@ -118,7 +118,10 @@ class RowDesign(Design, Protocol):
 
 
 class Ask(NamedTuple):
-    """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull")."""
+    """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull").
+
+    Several vectors at a time are rows, (k, n) or (k, p), and so are the answers: X is read once for all of them.
+    """
 
     product: Literal["scores", "pull"]
     vector: Vector

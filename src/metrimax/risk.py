@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -43,9 +43,17 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             group = [(k, steps, ask.vector) for k, (steps, ask) in asked.items() if ask.product == product]
             if len(group) == 1:
                 k, steps, vector = group[0]
-                resume(k, steps, multiply(vector))
+                resume(k, steps, multiply(vector) if vector.ndim == 1 else _products(multiply, vector))
             elif group:
-                columns = _kernels.transpose(np.array([vector for _, _, vector in group]))
-                rows = _kernels.transpose(multiply(columns))
-                for row, (k, steps, _) in zip(rows, group, strict=True):
-                    resume(k, steps, row)
+                rows = _products(multiply, np.concatenate([np.atleast_2d(vector) for _, _, vector in group]))
+                first = 0
+                for k, steps, vector in group:
+                    last = first + len(np.atleast_2d(vector))
+                    resume(k, steps, rows[first] if vector.ndim == 1 else rows[first:last])
+                    first = last
+
+
+def _products(multiply: Callable[[Vector], Vector], rows: Vector) -> Vector:
+    """The products with several vectors, given and returned as rows, in one pass."""
+    products: Vector = _kernels.transpose(multiply(_kernels.transpose(np.ascontiguousarray(rows))))
+    return products

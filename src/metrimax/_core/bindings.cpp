@@ -5,6 +5,7 @@ NB_MODULE(_kernels, m) {
     m.doc() = "Compiled kernels. Private: the arguments are checked for type and length, not for meaning.";
     metrimax::bind_products(m);
     metrimax::bind_oracles(m);
+    metrimax::bind_smoothing(m);
     metrimax::bind_solvers(m);
     metrimax::bind_files(m);
     metrimax::bind_dual(m);

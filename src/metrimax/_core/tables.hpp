@@ -59,14 +59,13 @@ inline void certify(Best &best, const std::vector<double> &P, const std::vector<
 // For measures that are linear in tp once the number m = tp + fp of predicted positives is given:
 //     D = u[m] + v[m] * tp,  m_low <= m <= m_high.
 // Input: the two queues (with equal steps), the number of positive units, u and v indexed by m - m_low, in units.
-// Output: the best value and its i = fn, j = fp.
+// Output: for every m, visit(m, the best value and its i = fn, j = fp).
 // For fixed m, flipping one more pair (i, j) -> (i+1, j+1) gains -v[m] - step * (cost_i + cost_j), which never
 // grows with i; the best i is where that turns non-positive. The search for the next m starts at the i of
 // the last one and gallops: O(n) steps in practice, O(n log n) at worst.
-inline Best count_argmax(const Queue &pos, const Queue &neg, Index n_pos, Index m_low, Index m_high, const double *u,
-                         const double *v, double top) {
-    const auto P = pos.prefix(), N = neg.prefix();
-    Best best{-std::numeric_limits<double>::infinity(), 0, 0, 0, 0};
+template <class Visit>
+void count_scan(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
+                Index n_pos, Index m_low, Index m_high, const double *u, const double *v, Visit visit) {
     const Index shift = n_pos - pos.first + neg.first; // m = shift - x + y with x, y local to the queues
     const Index from = std::max(m_low, shift - pos.size), to = std::min(m_high, shift + neg.size);
     Index x = 0;
@@ -105,10 +104,19 @@ inline Best count_argmax(const Queue &pos, const Queue &neg, Index n_pos, Index 
         }
         x = a;
         const Index i = pos.first + x, j = neg.first + x + d;
-        const double value = u[m - m_low] + vm * static_cast<double>(n_pos - i) + P[x] + N[x + d];
+        visit(m, u[m - m_low] + vm * static_cast<double>(n_pos - i) + P[x] + N[x + d], i, j);
+    }
+}
+
+// The best of all m.
+inline Best count_argmax(const Queue &pos, const Queue &neg, Index n_pos, Index m_low, Index m_high, const double *u,
+                         const double *v, double top) {
+    const auto P = pos.prefix(), N = neg.prefix();
+    Best best{-std::numeric_limits<double>::infinity(), 0, 0, 0, 0};
+    count_scan(pos, neg, P, N, n_pos, m_low, m_high, u, v, [&](Index, double value, Index i, Index j) {
         if (value > best.value)
             best = {value, i, j, 0, 0};
-    }
+    });
     certify(best, P, N, top);
     return best;
 }

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from metrimax import _kernels
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
 from metrimax.measure.sample import SampleOracle
+from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
@@ -197,6 +198,7 @@ class TopOracle(SampleOracle):
         self._v = (loss(most) - loss(least)) / (most - least) if most > least else 0.0
         self._u = loss(least) - self._v * least
         self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
+        self.smooth = top_smoothing(pos, neg, k, self._u, self._v)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)

@@ -11,6 +11,7 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from metrimax import _kernels
 from metrimax.measure import tables
 from metrimax.measure.sample import SampleOracle
+from metrimax.measure.smoothing import Smooth, contingency_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
 from metrimax.protocols import Cut, Hinges, Labels, Line, Oracle, Vector
@@ -156,6 +158,12 @@ class ContingencyOracle(SampleOracle):
             sign[units.members], weight[units.members] = units.sign, units.weight
             margin[units.members] = max(0.0, rise) * self.n / units.unit
         return Hinges(sign, margin, weight)
+
+    @cached_property
+    def smooth(self) -> Smooth | None:
+        """The smoothed risk, ``(scores, mu) -> (value, cut)``; None where there is none."""
+        count = (self._first_count, self._u, self._v) if self.structure == "count" else None
+        return contingency_smoothing(self.pos, self.neg, self._loss, self.structure or "scan", count)
 
     def line(self, scores: Vector, move: Vector, until: float) -> Line:
         """The risk on ``scores + t move``, leaving out what is decided on all of it."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from metrimax import _kernels
 from metrimax.measure.at_k import PRBEP
 from metrimax.measure.sample import SampleOracle
+from metrimax.measure.smoothing import pair_smoothing
 from metrimax.measure.tables import Indices
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
@@ -70,6 +71,7 @@ class ROCOracle(SampleOracle):
         self._weights = [
             np.empty(0) if sample_weight is None else sample_weight[units.members] for units in self._classes
         ]
+        self.smooth = pair_smoothing(pos, neg)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)

@@ -51,7 +51,7 @@ def probe(loss: TableLoss, n_pos: int, n_neg: int, *, equal_units: bool = True, 
     structure that held on about 10^5 tables is taken to hold.
     """
     rng = np.random.default_rng(0)
-    rows, columns = _draw(n_pos, n_neg, rng)
+    rows, columns = draw(n_pos, n_neg, rng)
     table = loss(rows[:, None], columns[None, :])
     if not np.isfinite(table).all():
         return "scan"
@@ -70,7 +70,7 @@ def probe(loss: TableLoss, n_pos: int, n_neg: int, *, equal_units: bool = True, 
     return "monge" if _is_monge(table, tol) and cross.max() <= tol else "scan"
 
 
-def _draw(n_pos: int, n_neg: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
+def draw(n_pos: int, n_neg: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
     if (n_pos + 1) * (n_neg + 1) <= EXHAUSTIVE:
         return np.arange(n_pos + 1), np.arange(n_neg + 1)
     rows = np.arange(n_pos + 1) if n_pos < 256 else np.union1d([0, 1, n_pos - 1, n_pos], rng.integers(0, n_pos, 252))

@@ -8,6 +8,7 @@ risk stays convex and its cuts valid whatever the weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -82,12 +83,13 @@ class ClassUnits:
         self.sign = sign
         self._buffer = np.empty(len(members))
         self._weight = weight
+        self.copies = True
         if weight is None:
             self.count, self.unit, self.whole = len(members), 1.0, True
             return
         self.count, self.unit = _units(weight, most)
         self.whole = bool((weight == self.unit).all())
-        self._copies = self.unit == 1 and bool((weight == np.round(weight)).all())
+        self.copies = self.unit == 1 and bool((weight == np.round(weight)).all())
 
     @property
     def weight(self) -> Vector:
@@ -105,8 +107,8 @@ class ClassUnits:
             costs = self._buffer[:size]
             costs.sort()
             return Queue(costs, first, first_sum, low)
-        costs, weight, _ = self._sorted(scores)
-        if self._copies:
+        costs, weight, _ = self.sorted(scores)
+        if self.copies:
             return Queue(np.repeat(costs, weight.astype(np.intp)))
         reached = np.concatenate(([0.0], np.cumsum(weight)))
         paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
@@ -128,11 +130,16 @@ class ClassUnits:
             value = -self.sign * self.unit / n
             _kernels.mark(scores, self.members, self.sign, flips, queue.last(flips), value, slope)
             return
-        _, weight, order = self._sorted(scores)
+        _, weight, order = self.sorted(scores)
         before = np.cumsum(weight) - weight
         slope[self.members[order]] = -self.sign / n * np.clip(flips * self.unit - before, 0, weight)
 
-    def _sorted(self, scores: Vector) -> tuple[Vector, Vector, npt.NDArray[np.intp]]:
+    def spread(self, scores: Vector, share: Callable[[Vector], Vector], n: float, slope: Vector) -> None:
+        """Write the slopes where every member flips by a share that depends on its cost."""
+        slope[self.members] = -self.sign / n * self.weight * share(self.sign * scores[self.members])
+
+    def sorted(self, scores: Vector) -> tuple[Vector, Vector, npt.NDArray[np.intp]]:
+        """Costs of the members, ascending, with their weights and their positions among the members."""
         costs = self.sign * scores[self.members]
         order = np.argsort(costs, kind="stable")
         return costs[order], self.weight[order], order

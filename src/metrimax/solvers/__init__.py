@@ -4,8 +4,19 @@ from typing import Any
 
 from metrimax.solvers.bundle import Bundle, CuttingPlane
 from metrimax.solvers.dual_cd import DualCD
+from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.path import along
+from metrimax.solvers.smooth import AGM, LBFGS
 
-SOLVERS: dict[str, type[Any]] = {"bundle": Bundle, "cutting_plane": CuttingPlane, "dual_cd": DualCD}
+SOLVERS: dict[str, type[Any]] = {
+    "bundle": Bundle,
+    "cutting_plane": CuttingPlane,
+    "hybrid": Hybrid,
+    "lbfgs": LBFGS,
+    "agm": AGM,
+    "dual_cd": DualCD,
+}
+AUTO = "hybrid"
+"""What solver="auto" means, by the measurements of docs/results/solvers.md."""
 
-__all__ = ["SOLVERS", "Bundle", "CuttingPlane", "DualCD", "along"]
+__all__ = ["AGM", "AUTO", "LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "DualCD", "Hybrid", "along"]

@@ -23,16 +23,22 @@ import numpy.typing as npt
 from metrimax import _kernels
 from metrimax.protocols import Ask, Cut, Cuts, Design, Vector
 
+_NONE = np.empty(0)
+
 PATIENCE = 30
 """A cut that had no weight in this many solutions in a row is dropped."""
 
 
 class Point(NamedTuple):
-    """A weight vector: what represents it in the model's space, its scores, and its squared length."""
+    """A weight vector: what represents it in the model's space, its scores, and its squared length.
+
+    Where the scores would cost a pass and are not needed yet they are empty (see `CutModel.score`); the length of what
+    is only a direction is not a number.
+    """
 
     rep: Vector
     scores: Vector
-    square: float
+    square: float = np.nan
 
 
 class CutModel:
@@ -58,12 +64,24 @@ class CutModel:
             for mine, given_rows in zip(self._rows, start.rows, strict=True):
                 mine[1 : self.size] = given_rows
 
-    def add(self, cut: Cut) -> Generator[Ask, Vector, None]:
-        """Append a cut."""
+    def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
+        """Append cuts, all in one pass; returns their vectors."""
+        raise NotImplementedError
+
+    def minimiser(self, tol: float) -> Point:
+        """Minimise the model to within ``tol``; returns where, and raises `bound` to what it proves."""
+        raise NotImplementedError
+
+    def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
+        """The points with their scores, all in one pass where there is need of one."""
         raise NotImplementedError
 
     def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
-        """Minimise the model to within ``tol``; returns where, and raises `bound` to what it proves."""
+        """The minimiser with its scores."""
+        return (yield from self.score(self.minimiser(tol)))[0]
+
+    def bare(self, point: Point) -> Point:
+        """The point without scores, where the model's vectors have none: to be combined with them."""
         raise NotImplementedError
 
     def inner(self, a: Point, b: Point) -> float:
@@ -140,16 +158,24 @@ class WeightModel(CutModel):
     def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
         super().__init__(lam, (design.shape[1],), start)
 
-    def add(self, cut: Cut) -> Generator[Ask, Vector, None]:
-        vector = yield Ask("pull", cut.slope)
+    def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
+        vectors = _each((yield Ask("pull", _stack([cut.slope for cut in cuts]))))
         self.n_passes += 1
-        self._append(cut.loss, vector)
-        self._set_gram(_kernels.dense_matvec(self._rows[0][: self.size], vector, 1))
+        for cut, vector in zip(cuts, vectors, strict=True):
+            self._append(cut.loss, vector)
+            self._set_gram(_kernels.dense_matvec(self._rows[0][: self.size], vector, 1))
+        return [Point(vector, _NONE) for vector in vectors]
 
-    def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
-        w = self._combine(self._solve(tol), self._rows[0])
+    def minimiser(self, tol: float) -> Point:
+        return self._point(self._combine(self._solve(tol), self._rows[0]), _NONE)
+
+    def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
+        scores = _each((yield Ask("scores", _stack([point.rep for point in points]))))
         self.n_passes += 1
-        return self._point(w, (yield Ask("scores", w)))
+        return [point._replace(scores=row) for point, row in zip(points, scores, strict=True)]
+
+    def bare(self, point: Point) -> Point:
+        return point._replace(scores=_NONE)
 
     def inner(self, a: Point, b: Point) -> float:
         return _kernels.dot(a.rep, b.rep)
@@ -166,18 +192,30 @@ class ExampleModel(CutModel):
         n = design.shape[0]
         super().__init__(lam, (n, n), start)
 
-    def add(self, cut: Cut) -> Generator[Ask, Vector, None]:
-        scores = yield Ask("scores", (yield Ask("pull", cut.slope)))
+    def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
+        pulled = yield Ask("pull", _stack([cut.slope for cut in cuts]))
+        scores = _each((yield Ask("scores", pulled)))
         self.n_passes += 2
-        self._append(cut.loss, cut.slope, scores)
-        flipped = np.flatnonzero(cut.slope)
-        self._set_gram(self._rows[1][: self.size, flipped] @ cut.slope[flipped])
+        for cut, row in zip(cuts, scores, strict=True):
+            self._append(cut.loss, cut.slope, row)
+            flipped = np.flatnonzero(cut.slope)
+            if 8 * len(flipped) > len(cut.slope):
+                self._set_gram(_kernels.dense_matvec(self._rows[1][: self.size], cut.slope, 1))
+            else:
+                self._set_gram(self._rows[1][: self.size, flipped] @ cut.slope[flipped])
+        return [Point(cut.slope, row) for cut, row in zip(cuts, scores, strict=True)]
 
-    def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
+    def minimiser(self, tol: float) -> Point:
         coefficients = self._solve(tol)
         rep, scores = (self._combine(coefficients, rows) for rows in self._rows)
         return self._point(rep, scores)
+
+    def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
+        return list(points)
         yield  # nothing to ask for: the scores are known
+
+    def bare(self, point: Point) -> Point:
+        return point
 
     def inner(self, a: Point, b: Point) -> float:
         return _kernels.dot(a.rep, b.scores)
@@ -191,6 +229,24 @@ def cut_model(design: Design, lam: float, start: Cuts | None = None) -> CutModel
     """The model for this design in the smaller space."""
     n, p = design.shape
     return (WeightModel if n > p else ExampleModel)(design, lam, start)
+
+
+def combine(*terms: tuple[float, Point]) -> Point:
+    """The sum of points, each times a number; its length is left open."""
+    (share, point), *others = terms
+    rep, scores = share * point.rep, share * point.scores
+    for share, point in others:
+        rep += share * point.rep
+        scores += share * point.scores
+    return Point(rep, scores)
+
+
+def _stack(vectors: list[Vector]) -> Vector:
+    return vectors[0] if len(vectors) == 1 else np.array(vectors)
+
+
+def _each(answer: Vector) -> list[Vector]:
+    return [answer] if answer.ndim == 1 else list(answer)
 
 
 def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,0 +1,95 @@
+"""The data sets of the experiments, by name, from the data folder (METRIMAX_DATA, by default ``../shared/data``).
+
+``load("optdigits:8")`` gives ``X_train, y_train, X_test, y_test`` with boolean labels: a name and, where there are
+several classes or topics, the one called positive. Sets without a split of their own are divided at random, always
+alike. Features that are not unit-length text are divided by their greatest absolute value in the training part.
+"""
+
+from __future__ import annotations
+
+import functools
+import lzma
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+Split = tuple[Any, Any, Any, Any]
+
+DATA = Path(os.environ.get("METRIMAX_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+SPLITS = {
+    "optdigits": ("optdigits/train", "optdigits/test"),
+    "usps": ("usps/train", "usps/test"),
+    "ijcnn1": ("ijcnn1/train", "ijcnn1/test"),
+    "splice": ("splice/train", "splice/test"),
+    "reuters": ("reuters21578/tfidf_full_train", "reuters21578/tfidf_full_test"),
+    "moneyfx": ("reuters_moneyfx/train", "reuters_moneyfx/test"),
+    "kdd99": ("kdd99/train10pct", "kdd99/test_corrected"),
+    "20news": ("20news/counts_df3_train", "20news/counts_df3_test"),
+    "sector": ("sector/train", "sector/test"),
+    "covtype": ("covtype/covtype", None),
+}
+TEXT = ("reuters", "moneyfx", "sector", "20news")
+
+
+def load(name: str, data: Path | str | None = None, rows: int | None = None) -> Split:
+    """``X_train, y_train, X_test, y_test`` of a set such as "ijcnn1", "covtype:3" or "imblearn/letter_img"."""
+    base, _, positive = name.partition(":")
+    X, labels, X_test, labels_test = _read(base, Path(data or DATA))
+    y, y_test = (_positive(part, positive) for part in (labels, labels_test))
+    if rows is not None and rows < len(y):
+        keep = np.sort(np.random.default_rng(0).permutation(len(y))[:rows])
+        X, y = X[keep], y[keep]
+    return X, y, X_test, y_test
+
+
+def _positive(labels: Any, positive: str) -> Any:
+    if not positive:
+        return labels > 0
+    if labels.dtype == object:  # several topics to a document
+        return np.array([float(positive) in topics for topics in labels])
+    return labels == float(positive)
+
+
+@functools.lru_cache(maxsize=2)
+def _read(base: str, data: Path) -> Split:
+    train, test = SPLITS.get(base, (base, None))
+    X, y = _svm(data / f"{train}.svm.xz", several=base == "reuters")
+    if test is None:
+        order = np.random.default_rng(0).permutation(len(y))
+        cut = 9 * len(y) // 10 if base == "covtype" else len(y) // 2
+        X, y, X_test, y_test = X[order[:cut]], y[order[:cut]], X[order[cut:]], y[order[cut:]]
+    else:
+        X_test, y_test = _svm(data / f"{test}.svm.xz", several=base == "reuters", n_features=X.shape[1])
+    if base == "20news":  # counts
+        X, X_test = (_unit(np.log1p(part)) for part in (X, X_test))
+    elif base not in TEXT:
+        scale = 1 / np.maximum(abs(X).max(axis=0).toarray().ravel(), 1e-12)
+        X, X_test = (sparse.csr_matrix(part.multiply(scale)) for part in (X, X_test))
+    if X.nnz > 0.4 * X.shape[0] * X.shape[1]:
+        X, X_test = X.toarray(), X_test.toarray()
+    return X, y, X_test, y_test
+
+
+def _svm(path: Path, *, several: bool = False, n_features: int | None = None) -> tuple[Any, Any]:
+    if not path.exists():
+        raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder of the data sets")
+    with lzma.open(path) as file:
+        text = BytesIO(file.read())
+    X, y = load_svmlight_file(text, n_features=n_features, zero_based=False, multilabel=several)
+    X = sparse.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    if several:
+        labels = np.empty(len(y), dtype=object)
+        labels[:] = y
+        return X, labels
+    return X, y
+
+
+def _unit(X: Any) -> Any:
+    length = np.sqrt(X.multiply(X).sum(axis=1)).A1
+    return sparse.csr_matrix(sparse.diags(1 / np.maximum(length, 1e-12)) @ X)

@@ -1,0 +1,122 @@
+// Sums over smoothed flips: what the smoothed measures (Zhang, Saha & Vishwanathan 2011) are made of.
+//
+// With a quadratic prox term every optimal share of a flip is a ramp of its cost (y * score),
+//     beta(c) = clip((t - c) / h, 0, 1),
+// where the threshold t comes from the loss or from a constraint on the number of flips and h is the width of the
+// smoothing in units of the scores. With the costs sorted, the sums
+//     count(t) = sum_i w_i beta(c_i),      gain(t) = sum_i w_i (-c_i beta(c_i) - h/2 beta(c_i)^2)
+// follow from prefix sums of w, w c and w c^2, and the two ends of the ramp are found by galloping from where they
+// were.
+#pragma once
+
+#include "tables.hpp"
+
+namespace metrimax {
+
+// Where a ramp begins and ends among the sorted costs: costs[:full] <= t - h flip, costs[full:part] flip in part.
+struct RampEnds {
+    Index full = 0, part = 0;
+};
+
+struct RampSums {
+    double count, gain;
+    double partial; // weight of what flips in part: h times the derivative of count by t
+};
+
+class Ramp {
+  public:
+    // costs ascending; weights in the same order, or null for all 1.
+    Ramp(const double *costs, const double *weights, Index size)
+        : costs(costs), size(size), W(size + 1), S(size + 1), Q(size + 1) {
+        for (Index k = 0; k < size; ++k) {
+            const double w = weights ? weights[k] : 1.0;
+            W[k + 1] = W[k] + w;
+            S[k + 1] = S[k] + w * costs[k];
+            Q[k + 1] = Q[k] + w * costs[k] * costs[k];
+        }
+    }
+
+    RampSums operator()(double t, double h, RampEnds &ends) const {
+        ends.full = first_above(t - h, ends.full);
+        ends.part = std::max(ends.full, first_above(t, ends.part));
+        const double w = W[ends.part] - W[ends.full];
+        const double s = S[ends.part] - S[ends.full], q = Q[ends.part] - Q[ends.full];
+        return {W[ends.full] + (w * t - s) / h, -S[ends.full] - h / 2 * W[ends.full] + (q - w * t * t) / (2 * h), w};
+    }
+
+    double total() const { return W[size]; }
+    double lowest() const { return size ? costs[0] : 0.0; }
+    double highest() const { return size ? costs[size - 1] : 0.0; }
+
+  private:
+    // The number of costs <= t, searched for from a guess.
+    Index first_above(double t, Index guess) const {
+        Index a = guess, b = guess; // the answer is in [a, b]
+        if (guess < size && costs[guess] <= t) {
+            for (Index width = 1; b < size && costs[b] <= t; width *= 2) {
+                a = b + 1;
+                b = std::min(size, b + width);
+            }
+        } else {
+            for (Index width = 1; a > 0 && costs[a - 1] > t; width *= 2) {
+                b = a - 1;
+                a = std::max<Index>(0, a - width);
+            }
+            b = std::max(a, b);
+        }
+        return std::upper_bound(costs + a, costs + b, t) - costs;
+    }
+
+    const double *costs;
+    Index size;
+    std::vector<double> W, S, Q;
+};
+
+// Find b with  neg.count(b) - pos.count(tau - b) = target: the multiplier of the one constraint on the number of flips.
+// The left side is piecewise linear and never falls with b. Newton's method inside a bracket that starts at the guess
+// `b`.
+inline double ramp_threshold(const Ramp &pos, const Ramp &neg, double tau, double h, double target, double b,
+                             RampEnds &pos_ends, RampEnds &neg_ends) {
+    const double accuracy = 1e-13 * (1 + pos.total() + neg.total());
+    double slope = 0;
+    auto excess = [&](double at) {
+        const RampSums p = pos(tau - at, h, pos_ends), q = neg(at, h, neg_ends);
+        slope = (p.partial + q.partial) / h;
+        return q.count - p.count - target;
+    };
+    // outside of these ends nothing changes any more
+    const double least = std::min(neg.lowest(), tau - pos.highest() - h),
+                 most = std::max(neg.highest() + h, tau - pos.lowest());
+    b = std::clamp(b, least, most);
+    double value = excess(b), low = b, high = b;
+    if (std::abs(value) <= accuracy)
+        return b;
+    const double towards = value < 0 ? 1.0 : -1.0;
+    for (double width = h;; width *= 4) { // bracket
+        const double next = slope > 0 ? std::max(width, std::abs(value) / slope) : width;
+        const double from = b;
+        b = std::clamp(b + towards * next, least, most);
+        value = excess(b);
+        if (std::abs(value) <= accuracy || b == from)
+            return b;
+        (towards > 0 ? low : high) = towards * value < 0 ? b : from;
+        if (towards * value > 0) {
+            (towards > 0 ? high : low) = b;
+            break;
+        }
+    }
+    for (int step = 0; step < 200; ++step) {
+        const double newton = b - value / slope;
+        const double last = b;
+        b = slope > 0 && newton > low && newton < high ? newton : low + (high - low) / 2;
+        if (b == last || !(b > low && b < high))
+            return b;
+        value = excess(b);
+        if (std::abs(value) <= accuracy)
+            return b;
+        (value < 0 ? low : high) = b;
+    }
+    return b;
+}
+
+} // namespace metrimax

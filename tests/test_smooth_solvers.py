@@ -1,0 +1,176 @@
+"""The smooth solvers and the hybrid: certificates that are true, the same optimum as the bundle's, and mu."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from metrimax import MeasureSVC
+from metrimax.designs import as_design
+from metrimax.measure import get_measure
+from metrimax.protocols import Status
+from metrimax.risk import run
+from metrimax.solvers import AGM, LBFGS, Bundle, Hybrid
+
+SOLVERS = {"lbfgs": LBFGS(), "agm": AGM(), "hybrid": Hybrid(smooth=True), "hybrid-exact": Hybrid(smooth=False)}
+
+
+def problem(n=150, p=6, seed=0, share=0.3):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < share
+    y[:2] = True, False
+    X = rng.normal(size=(n, p)) + 0.8 * y[:, None] * (rng.random(p) < 0.6)
+    return X, y
+
+
+def solve(solver, X, y, measure="f1", C=1.0, tol=1e-3, **kw):
+    design = as_design(X, intercept_scaling=1.0)
+    oracle = get_measure(measure).oracle(y)
+    weight = C * oracle.price * oracle.n
+    [solution] = run(design, [solver.steps(oracle, design, weight, tol=tol, **kw)])
+    return solution, design, oracle, weight
+
+
+def objective(w, design, oracle, weight):
+    scores = design.matvec(w)
+    cut = oracle(scores)
+    return w @ w / 2 + weight * (cut.loss + cut.slope @ scores)
+
+
+@pytest.mark.parametrize("measure", ["f1", "prbep", "roc_area", "error", "gmean", "jaccard"])
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("shape", [(150, 6), (40, 60)], ids=["weights", "examples"])
+def test_certificate(name, measure, shape):
+    """J is the exact objective at w, and an independent solution lies between the bound and J."""
+    X, y = problem(*shape)
+    tol = 1e-2 if name == "agm" else 1e-3
+    solution, design, oracle, weight = solve(SOLVERS[name], X, y, measure, tol=tol)
+    assert solution.status in (Status.CONVERGED, Status.TRIVIAL)
+    assert solution.gap <= tol
+    assert solution.gap == pytest.approx((solution.objective - solution.bound) / weight)
+    assert objective(solution.w, design, oracle, weight) == pytest.approx(solution.objective, rel=1e-7)
+    reference, *_ = solve(Bundle(), X, y, measure, tol=1e-6)
+    assert reference.objective >= solution.bound - 1e-9 * weight
+    assert reference.bound <= solution.objective + 1e-9 * weight
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_history_is_monotone_and_counts_passes(name):
+    X, y = problem()
+    solution, *_ = solve(SOLVERS[name], X, y, "prbep", C=3.0, tol=1e-2)
+    history = solution.history
+    assert [r.iteration for r in history] == list(range(1, len(history) + 1))
+    assert all(a.objective >= b.objective for a, b in itertools.pairwise(history))
+    assert all(a.bound <= b.bound for a, b in itertools.pairwise(history))
+    assert history[-1].n_passes <= solution.n_passes <= 2 * len(history) + 1
+
+
+class Counted:
+    """A design that counts how often X is read."""
+
+    def __init__(self, design):
+        self.design, self.shape, self.n = design, design.shape, 0
+
+    def matvec(self, w):
+        self.n += 1
+        return self.design.matvec(w)
+
+    def rmatvec(self, slope):
+        self.n += 1
+        return self.design.rmatvec(slope)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("shape", [(150, 6), (40, 60)], ids=["weights", "examples"])
+def test_passes_are_those_made(name, shape):
+    X, y = problem(*shape)
+    design = Counted(as_design(X, intercept_scaling=1.0))
+    oracle = get_measure("prbep").oracle(y)
+    [solution] = run(design, [SOLVERS[name].steps(oracle, design, oracle.price * oracle.n, tol=1e-2)])
+    assert solution.n_passes == design.n
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_lockstep_equals_alone(name):
+    """Runs that ask for several columns share their products like any other."""
+    X, y = problem()
+    design = as_design(X, intercept_scaling=1.0)
+    oracles = [get_measure(m).oracle(z) for m, z in (("f1", y), ("prbep", ~y), ("roc_area", y))]
+
+    def steps(oracle):
+        return SOLVERS[name].steps(oracle, design, oracle.price * oracle.n, tol=1e-2)
+
+    together = run(design, [steps(oracle) for oracle in oracles])
+    for oracle, solution in zip(oracles, together, strict=True):
+        [alone] = run(design, [steps(oracle)])
+        assert solution.objective == pytest.approx(alone.objective, rel=1e-6)
+        assert abs(solution.n_iter - alone.n_iter) <= 2
+
+
+def test_fixed_mu_stays_within_its_bound():
+    """With mu fixed, the smoothed problem is solved: J at its solution is no more than mu above the optimum."""
+    X, y = problem()
+    reference, *_ = solve(Bundle(), X, y, "prbep", tol=1e-6)
+    for mu in (0.3, 0.03):
+        solution, _, _, weight = solve(LBFGS(mu=mu), X, y, "prbep", tol=1e-5)
+        assert solution.status in (Status.STALLED, Status.CONVERGED)
+        assert (solution.objective - reference.bound) / weight <= mu + 1e-4
+
+
+def test_large_C_still_reaches_the_gap():
+    X, y = problem(300, 10, seed=1)
+    for C in (100.0, 1e4):
+        for measure in ("f1", "roc_area"):
+            solution, *_ = solve(Hybrid(), X, y, measure, C=C)
+            assert solution.status is Status.CONVERGED
+
+
+def test_hybrid_needs_fewer_passes_than_the_bundle():
+    X, y = problem(2000, 30, seed=2)
+    passes = {type(s).__name__: solve(s, X, y, "f1", C=10.0)[0].n_passes for s in (Hybrid(), Bundle())}
+    assert passes["Hybrid"] < 0.8 * passes["Bundle"]
+
+
+def test_start_cuts_are_used():
+    X, y = problem(400, 12, seed=3)
+    cold, *_ = solve(Hybrid(), X, y, C=10.0)
+    warm, *_ = solve(Hybrid(), X, y, C=10.0, start=cold.cuts)
+    assert warm.n_passes < cold.n_passes / 2
+    assert warm.gap <= 1e-3
+
+
+def test_hybrid_without_smoothing_takes_exact_cuts():
+    X, y = problem()
+    design = as_design(X, intercept_scaling=1.0)
+    oracle = get_measure("f1").oracle(y, np.random.default_rng(0).random(len(y)) + 0.1)
+    assert oracle.smooth is None
+    [solution] = run(design, [Hybrid(smooth=True).steps(oracle, design, oracle.price * oracle.n, tol=1e-3)])
+    assert solution.status.ok
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "agm"])
+def test_error_where_nothing_is_smooth(solver):
+    X, y = problem()
+    weight = np.random.default_rng(0).random(len(y)) + 0.1
+    with pytest.raises(ValueError, match=r"offers no smoothed risk.*use solver='hybrid' or 'bundle'"):
+        MeasureSVC("f1", solver=solver).fit(X, y, weight)
+
+
+@pytest.mark.parametrize("solver", ["auto", "hybrid", "lbfgs", "agm"])
+def test_estimator(solver):
+    X, y = problem(200, 5)
+    model = MeasureSVC("prbep", solver=solver, tol=1e-2).fit(sparse.csr_matrix(X), y)
+    assert model.gap_ <= 1e-2
+    bundle = MeasureSVC("prbep", solver="bundle", tol=1e-2).fit(X, y)
+    assert model.score(X, y) == pytest.approx(bundle.score(X, y), abs=0.1)
+
+
+def test_callback_stops():
+    X, y = problem()
+    for solver in SOLVERS.values():
+        solution, *_ = solve(solver, X, y, callback=lambda record: record.iteration >= 2)
+        assert solution.status is Status.CALLBACK
+        assert solution.n_iter == 2

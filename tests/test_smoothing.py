@@ -1,0 +1,224 @@
+"""Smoothed measures: the bound, the gradient, the cuts, and the value against independent solutions."""
+
+from __future__ import annotations
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from metrimax.measure import FBeta, PrecisionAtK, RecallAtK, TableFunction, get_measure, measures
+from metrimax.measure import smoothing as sm
+from metrimax.measure.contingency import ContingencyOracle
+
+NAMES = sorted(measures())
+MUS = (1.0, 0.1, 1e-3, 1e-6)
+
+
+def sample(n=40, share=0.3, seed=0, spread=2.0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < share
+    y[:2] = True, False
+    return y, spread * rng.normal(size=n) + y
+
+
+def risk(oracle, scores):
+    cut = oracle(scores)
+    return cut.loss + cut.slope @ scores
+
+
+def user_loss(tp, fp, fn, tn):  # no structure that the search knows
+    return (fn**1.5 + fp) / ((tp + fn) ** 1.5 + fp + tn)
+
+
+CASES = [
+    *(get_measure(name) for name in NAMES),
+    FBeta(0.3),
+    FBeta(3.0),
+    PrecisionAtK(3),
+    PrecisionAtK(3, labellings="at_least"),
+    RecallAtK("2p", labellings="at_most"),
+    TableFunction(user_loss),
+    TableFunction(lambda tp, fp, fn, tn: 1 - tp / np.maximum(tp + fn, 1), where=lambda tp, fp, fn, tn: fp == fn),
+]
+
+
+IDS = [f"{k}-{measure.name}" for k, measure in enumerate(CASES)]
+
+
+@pytest.mark.parametrize("mu", MUS)
+@pytest.mark.parametrize("measure", CASES, ids=IDS)
+def test_bound_and_gradient(measure, mu):
+    y, s = sample()
+    oracle = measure.oracle(y)
+    for scale in (0.0, 0.3, 1.0, 30.0):
+        scores = scale * s
+        value, cut = oracle.smooth(scores, mu)
+        exact = risk(oracle, scores)
+        assert exact - mu * (1 + 1e-7) - 1e-12 <= value <= exact + 1e-12
+        assert cut.loss + cut.slope @ scores <= exact + 1e-12  # a cut touches R from below
+        if scale == 1.0:
+            step = 1e-6 * min(1.0, mu * 1e3)
+            rise = [oracle.smooth(scores + e, mu)[0] - oracle.smooth(scores - e, mu)[0] for e in step * np.eye(len(y))]
+            np.testing.assert_allclose(np.array(rise) / (2 * step), cut.slope, atol=1e-6)
+
+
+@pytest.mark.parametrize("measure", CASES, ids=IDS)
+def test_its_cut_is_a_cut(measure):
+    """The plane of a smoothed gradient lies under the risk everywhere, as the dual bound needs."""
+    y, s = sample(seed=1)
+    oracle = measure.oracle(y)
+    rng = np.random.default_rng(2)
+    for mu in MUS:
+        _, cut = oracle.smooth(s, mu)
+        for spread in (0.1, 1.0, 10.0):
+            for _ in range(10):
+                other = spread * rng.normal(size=len(y)) + 3 * rng.random() * y
+                assert cut.loss + cut.slope @ other <= risk(oracle, other) + 1e-11
+
+
+@pytest.mark.parametrize("name", ["f1", "jaccard", "gmean", "error", "prbep", "precision_at_k", "qmean", "q"])
+def test_cut_is_a_mixture_of_labellings(name):
+    """Brute force: (slope, loss) lies in the convex hull of all 2^n labellings (their loss may only be higher)."""
+    y = np.array([True, True, False, False, False, True, False])
+    s = np.array([0.4, -0.7, 0.3, -1.0, 0.9, 1.5, 0.2])
+    measure = get_measure(name)
+    labellings = np.array(list(itertools.product([False, True], repeat=len(y))))
+    if name in ("prbep", "precision_at_k"):
+        labellings = labellings[labellings.sum(axis=1) == y.sum()]
+    losses = np.array([measure.loss(y, z) for z in labellings])
+    slopes = (labellings.astype(float) - y) / len(y)
+    for mu in (0.5, 0.05, 1e-3):
+        _, cut = measure.oracle(y).smooth(s, mu)
+        found = linprog(
+            -losses,
+            A_eq=np.vstack((slopes.T, np.ones(len(losses)))),
+            b_eq=np.append(cut.slope, 1.0),
+            bounds=(0, None),
+        )
+        assert found.status == 0
+        assert cut.loss <= -found.fun + 1e-8
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc", "kappa"])
+def test_count_family_against_quadratic_programs(name):
+    """Every number m of predicted positives as a quadratic program of its own, then the entropy over m."""
+    y, s = sample(n=9, share=0.4, seed=3)
+    oracle = get_measure(name).oracle(y)
+    n, n_pos = len(y), int(y.sum())
+    for mu in (1.0, 0.1, 0.01):
+        values = []
+        for m in range(n + 1):
+            flips = n_pos + m - 2 * max(0, m - (n - n_pos))
+            q = mu / max(flips, 1)  # half of mu for the quadratic term, spread over the flips that m allows
+            beta = cp.Variable(n)
+            tp = n_pos - cp.sum(beta[y])
+            tps = np.array([max(0, m - (n - n_pos)), min(m, n_pos)], dtype=float)
+            D = get_measure(name).table_loss(tps, m - tps, n_pos - tps, n - n_pos - m + tps)
+            v = (D[1] - D[0]) / (tps[1] - tps[0]) if tps[1] > tps[0] else 0.0
+            gain = D[0] + v * (tp - tps[0]) - (np.where(y, 1, -1) * s / n) @ beta - q / 2 * cp.sum_squares(beta)
+            problem = cp.Problem(cp.Maximize(gain), [beta >= 0, beta <= 1, tp + cp.sum(beta[~y]) == m])
+            values.append(problem.solve(solver=cp.CLARABEL))
+        T = mu / 2 / np.log(n + 1)
+        expected = T * np.log(np.exp(np.array(values) / T).sum()) - mu / 2
+        assert oracle.smooth(s, mu)[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_roc_area_against_all_pairs():
+    y, s = sample(n=60, seed=4)
+    weight = np.random.default_rng(5).integers(0, 4, 60).astype(float)
+    weight[:2] = 1.0
+    for mu in MUS:
+        margin = 1 - s[y][:, None] + s[~y][None, :]
+        share = np.clip(margin / (2 * mu), 0, 1)
+        both = weight[y][:, None] * weight[~y][None, :] / (weight[y].sum() * weight[~y].sum())
+        value, cut = get_measure("roc_area").oracle(y, weight).smooth(s, mu)
+        assert value == pytest.approx((both * (share * margin - mu * share**2)).sum(), rel=1e-9)
+        np.testing.assert_allclose(cut.slope[y], -(both * share).sum(axis=1), atol=1e-12)
+        np.testing.assert_allclose(cut.slope[~y], (both * share).sum(axis=0), atol=1e-12)
+
+
+def test_huber_hinge_of_the_error_rate():
+    y, s = sample(n=50, seed=6)
+    margin = 1 - np.where(y, 1, -1) * s
+    for mu in MUS:
+        share = np.clip(margin / (2 * mu), 0, 1)
+        value, _ = get_measure("error").oracle(y).smooth(s, mu)
+        assert value == pytest.approx((share * margin - mu * share**2).mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_integer_weights_mean_repetition(name):
+    y, s = sample(n=20, seed=7)
+    weight = np.random.default_rng(8).integers(0, 3, 20)
+    weight[:2] = 1
+    measure = get_measure(name)
+    value, cut = measure.oracle(y, weight.astype(float)).smooth(s, 0.05)
+    copies = np.repeat(np.arange(20), weight)
+    expected, repeated = measure.oracle(y[copies]).smooth(s[copies], 0.05)
+    assert value == pytest.approx(expected, abs=1e-10)
+    assert cut.loss == pytest.approx(repeated.loss, abs=1e-10)
+    np.testing.assert_allclose(cut.slope, np.bincount(copies, repeated.slope, minlength=20), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["prbep", "roc_area", "error", "balanced_error"])
+def test_fractional_class_weights(name):
+    y, s = sample(n=30, seed=9)
+    weight = np.where(y, 2.5, 0.75)
+    oracle = get_measure(name).oracle(y, weight)
+    for mu in MUS:
+        value, cut = oracle.smooth(s, mu)
+        exact = risk(oracle, s)
+        assert exact - mu - 1e-12 <= value <= exact + 1e-12
+        assert cut.loss + cut.slope @ s <= exact + 1e-12
+
+
+def test_no_smoothing_where_examples_flip_in_part():
+    y, _ = sample(n=30, seed=9)
+    weight = np.random.default_rng(10).random(30)
+    oracle = get_measure("f1").oracle(y, weight)
+    assert isinstance(oracle, ContingencyOracle)
+    assert oracle.smooth is None
+
+
+def test_no_smoothing_of_too_many_tables(monkeypatch):
+    monkeypatch.setattr(sm, "MOST_TABLES", 100)
+    y, _ = sample(n=40)
+    assert get_measure(user_loss).oracle(y).smooth is None
+    assert get_measure("f1").oracle(y).smooth is not None
+
+
+@pytest.mark.parametrize("mu", [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize("name", ["f1", "prbep", "roc_area"])
+def test_mu_is_checked(name, mu):
+    y, s = sample()
+    with pytest.raises(ValueError, match="expected a finite mu > 0"):
+        get_measure(name).oracle(y).smooth(s, mu)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["f1", "prbep", "mcc", "jaccard", "gmean", "roc_area", "kld", "precision_at_k"]),
+    st.integers(2, 25),
+    st.integers(0, 10_000),
+    st.sampled_from([1.0, 0.03, 1e-4]),
+    st.booleans(),
+)
+def test_bounds_hold_for_any_sample(name, n, seed, mu, tied):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.4
+    y[:2] = True, False
+    s = rng.normal(size=n) * 10 ** rng.uniform(-2, 2)
+    if tied:
+        s = np.round(s)
+    oracle = get_measure(name).oracle(y)
+    value, cut = oracle.smooth(s, mu)
+    exact = risk(oracle, s)
+    slack = 1e-9 * (1 + abs(exact))
+    assert exact - mu - slack <= value <= exact + slack
+    assert value <= cut.loss + cut.slope @ s + slack  # the prox term is not negative
+    assert cut.loss + cut.slope @ s <= exact + slack
