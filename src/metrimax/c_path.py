@@ -13,7 +13,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Solution, Vector
 from metrimax.risk import run
-from metrimax.solvers import Bundle, along
+from metrimax.solvers import Auto, along
 
 GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 """The grid of Joachims (2005)."""
@@ -99,7 +99,7 @@ def path(
         raise ValueError(f"expected as many labels and weights as the {design.shape[0]} rows of X, got {len(labels)}")
     chosen = get_measure(measure)
     oracle = chosen.oracle(labels, weight)
-    steps = along(Bundle(max_iter=max_iter), oracle, design, grid * oracle.price * oracle.n, tol=tol, callback=callback)
+    steps = along(Auto(max_iter=max_iter), oracle, design, grid * oracle.price * oracle.n, tol=tol, callback=callback)
     solutions = run(design, [steps])[0]
     W = np.array([solution.w for solution in solutions])
     scores = design.matvec(np.ascontiguousarray(W.T))

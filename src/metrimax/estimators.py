@@ -24,7 +24,7 @@ from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.risk import run
-from metrimax.solvers import AUTO, SOLVERS
+from metrimax.solvers import SOLVERS
 from metrimax.state import PlainState
 
 Array = npt.NDArray[Any]
@@ -45,8 +45,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     C : float, default=1.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
-        "auto" takes the hybrid of bundle method and quasi-Newton steps, which needed the fewest passes over the data
-        on average; "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed
+        "auto" chooses by what was measured: dual coordinate descent for error and cost on many features, the hybrid of
+        bundle method and quasi-Newton steps for large matrices of few columns, the bundle method and then the hybrid
+        for the rest. "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed
         problem of Zhang et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also
         gives the multipliers `dual_coef_`.
     tol : float, default=1e-3
@@ -318,10 +319,9 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"expected a finite {name} > 0, got {value!r}")
         if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
             raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
-        name = AUTO if self.solver == "auto" else self.solver
-        if name not in SOLVERS:
-            raise ValueError(f"unknown solver {self.solver!r}: expected one of auto, {', '.join(SOLVERS)}")
-        solver: Solver = SOLVERS[name](max_iter=int(self.max_iter))
+        if self.solver not in SOLVERS:
+            raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(SOLVERS)}")
+        solver: Solver = SOLVERS[self.solver](max_iter=int(self.max_iter))
         return solver
 
     @contextmanager

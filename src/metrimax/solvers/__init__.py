@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from metrimax.solvers.auto import Auto
 from metrimax.solvers.bundle import Bundle, CuttingPlane
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import Hybrid
@@ -9,6 +10,7 @@ from metrimax.solvers.path import along
 from metrimax.solvers.smooth import AGM, LBFGS
 
 SOLVERS: dict[str, type[Any]] = {
+    "auto": Auto,
     "bundle": Bundle,
     "cutting_plane": CuttingPlane,
     "hybrid": Hybrid,
@@ -16,7 +18,5 @@ SOLVERS: dict[str, type[Any]] = {
     "agm": AGM,
     "dual_cd": DualCD,
 }
-AUTO = "hybrid"
-"""What solver="auto" means, by the measurements of docs/results/solvers.md."""
 
-__all__ = ["AGM", "AUTO", "LBFGS", "SOLVERS", "Bundle", "CuttingPlane", "DualCD", "Hybrid", "along"]
+__all__ = ["AGM", "LBFGS", "SOLVERS", "Auto", "Bundle", "CuttingPlane", "DualCD", "Hybrid", "along"]

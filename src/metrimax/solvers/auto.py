@@ -1,0 +1,80 @@
+"""The choice among the solvers, by what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from metrimax.protocols import Callback, Cuts, Design, Oracle, Record, Solution, Solver, Status, Steps
+from metrimax.solvers.bundle import Bundle
+from metrimax.solvers.dual_cd import DualCD
+from metrimax.solvers.hybrid import MANY, Hybrid
+
+EASY = 60
+"""Iterations that the plain bundle method is given before the hybrid takes over with its cuts."""
+
+LARGE = 2**20
+"""Entries of a matrix of few columns from which on a pass costs more than what the hybrid saves passes with."""
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The solver that took the fewest seconds, problem by problem (docs/results/solvers.md).
+
+    Sums of hinges (error, cost, balanced error) on many features go to dual coordinate descent, large matrices of few
+    columns to the hybrid. All else begins with the bundle method, whose iterations cost least; what is not solved after
+    `EASY` of them is taken over by the hybrid, which needs fewer, with all cuts found so far.
+    """
+
+    max_iter: int = 10_000
+
+    def steps(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        *,
+        tol: float,
+        start: Cuts | None = None,
+        callback: Callback | None = None,
+    ) -> Steps:
+        """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
+        chosen = self.choose(oracle, design)
+        if chosen is not None:
+            return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
+        easy = Bundle(max_iter=min(EASY, self.max_iter))
+        first = yield from easy.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
+        if first.status is not Status.MAX_ITER or self.max_iter <= EASY:
+            return first
+
+        def later(record: Record) -> Any:
+            return callback(_after(first, record)) if callback is not None else None
+
+        rest = Hybrid(max_iter=self.max_iter - EASY)
+        second = yield from rest.steps(oracle, design, weight, tol=tol, start=first.cuts, callback=later)
+        return replace(
+            second,
+            bound=max(first.bound, second.bound),
+            gap=(second.objective - max(first.bound, second.bound)) / weight,
+            n_iter=first.n_iter + second.n_iter,
+            n_passes=first.n_passes + second.n_passes,
+            history=first.history + [_after(first, record) for record in second.history],
+        )
+
+    def choose(self, oracle: Oracle, design: Design) -> Solver | None:
+        """The one solver for this problem; None for the bundle method followed by the hybrid."""
+        n, p = design.shape
+        if p > MANY and hasattr(design, "dual_epochs") and hasattr(oracle, "hinges"):
+            return DualCD(self.max_iter) if cast(Any, oracle).hinges() is not None else None
+        return Hybrid(self.max_iter) if p <= MANY and n * p >= LARGE else None
+
+
+def _after(first: Solution, record: Record) -> Record:
+    """A record of the second run, counted on from the first."""
+    last = first.history[-1]
+    return record._replace(
+        iteration=record.iteration + last.iteration,
+        n_passes=record.n_passes + first.n_passes,
+        bound=max(record.bound, last.bound),
+        seconds=record.seconds + last.seconds,
+    )
