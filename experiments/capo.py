@@ -215,15 +215,15 @@ def sweep(task: Task) -> Iterator[Row]:
     mapped = nystroem.X, nystroem.expansion(np.eye(nystroem.shape[1])).scores(task.X_test)
     for measure, key in MEASURES.items():
         for C in SWEEP:
-            runs = {name: (capo(key, m, C), X, X_test) for name, (X, X_test, m) in data.items()}
-            runs["lin"] = MeasureSVC(key, C=C, n_threads=1), task.X, task.X_test
-            runs["rbf"] = MeasureSVC(key, C=C, n_threads=1), *mapped
+            runs = {name: (capo(key, m, C, solver="bundle"), X, X_test) for name, (X, X_test, m) in data.items()}
+            runs["lin"] = MeasureSVC(key, C=C, solver="bundle", n_threads=1), task.X, task.X_test
+            runs["rbf"] = MeasureSVC(key, C=C, solver="bundle", n_threads=1), *mapped
             for name, run in runs.items():
                 yield {"measure": measure, "method": name, "parameter": "C", "at": C, **fit_and_test(task, *run)}
         for B in SWEEP:
             for name in ("CAPO1", "CAPO5"):
                 X, X_test, m = data[name]
-                row = fit_and_test(task, capo(key, m, 1.0, B=B), X, X_test)
+                row = fit_and_test(task, capo(key, m, 1.0, B=B, solver="bundle"), X, X_test)
                 yield {"measure": measure, "method": name, "parameter": "B", "at": B, **row}
 
 

@@ -353,5 +353,5 @@ def _memory(frame: pd.DataFrame, _: Path) -> list[str]:
 
 
 def _save(figure: plt.Figure, path: Path) -> None:
-    figure.savefig(path, dpi=90)
+    figure.savefig(path, dpi=75)
     plt.close(figure)
