@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .PHONY: demo test lint stub clean
 
 demo: $(VENV)/.package
-	$(BIN)/python examples/demo.py
+	$(BIN)/metrimax demo --plot $(VENV)/demo.png
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q
