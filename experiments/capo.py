@@ -135,7 +135,7 @@ def kernel_rows(task: Task) -> Iterator[Row]:
         began = time.process_time()
         clf = make(C).fit(X, task.y)
         weights = np.zeros(X.shape[1])
-        weights[clf.support_ if exact else slice(None)] = (clf.dual_coef_ if exact else clf.coef_)[0]
+        weights[clf.support_ if exact else slice(None)] = (clf.kernel_coef_ if exact else clf.coef_)[0]
         fitted.append((weights, clf.intercept_[0] - clf.threshold_[0]))
         rows.append(
             {

@@ -86,7 +86,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     report_ : dict
         What the adaptation changed on the training sample: the "measure"'s name, its value "before" for every auxiliary
         and "after", and how many of the "n" predictions it "flipped" for every auxiliary.
-    coef_ or dual_coef_, intercept_, threshold_, objective_, gap_, status_, ...
+    coef_ or kernel_coef_, intercept_, threshold_, objective_, gap_, status_, ...
         As in `MeasureSVC`; ``coef_`` is the delta function.
 
     Notes

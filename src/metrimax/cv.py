@@ -95,6 +95,8 @@ class MeasureSVCCV(MeasureSVC):
     (True, 3)
     """
 
+    kernel = "linear"  # the only one: a path over C is offered for linear classifiers
+
     def __init__(
         self,
         measure: Any = "f1",
@@ -179,8 +181,8 @@ class MeasureSVCCV(MeasureSVC):
 
     def plain(self, **changes: Any) -> MeasureSVC:
         """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
-        names = MeasureSVC().get_params(deep=False)
-        return MeasureSVC(**{name: getattr(self, name) for name in names if name != "C"} | changes)
+        names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
+        return MeasureSVC(**{name: getattr(self, name) for name in names} | changes)
 
     def judge(self, model: MeasureSVC) -> MeasureSVC:
         """The fitted model as one whose `score` is the measure that chooses."""
@@ -315,7 +317,9 @@ def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vect
     models = []
     for k, C in enumerate(Cs):
         model: MeasureSVC = clone(template).set_params(C=float(C))
-        model._store(classes, y, [label[k] for label in per_label])
+        fitted = [label[k] for label in per_label]
+        model._store(classes, y, fitted)
+        model._store_weights(design, model._weights(fitted))
         model.n_features_in_ = X.shape[1]
         models.append(model)
     return models

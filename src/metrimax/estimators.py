@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from metrimax.designs import as_design
-from metrimax.designs.kernel import Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
+from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
@@ -87,7 +87,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     ----------
     coef_ : ndarray (1, p), or (L, p) with L labels
         Linear kernel only.
-    dual_coef_ : ndarray (1, m), or (L, m)
+    kernel_coef_ : ndarray (1, m), or (L, m)
         Other kernels: coefficients of the examples in `support_`.
     support_ : ndarray of int (m,)
         Their positions in the training set.
@@ -136,6 +136,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     >>> clf.score(X, y) > 0.8
     True
     """
+
+    _expansion: Expansion | None = None  # what a kernel's scores are made of
 
     def __init__(
         self,
@@ -371,14 +373,14 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
 
     def _store_weights(self, features: Design, W: Vector) -> None:
         """Set what the scores are made of, and remove what an earlier fit with another kernel left."""
-        for name in ("coef_", "dual_coef_", "support_"):
+        for name in ("coef_", "kernel_coef_", "support_"):
             self.__dict__.pop(name, None)
         self.kernel_kept_ = _kept(features)
         self._expansion = features.expansion(W) if isinstance(features, (Gram, LowRank)) else None
         if self._expansion is None:
             self.coef_ = np.ascontiguousarray(W.T)
         else:
-            self.dual_coef_ = np.ascontiguousarray(self._expansion.coefficients.T)
+            self.kernel_coef_ = np.ascontiguousarray(self._expansion.coefficients.T)
             self.support_ = self._expansion.support
 
     def _warn(self, solutions: list[Solution]) -> None:
