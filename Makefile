@@ -17,7 +17,7 @@ demo: $(VENV)/.package
 	$(BIN)/metrimax demo --plot $(VENV)/demo.png
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 lint: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/ruff check .

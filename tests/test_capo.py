@@ -115,6 +115,14 @@ def test_nonlinear_delta_function():
     assert thin.status_ is Status.APPROXIMATE
 
 
+@pytest.mark.parametrize("aux_weight", ["learned", "fixed"])
+def test_many_features(aux_weight):
+    wide = np.hstack([X, 0.01 * rng.normal(size=(300, 1200))])
+    clf = CAPOClassifier([("svc", SVC())], measure="error", aux_weight=aux_weight, cv=3).fit(wide, y)
+    assert clf.status_.ok
+    assert clf.score(wide, y) > 0.9
+
+
 def test_adaptation_finds_what_a_linear_classifier_cannot():
     linear = MeasureSVC("f1").fit(X, y).score(new, y_new)
     adapted = CAPOClassifier(AUX, measure="f1").fit(X, y)

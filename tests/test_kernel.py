@@ -152,6 +152,15 @@ def test_beyond_the_memory():
     assert clf.score(X, y) > exact.score(X, y) - 0.1
 
 
+@pytest.mark.parametrize("measure", ["error", "f1", "roc_area"])
+def test_more_examples_than_the_choice_of_solvers_calls_many(measure):
+    """A Gram matrix has as many columns as examples, but no rows for dual coordinate descent."""
+    big = rng.normal(size=(1200, 3))
+    clf = MeasureSVC(measure, kernel="rbf").fit(big, (big**2).sum(axis=1) > 3)
+    assert clf.status_ is Status.CONVERGED
+    assert clf.score(big, (big**2).sum(axis=1) > 3) > 0.95
+
+
 def test_same_seed_same_classifier():
     a, b, c = (MeasureSVC("f1", kernel="rbf", n_components=20, random_state=seed).fit(X, y) for seed in (1, 1, 2))
     np.testing.assert_array_equal(a.support_, b.support_)
