@@ -14,10 +14,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .PHONY: demo test lint stub clean
 
 demo: $(VENV)/.package
-	$(BIN)/python examples/demo.py
+	$(BIN)/metrimax demo --plot $(VENV)/demo.png
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 lint: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/ruff check .

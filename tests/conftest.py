@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("METRIMAX_DATA") or ROOT.parent / "shared" / "data")
@@ -39,3 +41,22 @@ def shared_data() -> Path:
 def golden() -> Path:
     """The folder of other programs' results. For tests marked ``shared_data``."""
     return GOLDEN
+
+
+@pytest.fixture(scope="session")
+def binary():
+    X, y = make_classification(n_samples=150, n_features=6, weights=[0.75], class_sep=0.8, random_state=0)
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def three():
+    return make_classification(n_samples=150, n_features=6, n_informative=4, n_classes=3, random_state=1)
+
+
+@pytest.fixture(scope="session")
+def labels():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(90, 5))
+    Y = (X[:, :3] + 0.3 * rng.normal(size=(90, 3)) > [0, 0.5, 1]).astype(int)
+    return X, Y

@@ -64,9 +64,9 @@ class Auto:
     def choose(self, oracle: Oracle, design: Design) -> Solver | None:
         """The one solver for this problem; None for the bundle method followed by the hybrid."""
         n, p = design.shape
-        rows = getattr(design, "design", design)  # an intercept passes rows on, where what it is added to has any
-        if p > MANY and hasattr(rows, "dual_epochs") and hasattr(oracle, "hinges"):
-            return DualCD(self.max_iter) if cast(Any, oracle).hinges() is not None else None
+        rows = hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
+        if p > MANY and rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None:
+            return DualCD(self.max_iter)
         return Hybrid(self.max_iter) if p <= MANY and n * p >= LARGE else None
 
 

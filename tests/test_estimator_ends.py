@@ -1,0 +1,221 @@
+"""Fits that stop early, that are interrupted, that are given nonsense: what the user is told, and what is left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from metrimax import FBeta, MeasureSVC, PrecisionAtK, RecallAtK
+from metrimax.measure import TableFunction, get_measure
+from metrimax.protocols import Status
+
+# --- runs that do not reach their end
+
+
+def test_a_gap_not_reached_is_said(binary):
+    X, y = binary
+    svc = MeasureSVC("f1", C=100, max_iter=2, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="the gap is") as caught:
+        svc.fit(X, y)
+    assert f"the gap is {svc.gap_:.3g}, tol 1e-06" in str(caught[0].message)
+    assert svc.status_ is Status.MAX_ITER
+    assert svc.n_iter_ == 2
+    assert caught[0].filename == __file__
+
+
+def test_a_gap_not_reached_for_some_labels_is_said(labels):
+    X, Y = labels
+    with pytest.warns(ConvergenceWarning, match=r"\(3 of 3 labels\)"):
+        MeasureSVC("f1", C=100, max_iter=2, tol=1e-6).fit(X, Y)
+
+
+@pytest.mark.parametrize("C", [10.0, np.float64(10.0)])
+def test_the_callback_stops_the_fit(binary, C):
+    X, y = binary
+    records = []
+
+    def callback(record):
+        records.append(record)
+        return record.gap < 0.3
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        svc = MeasureSVC("f1", C=C, tol=1e-7, callback=callback).fit(X, y)
+    assert svc.status_ is Status.CALLBACK
+    assert svc.n_iter_ == len(records)
+    assert records[-1].gap < 0.3 <= records[-2].gap
+    assert svc.gap_ == pytest.approx(records[-1].gap)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_fit_leaves_the_estimator_as_it_was(binary, stop):
+    X, y = binary
+    svc = MeasureSVC("f1").fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    before = {key: value for key, value in vars(svc).items() if key.endswith("_")}
+
+    def interrupt(record):
+        raise stop
+
+    svc.set_params(callback=interrupt)
+    with pytest.raises(stop):
+        svc.fit(X[:, :4], y)
+    after = {key: value for key, value in vars(svc).items() if key.endswith("_")}
+    assert before.keys() == after.keys()
+    assert all(after[key] is value or after[key] == value for key, value in before.items())
+    assert svc.predict(pd.DataFrame(X, columns=list("abcdef"))).shape == y.shape
+    fresh = MeasureSVC("f1", callback=interrupt)
+    with pytest.raises(stop):
+        fresh.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
+SCRIPT = """
+import numpy as np
+from metrimax import MeasureSVC
+rng = np.random.default_rng(0)
+y = rng.random(500) < 0.2
+for verbose in (0, 1):
+    MeasureSVC(verbose=verbose).fit(rng.normal(size=(500, 5)) + y[:, None], y)
+"""
+
+
+def test_nothing_is_written_to_a_pipe():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True)
+    assert done.stdout == done.stderr == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_progress_is_shown_on_a_terminal():
+    import os
+    import pty
+
+    leader, follower = pty.openpty()
+    done = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=follower, stderr=follower)
+    os.close(follower)
+    shown = b""
+    try:
+        while piece := os.read(leader, 4096):
+            shown += piece
+    except OSError:  # Linux says so when the other side has closed
+        pass
+    os.close(leader)
+    assert done.wait() == 0
+    assert b"MeasureSVC(fbeta): iteration 1, gap " in shown
+    assert shown.endswith(b"\r\x1b[K")  # the line is wiped at the end
+
+
+# --- bad input: a clear error each
+
+GOOD = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) < 6
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.where(np.eye(20, 3) > 0, np.nan, GOOD[0]), GOOD[1], "NaN"),
+        (np.where(np.eye(20, 3) > 0, np.inf, GOOD[0]), GOOD[1], "infinity"),
+        (GOOD[0], np.ones(20), "one class"),
+        (GOOD[0][:0], GOOD[1][:0], "minimum of 1 is required"),
+        (GOOD[0][:, :0], GOOD[1], "0 feature"),
+        (GOOD[0], GOOD[1][:7], "inconsistent numbers of samples"),
+        (GOOD[0][:, 0], GOOD[1], "Expected 2D array"),
+        (GOOD[0][None], GOOD[1], "dim 3"),
+        (GOOD[0], np.linspace(0, 1, 20), "continuous"),
+        (GOOD[0], np.column_stack([np.arange(20) % 3, np.arange(20) % 2]), "multiclass-multioutput"),
+        (GOOD[0], np.where(np.arange(20) == 3, np.nan, 1.0), "NaN"),
+        (GOOD[0] + 1j, GOOD[1], "[Cc]omplex"),
+        (np.full((20, 2), "a"), GOOD[1], "could not convert"),
+    ],
+)
+def test_bad_data(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        MeasureSVC().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"C": 0}, ValueError, "C > 0"),
+        ({"C": -1.0}, ValueError, "C > 0"),
+        ({"C": np.inf}, ValueError, "C > 0"),
+        ({"C": np.nan}, ValueError, "C > 0"),
+        ({"C": "1"}, ValueError, "C > 0"),
+        ({"tol": 0}, ValueError, "tol > 0"),
+        ({"tol": -1e-3}, ValueError, "tol > 0"),
+        ({"tol": None}, ValueError, "tol > 0"),
+        ({"max_iter": 0}, ValueError, "max_iter"),
+        ({"max_iter": 1.5}, ValueError, "max_iter"),
+        ({"measure": "f7"}, ValueError, "unknown measure 'f7'"),
+        ({"measure": 7}, TypeError, "expected measure as a name"),
+        ({"measure": FBeta}, TypeError, "call it"),
+        ({"measure": PrecisionAtK(21)}, ValueError, "k = 21 is more than the 20 examples"),
+        ({"measure": RecallAtK("4p")}, ValueError, "k = 24 is more than the 20 examples"),
+        ({"measure": lambda tp, fp, fn, tn: tp * np.nan}, ValueError, "returned nan"),
+        ({"measure": lambda tp, fp, fn, tn: np.ones(3)}, ValueError, "expected the same shape"),
+        ({"measure": lambda tp, fp, fn, tn: 7 * fn}, ValueError, "expected values in"),
+        ({"measure": TableFunction(lambda tp, fp, fn, tn: tp / (tp + fp))}, ValueError, "returned nan"),
+        ({"solver": "newton"}, ValueError, "unknown solver 'newton': expected one of auto, bundle, cutting_plane"),
+        ({"intercept_scaling": 0.0}, ValueError, "positive and finite"),
+        ({"intercept_scaling": -1.0}, ValueError, "positive and finite"),
+        ({"n_threads": 0}, ValueError, "n_threads"),
+        ({"class_weight": "heavy"}, ValueError, "class_weight"),
+        ({"class_weight": {False: -1.0, True: 1.0}}, ValueError, "[Nn]egative"),
+    ],
+)
+def test_bad_parameters(parameters, error, message):
+    with np.errstate(all="ignore"), pytest.raises(error, match=message):
+        MeasureSVC(**parameters).fit(*GOOD)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.where(np.arange(20) == 3, -1.0, 1.0), "[Nn]egative"),
+        (np.where(np.arange(20) == 3, np.nan, 1.0), "NaN"),
+        (np.where(np.arange(20) == 3, np.inf, 1.0), "infinity"),
+        (np.ones(19), "sample_weight"),
+        (np.ones((20, 2)), "1D array"),
+        (np.zeros(20), "above zero|[Zz]ero|zero weights"),
+        ((~GOOD[1]).astype(float), "no positive example"),
+        (GOOD[1].astype(float), "no negative example"),
+    ],
+)
+def test_bad_weights(weight, message):
+    with pytest.raises(ValueError, match=message):
+        MeasureSVC().fit(*GOOD, sample_weight=weight)
+
+
+def test_predicting_with_what_was_not_fitted():
+    with pytest.raises(NotFittedError):
+        MeasureSVC().predict(GOOD[0])
+    svc = MeasureSVC().fit(*GOOD)
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        svc.predict(GOOD[0][:, :2])
+    with pytest.raises(ValueError, match="NaN"):
+        svc.predict(np.full((2, 3), np.nan))
+    with pytest.raises(ValueError, match=r"inconsistent|length|shape"):
+        svc.score(GOOD[0], GOOD[1][:5])
+
+
+def test_a_users_function_that_fails_in_the_middle_of_a_run(binary):
+    """The search meets a table that the probe has seen too: NaN anywhere is found before the run begins."""
+    X, y = binary
+    calls = []
+
+    def sometimes(tp, fp, fn, tn):
+        calls.append(1)
+        return tp / (tp + fn) if len(calls) < 10 else np.full(np.shape(tp), np.nan)
+
+    svc = MeasureSVC("f1").fit(X, y)
+    before = svc.coef_
+    svc.set_params(measure=get_measure(sometimes), tol=1e-9)
+    with pytest.raises(ValueError, match="returned nan"):
+        svc.fit(X, y)
+    assert svc.coef_ is before
