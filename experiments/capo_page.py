@@ -156,7 +156,7 @@ def _ends(frame: pd.DataFrame) -> str:
     parts = []
     for name, methods in (("CAPO", ("svm", "dt", "nn", "all")), ("linear", ("lin",)), ("RBF", ("rbf",))):
         C = frame[frame.method.isin(methods)].C.dropna()
-        low, high = (C == C.min()).sum(), (C == C.max()).sum()
+        low, high = (C.min() == C).sum(), (C.max() == C).sum()
         parts.append(f"{name} {low} times at {C.min():g} and {high} at {C.max():g} of {len(C)}")
     return "C chosen at an end of its grid: " + "; ".join(parts) + ". The grids were not extended further.\n"
 
