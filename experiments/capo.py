@@ -25,13 +25,11 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from experiments.capo_page import page
-from experiments.capo_tasks import DATASETS, MEASURES, Outputs, Task, fifty, five, kernel_svm, load, three, train
+from experiments.capo_tasks import DATASETS, GRIDS, MEASURES, Outputs, Task, fifty, five, kernel_svm, load, three, train
 from metrimax import CAPOClassifier, MeasureSVC
 from metrimax.designs.kernel import Gram, Kernel, kernel_design
 from metrimax.measure import get_measure
 
-GRIDS = {"capo": (1e-3, 0.01, 0.1, 1.0), "lin": (0.01, 0.1, 1.0, 10.0), "rbf": (0.1, 1.0, 10.0, 100.0)}
-"""The C tried for each kind. The page says how often an end of its grid was chosen."""
 SWEEP = [2.0**e for e in range(-6, 7, 2)]
 SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 COSTS = (0.25, 1.0, 4.0, 16.0)

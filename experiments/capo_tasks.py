@@ -24,6 +24,8 @@ from metrimax.designs.kernel import KERNELS, Kernel, choose_gamma
 
 MEASURES = {"Accuracy": "error", "F1": "f1", "PRBEP": "prbep", "AUC": "roc_area"}
 DATASETS = ("IJCNN1", "Mitfaces", "Reuters", "Splice", "USPS*")
+GRIDS = {"capo": (1e-3, 0.01, 0.1, 1.0), "lin": (0.01, 0.1, 1.0, 10.0), "rbf": (0.1, 1.0, 10.0, 100.0)}
+"""The C tried for each kind. The page says how often an end of its grid was chosen."""
 LARGE = 10_000
 """Beyond this many examples SVC takes minutes, and a low-rank soft-margin SVM stands in for it."""
 
