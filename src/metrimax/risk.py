@@ -12,7 +12,7 @@ from metrimax.protocols import Ask, Design, Vector
 
 Result = TypeVar("Result")
 
-OPEN = 64
+OPEN = 32
 """Most runs open at a time: enough to read X once for many, few enough to bound the memory for their cuts."""
 
 

@@ -25,7 +25,7 @@ from metrimax.protocols import Ask, Cut, Cuts, Design, Vector
 
 _NONE = np.empty(0)
 
-PATIENCE = 30
+PATIENCE = 12
 """A cut that had no weight in this many solutions in a row is dropped."""
 
 
