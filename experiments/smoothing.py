@@ -220,7 +220,7 @@ def page(rows: list[dict[str, str]]) -> str:
         "* *No loss on test data*: at the end, L-BFGS is within half a point of cutting planes or above "
         "with mu = eps/D in "
         f"{as_good(fine)} cases, with 100 eps/D in {as_good(middle)}, with 1000 eps/D in {as_good(coarse)}.",
-        f"* The default reaches epsilon in {count(lambda c: passes(c, auto) < np.inf)} cases, in the "
+        f"* The hybrid reaches epsilon in {count(lambda c: passes(c, auto) < np.inf)} cases, in the "
         "fewest passes of all "
         f"in {count(lambda c: passes(c, auto) <= min(passes(c, label) for label in LABELS))}.",
     ]

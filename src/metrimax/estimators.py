@@ -45,8 +45,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     C : float, default=1.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
-        "auto" chooses by what was measured: dual coordinate descent for error and cost on many features, the hybrid of
-        bundle method and quasi-Newton steps for large matrices of few columns, the bundle method and then the hybrid
+        "auto" chooses by what was measured: the bundle method on few features; on many, dual coordinate descent for
+        error and cost, and the bundle method followed by its hybrid with quasi-Newton steps
         for the rest. "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed
         problem of Zhang et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also
         gives the multipliers `dual_coef_`.

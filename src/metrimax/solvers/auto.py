@@ -13,17 +13,14 @@ from metrimax.solvers.hybrid import MANY, Hybrid
 EASY = 60
 """Iterations that the plain bundle method is given before the hybrid takes over with its cuts."""
 
-LARGE = 2**20
-"""Entries of a matrix of few columns from which on a pass costs more than what the hybrid saves passes with."""
-
 
 @dataclass(frozen=True)
 class Auto:
     """The solver that took the fewest seconds, problem by problem (docs/results/solvers.md).
 
-    Sums of hinges (error, cost, balanced error) on many features go to dual coordinate descent, large matrices of few
-    columns to the hybrid. All else begins with the bundle method, whose iterations cost least; what is not solved after
-    `EASY` of them is taken over by the hybrid, which needs fewer, with all cuts found so far.
+    Few features go to the bundle method, whose iterations cost least. On many features sums of hinges (error, cost,
+    balanced error) go to dual coordinate descent, and all else begins with the bundle method; what is not solved after
+    `EASY` iterations is taken over by the hybrid, which needs fewer, with all cuts found so far.
     """
 
     max_iter: int = 10_000
@@ -63,11 +60,12 @@ class Auto:
 
     def choose(self, oracle: Oracle, design: Design) -> Solver | None:
         """The one solver for this problem; None for the bundle method followed by the hybrid."""
-        n, p = design.shape
+        if design.shape[1] <= MANY:
+            return Bundle(self.max_iter)
         rows = hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
-        if p > MANY and rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None:
+        if rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None:
             return DualCD(self.max_iter)
-        return Hybrid(self.max_iter) if p <= MANY and n * p >= LARGE else None
+        return None
 
 
 def _after(first: Solution, record: Record) -> Record:
