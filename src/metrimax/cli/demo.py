@@ -28,8 +28,8 @@ def demo(arguments: argparse.Namespace) -> int:
         sys.stdout.write(comparison.table(rows) + "\n")
         sys.stdout.write(
             f"\nAll at C = 1, over {comparison.SPLITS} random halves. A plain SVM minimises errors, and may miss a "
-            "rare class;\ntrained for F1 it does not, and no threshold needs tuning. "
-            "Where a plain SVM does well, so do the others.\n"
+            "rare class.\nThe sets are chosen to show this, and one (digits) where it does not pay: "
+            "an illustration, no evidence.\n"
         )
     if find_spec("matplotlib") is None:
         sys.stderr.write("metrimax demo: no plot, for matplotlib is not installed (pip install 'metrimax[plot]')\n")
