@@ -248,8 +248,8 @@ SECTIONS: dict[str, Callable[[list[Row]], str]] = {
     "scale": simple(
         "Growing n",
         "Generated data, two threads; C n is kept. Memory is the peak of `fit` beyond X and the cuts, in vectors of n\n"
-        "float64. What is subtracted for the cuts is their number times their size, whether or not all were alive at the\n"
-        "peak; a negative figure says that this was too much, and the sparse rows prove nothing about memory.",
+        "float64. What is subtracted for the cuts is their number times their size, whether or not all were alive at\n"
+        "the peak; a negative figure says that this was too much, and the sparse rows prove nothing about memory.",
         {
             "X": "kind",
             "measure": "measure",
