@@ -10,7 +10,10 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-PROGRAMS = {}
+PROGRAMS = {
+    "joachims2005": "Joachims (2005), Table 1 and Figure 1",
+    "baselines": "what users do instead, on the same data",
+}
 """The programs on the harness, in the order in which `all` runs them."""
 
 
