@@ -26,7 +26,8 @@ def test_cross_validation_is_that_of_scikit_learn():
     X, y = sample()
     cv = StratifiedKFold(3, shuffle=True, random_state=1)
     model = MeasureSVCCV("f1", Cs=Cs, cv=cv, tol=1e-5).fit(X, y)
-    expected = [cross_val_score(MeasureSVC("f1", C=C, tol=1e-5), X, y, cv=cv).mean() for C in Cs]
+    options = {"hinge": 1.0, "threshold": "placed", "tol": 1e-5}  # what None stands for with F1
+    expected = [cross_val_score(MeasureSVC("f1", C=C, **options), X, y, cv=cv).mean() for C in Cs]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=0.01)
     assert Cs[int(np.argmax(model.cv_results_["mean_test_score"]))] == model.C_
     assert model.best_score_ == model.cv_results_["mean_test_score"].max()
@@ -39,7 +40,7 @@ def test_cross_validation_is_that_of_scikit_learn():
         "sum_passes",
         "fit_time",
     }
-    refit = MeasureSVC("f1", C=model.C_, tol=1e-5).fit(X, y)
+    refit = MeasureSVC("f1", C=model.C_, **options).fit(X, y)
     np.testing.assert_allclose(model.coef_, refit.coef_, atol=1e-6)
     np.testing.assert_array_equal(model.predict(X), refit.predict(X))
 

@@ -24,6 +24,7 @@ from metrimax.fitting import fit_path
 from metrimax.machine import machine
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.hinged import wants_hinges
 from metrimax.protocols import Vector
 from metrimax.risk import run
 
@@ -66,6 +67,11 @@ class MeasureSVCCV(MeasureSVC):
         Of the hold-out.
     n_jobs : int or None, default=None
         Folds trained at a time, each then in one thread.
+    hinge : float or None, default=None
+    threshold : {"trained", "placed"} or None, default=None
+        As for `MeasureSVC`. None is 1 and "placed" for F1 and all other measures of the contingency table that are no
+        sums over the examples, and 0 and "trained" for the rest. With ``hinge=0, threshold="trained"`` this is the
+        method of Joachims (2005).
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
         As for `MeasureSVC`.
 
@@ -115,6 +121,8 @@ class MeasureSVCCV(MeasureSVC):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
+        hinge: float | None = None,
+        threshold: str | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Any = None,
@@ -134,6 +142,8 @@ class MeasureSVCCV(MeasureSVC):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.hinge = hinge  # type: ignore[assignment]
+        self.threshold = threshold  # type: ignore[assignment]
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
@@ -182,7 +192,13 @@ class MeasureSVCCV(MeasureSVC):
     def plain(self, **changes: Any) -> MeasureSVC:
         """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
-        return MeasureSVC(**{name: getattr(self, name) for name in names} | changes)
+        given = {name: getattr(self, name) for name in names}
+        helped = wants_hinges(get_measure(self.measure))
+        if self.hinge is None:
+            given["hinge"] = 1.0 if helped else 0.0
+        if self.threshold is None:
+            given["threshold"] = "placed" if helped else "trained"
+        return MeasureSVC(**given | changes)
 
     def judge(self, model: MeasureSVC) -> MeasureSVC:
         """The fitted model as one whose `score` is the measure that chooses."""
@@ -312,6 +328,7 @@ def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vect
     intercept = template.intercept_scaling if template.fit_intercept else None
     design = as_design(X, intercept_scaling=intercept, n_threads=template.n_threads)
     options = {"Cs": Cs, "tol": template.tol, "callback": template.callback, "kind": type_of_target(y)}
+    options |= template._extras(measure)
     runs = (fit_path(measure, solver, design, one, weight, **options) for one in labels.T)
     per_label = run(design, runs)
     models = []

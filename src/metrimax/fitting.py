@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from metrimax.measure.hinged import Hinged, place
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
 from metrimax.solvers import along
@@ -39,10 +41,23 @@ def fit_label(
     callback: Callback | None = None,
     kind: str = "binary",
     offset: Vector | None = None,
+    hinge: float = 0.0,
+    placed: bool = False,
 ) -> Generator[Ask, Vector, FittedLabel]:
     """Train one label for one C; the parameters are those of `fit_path`."""
     fitted = yield from fit_path(
-        measure, solver, design, labels, weight, Cs=[C], tol=tol, callback=callback, kind=kind, offset=offset
+        measure,
+        solver,
+        design,
+        labels,
+        weight,
+        Cs=[C],
+        tol=tol,
+        callback=callback,
+        kind=kind,
+        offset=offset,
+        hinge=hinge,
+        placed=placed,
     )
     return fitted[0]
 
@@ -59,11 +74,14 @@ def fit_path(
     callback: Callback | None = None,
     kind: str = "binary",
     offset: Vector | None = None,
+    hinge: float = 0.0,
+    placed: bool = False,
 ) -> Generator[Ask, Vector, list[FittedLabel]]:
     """Train one label for every C: its oracle, its solutions, their thresholds. The rest goes with the frame.
 
     Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
-    With an ``offset`` (n,) what is trained is a correction of these scores.
+    With an ``offset`` (n,) what is trained is a correction of these scores; with ``hinge`` the plain hinge loss is
+    added to the risk; with ``placed`` the threshold goes where the training scores have it best.
     """
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
@@ -72,15 +90,19 @@ def fit_path(
         threshold = -1.0 if used.all() else 1.0 if kind.startswith("multilabel") else np.inf
         return [FittedLabel(_constant(design), 1.0, threshold)] * len(Cs)
     oracle = measure.oracle(labels, weight)
+    if hinge:
+        oracle = Hinged(oracle, labels, weight, hinge)
     if offset is not None:
         oracle = Shifted(oracle, offset)
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
     fitted = []
     for solution in (yield from along(solver, oracle, design, weights, tol=tol, callback=callback)):
         threshold = 0.0
-        if measure.ranks:
+        if measure.ranks or placed:
             scores = yield Ask("scores", solution.w)
-            threshold = measure.threshold(labels, scores if offset is None else scores + offset, weight)
+            scores = scores if offset is None else scores + offset
+            rule = measure.threshold if measure.ranks else partial(place, measure)
+            threshold = rule(labels, scores, weight)
         fitted.append(FittedLabel(solution, oracle.price, threshold))
     return fitted
 
