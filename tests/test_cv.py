@@ -25,8 +25,8 @@ Cs = [0.01, 0.1, 1.0, 10.0]
 def test_cross_validation_is_that_of_scikit_learn():
     X, y = sample()
     cv = StratifiedKFold(3, shuffle=True, random_state=1)
-    model = MeasureSVCCV("f1", Cs=Cs, cv=cv, tol=1e-5).fit(X, y)
-    options = {"hinge": 1.0, "threshold": "placed", "tol": 1e-5}  # what None stands for with F1
+    options = {"hinge": 1.0, "threshold": "placed", "tol": 1e-5}
+    model = MeasureSVCCV("f1", Cs=Cs, cv=cv, **options).fit(X, y)
     expected = [cross_val_score(MeasureSVC("f1", C=C, **options), X, y, cv=cv).mean() for C in Cs]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=0.01)
     assert Cs[int(np.argmax(model.cv_results_["mean_test_score"]))] == model.C_

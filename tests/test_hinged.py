@@ -120,12 +120,27 @@ def test_the_defaults_of_cross_validation():
     assert MeasureSVCCV("f1").plain().get_params().items() >= {"hinge": 1.0, "threshold": "placed"}.items()
     assert MeasureSVCCV("error").plain().get_params().items() >= {"hinge": 0.0, "threshold": "trained"}.items()
     chosen = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3).fit(X, y)
-    same = MeasureSVC("f1", C=chosen.C_, hinge=1.0, threshold="placed").fit(X, y)
+    rule = chosen.cv_results_["param_threshold"][list(chosen.Cs_).index(chosen.C_)]
+    same = MeasureSVC("f1", C=chosen.C_, hinge=1.0, threshold=rule).fit(X, y)
     np.testing.assert_array_equal(chosen.predict(X), same.predict(X))
     np.testing.assert_array_equal(chosen.threshold_, same.threshold_)
     paper = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3, hinge=0.0, threshold="trained").fit(X, y)
     assert paper.threshold_[0] == 0
     assert not np.allclose(paper.coef_, chosen.coef_)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_folds_choose_between_the_thresholds(several):
+    X, y = sample(6, n=200, shift=0.8)
+    if several:  # the last label never occurs: its threshold stays above all scores
+        y = np.column_stack([y, X[:, 0] > 1, np.zeros(len(y), dtype=bool)]).astype(int)
+    kept = {name: MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3, threshold=name).fit(X, y) for name in ("placed", "trained")}
+    free = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3).fit(X, y)
+    means = {name: model.cv_results_["mean_test_score"] for name, model in kept.items()}
+    best = np.where(means["placed"] >= means["trained"], "placed", "trained")
+    np.testing.assert_array_equal(free.cv_results_["param_threshold"], best)
+    np.testing.assert_allclose(free.cv_results_["mean_test_score"], np.maximum(*means.values()))
+    assert (means["placed"] != means["trained"]).any()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from metrimax.machine import machine
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.measure.hinged import wants_hinges
-from metrimax.protocols import Vector
+from metrimax.protocols import Status, Vector
 from metrimax.risk import run
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
@@ -69,9 +69,10 @@ class MeasureSVCCV(MeasureSVC):
         Folds trained at a time, each then in one thread.
     hinge : float or None, default=None
     threshold : {"trained", "placed"} or None, default=None
-        As for `MeasureSVC`. None is 1 and "placed" for F1 and all other measures of the contingency table that are no
-        sums over the examples, and 0 and "trained" for the rest. With ``hinge=0, threshold="trained"`` this is the
-        method of Joachims (2005).
+        As for `MeasureSVC`. None, for F1 and all other measures of the contingency table that are no sums over the
+        examples, is a hinge of 1 and the threshold that does better in the folds, together with C ("placed" among
+        equals); for the rest it is 0 and "trained". With ``hinge=0, threshold="trained"`` this is the method of
+        Joachims (2005).
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
         As for `MeasureSVC`.
 
@@ -83,7 +84,8 @@ class MeasureSVCCV(MeasureSVC):
         The grid, with its extensions.
     best_score_ : float
     cv_results_ : dict of ndarrays
-        The whole path, one row per C, for ``pandas.DataFrame``: ``param_C``, ``mean_test_score``, ``std_test_score``,
+        The whole path, one row per C, for ``pandas.DataFrame``: ``param_C``, ``param_threshold`` (the better one for
+        this C), ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``split0_test_score`` and so on, ``max_gap``, ``sum_passes`` and ``fit_time``. With
         xi-alpha, ``error``, ``recall``, ``precision`` and ``f1`` instead of the splits.
     coef_, intercept_, ...
@@ -172,7 +174,7 @@ class MeasureSVCCV(MeasureSVC):
                 break
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
         best = _best(rows)
-        model = chooser.refit(best["param_C"])
+        model = chooser.refit(best)
         self.__dict__ = checked.__dict__
         for name, value in vars(model).items():
             if name.endswith("_") or name == "_target":
@@ -193,12 +195,18 @@ class MeasureSVCCV(MeasureSVC):
         """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in names}
-        helped = wants_hinges(get_measure(self.measure))
         if self.hinge is None:
-            given["hinge"] = 1.0 if helped else 0.0
+            given["hinge"] = 1.0 if wants_hinges(get_measure(self.measure)) else 0.0
         if self.threshold is None:
-            given["threshold"] = "placed" if helped else "trained"
+            given["threshold"] = self.thresholds[0]
         return MeasureSVC(**given | changes)
+
+    @property
+    def thresholds(self) -> tuple[str, ...]:
+        """Those to choose from, the one preferred among equals first."""
+        if self.threshold is not None:
+            return (self.threshold,)
+        return ("placed", "trained") if wants_hinges(get_measure(self.measure)) else ("trained",)
 
     def judge(self, model: MeasureSVC) -> MeasureSVC:
         """The fitted model as one whose `score` is the measure that chooses."""
@@ -248,25 +256,34 @@ class _BySplits:
         seconds = (time.perf_counter() - began) / len(Cs)
         rows = []
         for k, C in enumerate(Cs):
-            scores = [part[k][0] for part in parts]
-            row: Row = {"param_C": C, "mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
+            table = np.array([part[k][0] for part in parts])  # folds by thresholds
+            best = int(np.argmax(table.mean(axis=0)))  # the first of equals
+            scores, threshold = table[:, best], owner.thresholds[best]
+            row: Row = {"param_C": C, "param_threshold": threshold}
+            row |= {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
             row |= {f"split{i}_test_score": score for i, score in enumerate(scores)}
             row |= {"max_gap": max(part[k][1] for part in parts), "sum_passes": sum(part[k][2] for part in parts)}
             rows.append(row | {"fit_time": seconds})
         return rows
 
-    def refit(self, C: float) -> MeasureSVC:
-        return self._owner.plain(C=float(C)).fit(self._X, self._y, self._weight)
+    def refit(self, best: Row) -> MeasureSVC:
+        chosen = {"C": float(best["param_C"]), "threshold": best["param_threshold"]}
+        return self._owner.plain(**chosen).fit(self._X, self._y, self._weight)
 
 
 def _split_scores(
     owner: MeasureSVCCV, template: MeasureSVC, X: Any, y: Any, weight: Vector | None, Cs: Vector, train: Any, test: Any
-) -> list[tuple[float, float, int]]:
-    """For every C, the score on ``test`` of the model trained on ``train``, its gap and its passes."""
+) -> list[tuple[list[float], float, int]]:
+    """For every C, the scores on ``test`` of the model trained on ``train`` by threshold, its gap and its passes."""
     results = []
     for model in _fit_path(template, X[train], y[train], None if weight is None else weight[train], Cs):
-        score = owner.judge(model).score(X[test], y[test], None if weight is None else weight[test])
-        results.append((score, float(np.max(model.gap_)), int(np.sum(model.n_passes_))))
+        scores = []
+        for threshold in owner.thresholds:
+            judge = owner.judge(model)
+            if threshold == "trained" and template.threshold == "placed":
+                judge.threshold_ = _trained(model)
+            scores.append(judge.score(X[test], y[test], None if weight is None else weight[test]))
+        results.append((scores, float(np.max(model.gap_)), int(np.sum(model.n_passes_))))
     return results
 
 
@@ -302,14 +319,19 @@ class _ByXiAlpha:
             estimate = Estimate.count(m.doubtful(self._rho, self._R2), m.y)
             table = (np.asarray(float(v)) for v in estimate.table)
             score = float(self._scoring.table_score(*table))
-            row: Row = {"param_C": C, "mean_test_score": score, "std_test_score": 0.0}
+            row: Row = {
+                "param_C": C,
+                "param_threshold": template.threshold,
+                "mean_test_score": score,
+                "std_test_score": 0.0,
+            }
             row |= estimate.as_dict() | {"max_gap": float(model.gap_), "sum_passes": int(model.n_passes_)}
             rows.append(row)
         seconds = (time.perf_counter() - began) / len(Cs)
         return [row | {"fit_time": seconds} for row in rows]
 
-    def refit(self, C: float) -> MeasureSVC:
-        model = self._models[float(C)]
+    def refit(self, best: Row) -> MeasureSVC:
+        model = self._models[float(best["param_C"])]
         if not model.status_.ok:
             warnings.warn(
                 f"{model.status_.value}: the gap is {model.gap_:.3g}, tol {model.tol:g}. Raise max_iter or tol, or "
@@ -318,6 +340,13 @@ class _ByXiAlpha:
                 stacklevel=3,
             )
         return model
+
+
+def _trained(model: MeasureSVC) -> Vector:
+    """The thresholds that training gave a model before they were placed: zero, but for labels that do not vary."""
+    statuses = model.status_ if isinstance(model.status_, list) else [model.status_]
+    constant = np.array([status is Status.ONE_CLASS for status in statuses])
+    return np.where(constant, model.threshold_, 0.0)
 
 
 def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vector) -> list[MeasureSVC]:
