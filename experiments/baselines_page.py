@@ -153,9 +153,9 @@ held-out part prefers on average ([figure](joachims2005.md#the-choice-of-c)). Li
 
 Macro-averages in percent. The rank is the average over classes (and draws) by F1 among all rows of the table. The
 column after it counts the classes on which the classifier named there, with its defaults, was better and worse than
-the row, with the stars of a two-tailed Wilcoxon test (* 0.9, ** 0.95; the draws of Covertype share classes, so its tests are too
-sure of themselves). A row of direct training was trained for the measure of each column; seconds are those for F1,
-measured on a busy machine.
+the row, with the stars of a two-tailed Wilcoxon test (* 0.9, ** 0.95; the draws of Covertype share classes, so its
+tests are too sure of themselves). A row of direct training was trained for the measure of each column; seconds are
+those for F1, measured on a busy machine.
 
 ![F1 against CPU seconds](figures/baselines.png)
 """

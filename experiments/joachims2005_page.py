@@ -245,8 +245,9 @@ def remarks(rows: list[Row], sets: list[str]) -> str:
             f"and losing {f1.losses} categories (51 and 20); its averages are at most {farthest:.1f} points from the "
             f"paper's. Its baseline is {PAPER['reuters'][1][0] - baseline:.1f} points of F1 below the paper's. Two "
             "things differ that act on the threshold of rare categories, the regularised intercept and the choice "
-            "among settings that are equal on the held-out part; which of them it is was not examined. With a threshold "
-            f"from the same hold-out in addition to C and j, which the paper does not try, the baseline has {tuned:.1f}. "
+            "among settings that are equal on the held-out part; which of them it is was not examined. With a "
+            "threshold from the same hold-out in addition to C and j, which the paper does not try, the baseline has "
+            f"{tuned:.1f}. "
             "Choosing C for every category on its own is part of the protocol, and noisy where a handful of positives "
             "are held out: [one C for all](baselines.md) does better."
         )
