@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import lzma
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.metrics import f1_score
+from sklearn.datasets import dump_svmlight_file
 from sklearn.svm import LinearSVC
 
-from experiments.data import collection
+from experiments.data import BALANCED, collection
 from experiments.holdout import Chosen, best_threshold, decision, split, train, value, values
 
 
@@ -23,13 +25,17 @@ def test_split_is_a_partition_with_a_share_of_every_class(Y, seed):
     assert Y[outside, rarest].sum() == round(Y[:, rarest].sum() / 3)  # the others share examples with it
 
 
+def f1(y, z):
+    return 2 * (y & z).sum() / max(y.sum() + z.sum(), 1)
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=12))
 @settings(max_examples=100, deadline=None)
 def test_best_threshold_beats_every_other(pairs):
     y, scores = np.array([p[0] for p in pairs]), np.array([float(p[1]) for p in pairs])
     best, at = best_threshold(y, scores)
-    assert best == pytest.approx(f1_score(y, scores > at, zero_division=0))
-    assert best == pytest.approx(max(f1_score(y, scores > t, zero_division=0) for t in np.arange(-4.5, 4)))
+    assert best == pytest.approx(f1(y, scores > at))
+    assert best == pytest.approx(max(f1(y, scores > t) for t in np.arange(-4.5, 4)))
 
 
 def test_values_of_the_degenerate_cases():
@@ -77,11 +83,20 @@ def test_training_in_lockstep_is_the_soft_margin_svm_with_costs():
         np.testing.assert_allclose(scores[:, k], expected, atol=2e-2)
 
 
-@pytest.mark.shared_data
-def test_collections(shared_data):
-    data = collection("covtype/balanced", shared_data, 1)
-    assert data.X.shape == (1000, 54)
+def test_samples_of_covertype(tmp_path):
+    rng = np.random.default_rng(0)
+    n = BALANCED + 300
+    y = np.where(np.arange(n) < BALANCED, 1 + np.arange(n) % 7, 2)
+    X = np.column_stack([np.arange(n), rng.integers(0, 5, n), np.arange(n) == 7])
+    path = tmp_path / "covtype" / "covtype.svm.xz"
+    path.parent.mkdir()
+    with lzma.open(path, "wb", preset=0) as file:
+        dump_svmlight_file(X, y, file, zero_based=False)
+    data = collection("covtype/balanced", tmp_path, 1)
+    assert data.X.shape == (1000, 3)
     assert data.Y_test.shape == (2000, 7)
-    assert abs(data.X).max() <= 1.0
+    assert abs(data.X).max() == 1.0, "scaled by the training part"
+    assert abs(data.X_test).max() < 1.1, "a feature that is zero there stays as it is"
     assert (data.Y.sum(axis=1) == 1).all()
     assert 100 < data.Y.sum(axis=0).min() <= data.Y.sum(axis=0).max() < 190, "the first rows are balanced"
+    assert not np.array_equal(data.X, collection("covtype/balanced", tmp_path, 2).X)
