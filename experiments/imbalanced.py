@@ -131,17 +131,21 @@ METHODS: dict[str, Callable[[], Any]] = {
 
 
 def tasks(options: Options) -> Iterator[Task]:
-    """Method by method, the small sets first, so that what is there is complete as early as it can be."""
+    """Cheap methods on all sets first, then those that choose a setting, then the rest; small sets first."""
     if options.quick:
         sets = [(f"made {k}", "development" if k % 2 else "confirmation") for k in range(4)]
-        chosen = ["MeasureSVCCV", "MeasureSVC", "LinearSVC", "LinearSVC + threshold"]
+        stages = [["MeasureSVCCV", "MeasureSVC", "LinearSVC", "LinearSVC + threshold"]]
     else:
         sizes = {name: (options.data / f"{name}.svm.xz").stat().st_size for name, _ in names(options)}
-        sets, chosen = sorted(names(options), key=lambda pair: sizes[pair[0]]), list(METHODS)
-    for method in chosen:
+        sets = sorted(names(options), key=lambda pair: sizes[pair[0]])
+        last = [name for name in METHODS if name.startswith(BOOSTING) or "paper" in name]
+        chosen = [name for name in METHODS if name.endswith("chosen")]
+        stages = [[name for name in METHODS if name not in last + chosen], chosen, last]
+    for stage in stages:
         for name, half in sets:
-            key = {"data": name, "half": half, "measure": "f1", "method": method, "seed": 0}
-            yield Task(key, partial(run, method), prepare=partial(load, name, options))
+            for method in stage:
+                key = {"data": name, "half": half, "measure": "f1", "method": method, "seed": 0}
+                yield Task(key, partial(run, method), prepare=partial(load, name, options))
 
 
 def run(method: str, sample: Sample) -> Iterator[Row]:

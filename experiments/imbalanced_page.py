@@ -18,9 +18,12 @@ NONLINEAR = "HistGradientBoosting"
 EDGES = (0.0, 5.0, 15.0, 40.0, np.inf)
 """Of the classes of imbalance, negatives per positive."""
 
+COMPLETE = 0.95
+"""A method that lacks more than the rest of the data sets is left out, and so is a data set that a method lacks."""
+
 
 class Results(NamedTuple):
-    """F1 of the methods (columns) on the data sets (rows), for the methods that have all of them."""
+    """F1 of the methods (columns) on the data sets (rows)."""
 
     sets: list[str]
     methods: list[str]
@@ -28,7 +31,7 @@ class Results(NamedTuple):
     ratios: npt.NDArray[np.float64]
     development: npt.NDArray[np.bool_]
     seconds: dict[str, float]
-    missing: list[str]  #: methods that lack a data set, and are left out
+    missing: list[str]  #: methods that are left out
 
     def column(self, method: str) -> npt.NDArray[np.float64]:
         return self.values[:, self.methods.index(method)]
@@ -39,6 +42,11 @@ class Results(NamedTuple):
     @property
     def linear(self) -> list[str]:
         return [method for method in self.methods if NONLINEAR not in method]
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are methods and data sets of both halves to compare."""
+        return len(self.linear) >= 3 and min(self.development.sum(), (~self.development).sum()) >= 2
 
     @property
     def everywhere(self) -> npt.NDArray[np.bool_]:
@@ -56,9 +64,10 @@ def collect(rows: list[Row], measure: str = "f1") -> Results:
     rows = [row for row in rows if row["measure"] == measure]
     table = {(row["data"], row["method"]): float(row["f1"]) for row in rows}
     ours = [row for row in rows if row["method"] == OURS]
-    sets = [row["data"] for row in ours]
     named = list(dict.fromkeys(row["method"] for row in rows))
-    methods = [method for method in named if all((name, method) in table for name in sets)]
+    methods = [m for m in named if sum((row["data"], m) in table for row in ours) >= COMPLETE * len(ours)]
+    ours = [row for row in ours if all((row["data"], method) in table for method in methods)]
+    sets = [row["data"] for row in ours]
     seconds = {method: sum(float(row["cpu_seconds"]) for row in rows if row["method"] == method) for method in methods}
     return Results(
         sets,
@@ -73,6 +82,8 @@ def collect(rows: list[Row], measure: str = "f1") -> Results:
 
 def page(rows: list[Row], options: Options) -> None:
     results = collect(rows)
+    if not results.enough:
+        raise ValueError(f"expected 3 methods on 2 data sets of each half, got {results.methods} on {results.sets}")
     halves = {"all": results.everywhere, "development": results.development, "confirmation": ~results.development}
     tests = {name: results.test(where, results.linear) for name, where in halves.items()}
     for name in ("all", "confirmation"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import f as f_distribution
 
-from experiments import imbalanced
+from experiments import imbalanced, summary
 from experiments.critical_difference import cliques, friedman, nemenyi, plot
 from experiments.harness import Options, Program
 from experiments.imbalanced_page import collect, page, verdict
@@ -58,6 +58,10 @@ def test_the_program_from_data_to_page(tmp_path):
     options = Options(data=tmp_path / "none", out=tmp_path, pages=tmp_path, quick=True)
     program = Program("imbalanced", imbalanced.tasks, page)
     assert program.run(options) == 0
+    summary.page(options)  # with nothing from the other programs
+    short = (tmp_path / "README.md").read_text()
+    assert short.count("Not computed yet") == 2
+    assert "4 imbalanced sets" in short
     text = (tmp_path / "imbalanced.md").read_text()
     assert "MeasureSVCCV" in text
     assert "LinearSVC + threshold" in text
@@ -71,12 +75,19 @@ def test_methods_without_all_sets_are_left_out():
     methods = ("MeasureSVCCV", "LinearSVC", "LinearSVC + threshold")
     rows = [row(f"s{k}", m, str(0.9 - 0.1 * i), "development" if k % 2 else "confirmation")
             for k in range(4) for i, m in enumerate(methods)]  # fmt: skip
+    assert not collect([]).enough
     results = collect([*rows, row("s0", "late", "1.0", "development")])
+    assert results.enough
     assert results.missing == ["late"]
     assert results.best_baseline == "LinearSVC"
     np.testing.assert_allclose(results.ratios, 9)
     assert "first of 3" in verdict(results)
     assert "wins 4, loses 0 and ties 0" in verdict(results)
+
+
+def test_the_summary_says_what_is_missing(tmp_path):
+    summary.page(Options(out=tmp_path, pages=tmp_path))
+    assert (tmp_path / "README.md").read_text().count("Not computed yet") == 4
 
 
 @pytest.mark.shared_data
