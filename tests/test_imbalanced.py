@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import f as f_distribution
+from sklearn.metrics import f1_score
 
 from experiments import imbalanced, summary
 from experiments.critical_difference import cliques, friedman, nemenyi, plot
@@ -102,3 +103,10 @@ def test_the_collections_are_read_and_cut(shared_data):
     X, y = imbalanced.load("keel_imbalanced/zoo-3", options)
     assert X.shape == (101, 16)
     assert y.sum() == 5
+
+
+def test_the_quick_f1_is_f1():
+    rng = np.random.default_rng(0)
+    for rate in (0.0, 0.1, 0.5):
+        y, called = rng.random(50) < 0.3, rng.random(50) < rate
+        assert imbalanced.f1(y, called) == pytest.approx(f1_score(y, called, zero_division=0))
