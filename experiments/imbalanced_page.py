@@ -100,20 +100,19 @@ def page(rows: list[Row], options: Options) -> None:
 def verdict(results: Results) -> str:
     """Where the default stands, in one sentence."""
     test = results.test(~results.development, results.linear)
-    order = [results.linear[k] for k in np.argsort(test.ranks, kind="stable")]
-    place = order.index(OURS) + 1
+    ranks = dict(zip(results.linear, test.ranks, strict=True))
+    better = [name for name in results.linear if not name.startswith("MeasureSVC") and ranks[name] < ranks[OURS]]
+    own = [name for name in results.linear if name.startswith("MeasureSVC") and ranks[name] < ranks[OURS]]
     best = results.best_baseline
     against = compare(results.column(OURS), results.column(best))
+    stands = f"behind {len(better)} of the baselines" if better else "before all baselines"
     return (
-        f"`MeasureSVCCV` with its defaults is {_ordinal(place)} of {len(order)} linear methods in average rank of F1 "
-        f"on the confirmation half ({test.ranks[results.linear.index(OURS)]:.2f}); against the best baseline, {best}, "
-        f"it wins {against.wins}, loses {against.losses} and ties {against.ties} of all {len(results.sets)} data sets, "
-        f"mean difference {100 * against.difference:+.1f} points of F1 (Wilcoxon p = {against.p:.2g})"
+        f"`MeasureSVCCV` with its defaults stands {stands} in average rank of F1 on the confirmation half "
+        f"({ranks[OURS]:.2f} of {len(ranks)}{'; ' if own else ''}{' and '.join(own)}{' better still' if own else ''}); "
+        f"against the best of them on all {len(results.sets)} data sets, {best}, it wins {against.wins}, loses "
+        f"{against.losses} and ties {against.ties}, mean difference {100 * against.difference:+.1f} points of F1 "
+        f"(Wilcoxon p = {against.p:.2g})"
     )
-
-
-def _ordinal(k: int) -> str:
-    return {1: "first", 2: "second", 3: "third"}.get(k, f"number {k}")
 
 
 def _text(results: Results, halves: dict[str, Any], tests: dict[str, Friedman]) -> str:
