@@ -283,13 +283,13 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(TypeError):
         _kernels.mark(d, i, 1.0, 1, 0.0, 1.0, np.zeros(3, dtype=np.float32))
     with pytest.raises(ValueError, match="length"):
-        _kernels.count_argmax(d, 0, 0.0, d, 0, 0.0, 1.0, 3, 0, np.zeros(7), np.zeros(6), 1.0)
+        _kernels.count_argmax(d, 0, 0.0, d, 0, 0.0, 1.0, 3, 0, np.zeros(7), np.zeros(6))
     with pytest.raises(ValueError, match="too short"):
-        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(3), np.zeros(4), 1.0)
+        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(3), np.zeros(4))
     with pytest.raises(ValueError, match="too short"):
-        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 1, 0.0, 1.0, np.zeros(4), np.zeros(4), 1.0)
+        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 1, 0.0, 1.0, np.zeros(4), np.zeros(4))
     with pytest.raises(ValueError, match="link"):
-        _kernels.monge_argmax("sum", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(4), np.zeros(4), 1.0)
+        _kernels.monge_argmax("sum", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(4), np.zeros(4))
     with pytest.raises(ValueError, match="length"):
         _kernels.margin_pairs(d, d[:2].copy(), d, d, np.zeros(3), np.zeros(3))
     with pytest.raises(ValueError, match="length"):

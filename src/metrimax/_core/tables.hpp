@@ -188,17 +188,21 @@ struct Collected {
     double first_sum;
 };
 
+// One more cost, without a branch that could be mispredicted; `out` has room for it.
+inline void take(Collected &got, double cost, double low, double high, double *out) {
+    const bool below = cost < low;
+    got.first += below;
+    got.first_sum += below ? cost : 0.0;
+    out[got.size] = cost;
+    got.size += !below && cost < high;
+}
+
 inline Collected collect(const double *scores, const Index *members, Index size, double sign, double low, double high,
                          double *out) {
     Collected got{0, 0, 0.0};
     for (Index k = 0; k < size; ++k) {
         const double cost = sign * scores[members[k]];
-        if (cost < low) {
-            ++got.first;
-            got.first_sum += cost;
-        } else if (cost < high) {
-            out[got.size++] = cost;
-        }
+        take(got, cost, low, high, out);
     }
     return got;
 }
@@ -234,12 +238,7 @@ inline Collected collect_at(const double *costs, const double *rates, Index size
     Collected got{0, 0, 0.0};
     for (Index k = 0; k < size; ++k) {
         const double cost = costs[k] + t * rates[k];
-        if (cost < low) {
-            ++got.first;
-            got.first_sum += cost;
-        } else if (cost < high) {
-            out[got.size++] = cost;
-        }
+        take(got, cost, low, high, out);
     }
     return got;
 }
@@ -265,15 +264,17 @@ inline double rate_of_lowest(const double *costs, const double *rates, Index siz
 // Ties at `last` go by position.
 inline void mark(const double *scores, const Index *members, Index size, double sign, Index count, double last,
                  double value, double *slope) {
-    Index below = 0;
+    Index marked = 0;
     for (Index k = 0; k < size; ++k)
-        below += sign * scores[members[k]] < last;
-    Index ties = count - below;
-    for (Index k = 0; k < size; ++k) {
-        const double cost = sign * scores[members[k]];
-        if (cost < last || (cost == last && ties-- > 0))
+        if (sign * scores[members[k]] <= last) {
             slope[members[k]] = value;
-    }
+            ++marked;
+        }
+    for (Index k = size; k-- > 0 && marked > count;) // ties beyond the count: the last ones do not flip
+        if (sign * scores[members[k]] == last) {
+            slope[members[k]] = 0.0;
+            --marked;
+        }
 }
 
 } // namespace metrimax
