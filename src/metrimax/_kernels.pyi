@@ -2,11 +2,15 @@
 Compiled kernels. Private: the arguments are checked for type and length, not for meaning.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
 
+
+def as_columns(vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """Vectors of one length side by side, (n, L)."""
 
 def transpose(A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
     """The transpose, in C-order."""
@@ -135,10 +139,20 @@ def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(N
     Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted ascending.
     """
 
-def margin_pairs(sorted: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sorted_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sorted_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], other_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
-    """
-    Weight of the other class inside the margin with each example, for costs of which one class is sorted (empty weights: all 1); returns the weight of all such pairs.
-    """
+class PairSearch:
+    """The pairs inside the margin, of two classes of which one is sorted."""
+
+    def __init__(self, members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_sign: float, other_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int) -> None: ...
+
+    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: float) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        Loss and slope of the cut at these scores, for so many pairs (their weight).
+        """
+
+    def risk(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float) -> tuple[float, float]:
+        """
+        Sum of the hinges of all pairs at scores + t * move, and its slope in t.
+        """
 
 def ramp_sums(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """

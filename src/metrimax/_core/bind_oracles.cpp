@@ -93,6 +93,47 @@ class PyTableLine {
     TableSearch::Line line;
 };
 
+class PyPairSearch {
+  public:
+    PyPairSearch(In1<Index> members, double sign, In1<double> weights, In1<Index> other_members, double other_sign,
+                 In1<double> other_weights, Index size)
+        : members(members), other_members(other_members), weights(weights), other_weights(other_weights),
+          own(view(members, sign, weights, size)), other(view(other_members, other_sign, other_weights, size)),
+          size(static_cast<size_t>(size)) {}
+
+    std::pair<double, Out1<double>> cut(In1<double> scores, double pairs) const {
+        check_length("scores", scores.size(), size);
+        auto slope = zeros<double>(size);
+        double total;
+        {
+            nb::gil_scoped_release unlocked;
+            total = MarginPairs(own, other, scores.data(), nullptr, 0.0).slopes(1 / pairs, slope.get());
+        }
+        return {total / pairs, make_array(std::move(slope), size)};
+    }
+
+    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) const {
+        check_length("scores", scores.size(), size);
+        check_length("move", move.size(), size);
+        nb::gil_scoped_release unlocked;
+        return MarginPairs(own, other, scores.data(), move.data(), t).risk();
+    }
+
+  private:
+    static PairClass view(const In1<Index> &members, double sign, const In1<double> &weights, Index size) {
+        require(members.size() > 0, "PairSearch: a class is empty");
+        require(weights.size() == 0 || weights.size() == members.size(), "PairSearch: weights and members do not fit");
+        for (size_t k = 0; k < members.size(); ++k)
+            require(members.data()[k] >= 0 && members.data()[k] < size, "PairSearch: a member is out of range");
+        return {members.data(), static_cast<Index>(members.size()), sign, weights.size() ? weights.data() : nullptr};
+    }
+
+    In1<Index> members, other_members;
+    In1<double> weights, other_weights;
+    PairClass own, other;
+    size_t size;
+};
+
 template <class Link>
 static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B, double top) {
     return MongeArgmax<Link>(pos, neg, A, B, top)();
@@ -188,27 +229,15 @@ void bind_oracles(nb::module_ &m) {
         nb::arg("A").noconvert(), nb::arg("B").noconvert(),
         "Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted "
         "ascending.");
-    m.def(
-        "margin_pairs",
-        [](In1<double> sorted, In1<double> sorted_weight, In1<double> other, In1<double> other_weight, Vec sorted_count,
-           Vec other_count) {
-            require(sorted_count.size() == sorted.size() && other_count.size() == other.size(),
-                    "margin_pairs: counts and costs differ in length");
-            require((sorted_weight.size() == 0 || sorted_weight.size() == sorted.size()) &&
-                        (other_weight.size() == 0 || other_weight.size() == other.size()),
-                    "margin_pairs: weights and costs differ in length");
-            const double *p = sorted.data(), *q = other.data();
-            const double *pw = sorted_weight.size() ? sorted_weight.data() : nullptr;
-            const double *qw = other_weight.size() ? other_weight.data() : nullptr;
-            const Index np = size_of(sorted), nq = size_of(other);
-            double *pc = sorted_count.data(), *qc = other_count.data();
-            nb::gil_scoped_release unlocked;
-            return margin_pairs(p, pw, np, q, qw, nq, pc, qc);
-        },
-        nb::arg("sorted").noconvert(), nb::arg("sorted_weight").noconvert(), nb::arg("other").noconvert(),
-        nb::arg("other_weight").noconvert(), nb::arg("sorted_count").noconvert(), nb::arg("other_count").noconvert(),
-        "Weight of the other class inside the margin with each example, for costs of which one class is sorted (empty "
-        "weights: all 1); returns the weight of all such pairs.");
+    nb::class_<PyPairSearch>(m, "PairSearch", "The pairs inside the margin, of two classes of which one is sorted.")
+        .def(nb::init<In1<Index>, double, In1<double>, In1<Index>, double, In1<double>, Index>(),
+             nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("weights").noconvert(),
+             nb::arg("other_members").noconvert(), nb::arg("other_sign"), nb::arg("other_weights").noconvert(),
+             nb::arg("size"))
+        .def("cut", &PyPairSearch::cut, nb::arg("scores").noconvert(), nb::arg("pairs"),
+             "Loss and slope of the cut at these scores, for so many pairs (their weight).")
+        .def("risk", &PyPairSearch::risk, nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("t"),
+             "Sum of the hinges of all pairs at scores + t * move, and its slope in t.");
 }
 
 } // namespace metrimax

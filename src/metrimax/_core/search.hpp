@@ -53,10 +53,13 @@ struct Side {
     double low;           // costs below this flip in every optimum,
     double high;          // costs from this on in none
     double window = high; // the bound on costs that was enough the last time
-    Buffer costs = room(), scratch = room();
+    Buffer costs = fresh(size);
     std::array<Buffer, 2> spare{}; // lines come and go, their buffers stay
 
-    Buffer room() const { return Buffer(new double[static_cast<std::size_t>(size)]); }
+    // A line keeps what may flip apart if it is no more than this; of more it goes through all members every time.
+    Index most() const { return size / 4; }
+    Buffer room() const { return fresh(most() + 1); }
+    static Buffer fresh(Index length) { return Buffer(new double[static_cast<std::size_t>(length)]); }
 };
 
 class TableSearch {
@@ -104,8 +107,10 @@ class TableSearch {
                 Part &part = parts[k];
                 if (high > part.high) // less was gathered than is wanted now
                     gather(k, side.high);
-                Collected got =
-                    collect_at(part.costs.get(), part.rates.get(), part.got.size, t, side.low, high, side.costs.get());
+                double *out = side.costs.get();
+                if (!part.apart)
+                    return collect_at(scores, move, side.members, side.size, side.sign, t, side.low, high, out);
+                Collected got = collect_at(part.costs.get(), part.rates.get(), part.got.size, t, side.low, high, out);
                 got.first += part.got.first;
                 got.first_sum += part.got.first_sum + t * part.got.first_rate;
                 return got;
@@ -115,10 +120,24 @@ class TableSearch {
             const Index flips[] = {found.best.i, found.best.j};
             double rise = 0;
             for (int k = 0; k < 2; ++k) {
-                const CollectedLine &got = parts[k].got;
-                rise -= search.sides[k].step *
-                        (got.first_rate + rate_of_lowest(parts[k].costs.get(), parts[k].rates.get(), got.size, t,
-                                                         flips[k] - got.first, found.last[k]));
+                const Part &part = parts[k];
+                const Side &side = search.sides[k];
+                double rate = 0;
+                if (part.apart) {
+                    const double *costs = part.costs.get(), *rates = part.rates.get();
+                    rate = part.got.first_rate + rate_of_lowest(
+                                                     part.got.size, flips[k] - part.got.first, found.last[k],
+                                                     [=](Index i) { return costs[i] + t * rates[i]; },
+                                                     [=](Index i) { return rates[i]; });
+                } else {
+                    const Index *members = side.members;
+                    const double sign = side.sign, *s = scores, *d = move;
+                    rate = rate_of_lowest(
+                        side.size, flips[k], found.last[k],
+                        [=](Index i) { return sign * s[members[i]] + t * (sign * d[members[i]]); },
+                        [=](Index i) { return sign * d[members[i]]; });
+                }
+                rise -= side.step * rate;
             }
             return {found.best.value, rise};
         }
@@ -127,14 +146,15 @@ class TableSearch {
         struct Part {
             CollectedLine got;
             double high;
+            bool apart;
             Buffer costs, rates;
         };
 
         void gather(Index k, double high) {
             const Side &side = search.sides[k];
             parts[k].high = high;
-            parts[k].got = collect_line(scores, move, side.members, side.size, side.sign, side.low, high, until,
-                                        parts[k].costs.get(), parts[k].rates.get());
+            parts[k].apart = collect_line(scores, move, side.members, side.size, side.sign, side.low, high, until,
+                                          side.most(), parts[k].costs.get(), parts[k].rates.get(), parts[k].got);
         }
 
         TableSearch &search;
@@ -144,6 +164,8 @@ class TableSearch {
     };
 
   private:
+    static constexpr Index kLarge = Index{1} << 17;
+
     struct Found {
         Best best;
         std::array<double, 2> last; // the highest cost of what flips in either class
@@ -159,7 +181,7 @@ class TableSearch {
             for (Index k = 0; k < 2; ++k) {
                 Side &side = sides[k];
                 const Collected got = fill(side, k, side.window);
-                sort_values(side.costs.get(), got.size, side.scratch.get());
+                sort_values(side.costs.get(), got.size);
                 queues[k] = {side.costs.get(), got.size, got.first, got.first_sum, side.step};
             }
             const Best best = tables->best(queues[0], queues[1]);
@@ -183,8 +205,12 @@ class TableSearch {
                 }
                 last[k] = flips[k] > queue.first ? queue.costs[flips[k] - queue.first - 1] : side.low;
             }
-            if (!wanting)
-                return {best, last};
+            if (wanting)
+                continue;
+            for (Index k = 0; k < 2; ++k)
+                if (queues[k].size > sides[k].most() && queues[k].size > kLarge)
+                    sides[k].costs = sides[k].fresh(sides[k].size); // the pages that few calls touch are given back
+            return {best, last};
         }
     }
 

@@ -12,7 +12,6 @@ from metrimax import _kernels
 from metrimax.measure.at_k import PRBEP
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import pair_smoothing
-from metrimax.measure.tables import Indices
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
@@ -67,53 +66,22 @@ class ROCOracle(SampleOracle):
         pos, neg = split(y, sample_weight)
         super().__init__(pos.total + neg.total, len(y))
         self._pairs = pos.total * neg.total
-        self._classes = sorted((pos, neg), key=lambda units: len(units.members))
-        self._weights = [
-            np.empty(0) if sample_weight is None else sample_weight[units.members] for units in self._classes
-        ]
+        small, large = sorted((pos, neg), key=lambda units: len(units.members))
+        weights = [np.empty(0) if sample_weight is None else sample_weight[u.members] for u in (small, large)]
+        self._search = _kernels.PairSearch(
+            small.members, small.sign, weights[0], large.members, large.sign, weights[1], self.size
+        )
         self.smooth = pair_smoothing(pos, neg)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        costs = [units.sign * scores[units.members] for units in self._classes]
-        chosen = _inside(costs, costs)
-        total, counts = self._count([c[k] for c, k in zip(costs, chosen, strict=True)], chosen)
-        slope = np.zeros(self.size)
-        for units, k, count in zip(self._classes, chosen, counts, strict=True):
-            slope[units.members[k]] = -units.sign / self._pairs * count
-        return Cut(total / self._pairs, slope)
+        return Cut(*self._search.cut(scores, self._pairs))
 
     def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        """The risk on ``scores + t move``, leaving out what is outside the margin on all of it."""
-        costs = [units.sign * scores[units.members] for units in self._classes]
-        rates = [units.sign * move[units.members] for units in self._classes]
-        chosen = _inside(costs, [c + until * r for c, r in zip(costs, rates, strict=True)])
-        costs = [c[k] for c, k in zip(costs, chosen, strict=True)]
-        rates = [r[k] for r, k in zip(rates, chosen, strict=True)]
+        """The risk on ``scores + t move``."""
 
         def risk(t: float) -> tuple[float, float]:
-            here = [c + t * r for c, r in zip(costs, rates, strict=True)]
-            total, counts = self._count(here, chosen)
-            value = total - sum(_kernels.dot(n, c) for n, c in zip(counts, here, strict=True))
-            rise = -sum(_kernels.dot(n, r) for n, r in zip(counts, rates, strict=True))
+            value, rise = self._search.risk(scores, move, t)
             return value / self._pairs, rise / self._pairs
 
         return risk
-
-    def _count(self, costs: list[Vector], chosen: list[Indices]) -> tuple[float, list[Vector]]:
-        """Weight of the pairs inside the margin, and for each example its own weight times that of its pairs."""
-        weights = [w[k] if len(w) else w for w, k in zip(self._weights, chosen, strict=True)]
-        order = np.argsort(costs[0])
-        counts = np.empty(len(costs[0])), np.empty(len(costs[1]))
-        sorted_weight = weights[0][order] if len(weights[0]) else weights[0]
-        total = _kernels.margin_pairs(costs[0][order], sorted_weight, costs[1], weights[1], *counts)
-        small = np.empty(len(order))
-        small[order] = counts[0]
-        return total, [c * w if len(w) else c for c, w in zip((small, counts[1]), weights, strict=True)]
-
-
-def _inside(here: list[Vector], there: list[Vector]) -> list[Indices]:
-    """Of two classes whose costs move from here to there, what can be inside the margin with any of the other class."""
-    least = [np.minimum(a, b) if a is not b else a for a, b in zip(here, there, strict=True)]
-    lowest = [float(cost.min()) for cost in least]
-    return [np.flatnonzero(cost < 1 - other) for cost, other in zip(least, lowest[::-1], strict=True)]
