@@ -64,7 +64,7 @@ class TopMeasure(ContingencyMeasure):
 
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
         if self.labellings != "exact":
-            return CountedOracle(self, y, sample_weight)
+            return TopRangeOracle(self, y, sample_weight)
         made = TopOracle(self, y, sample_weight)
         if abs(made.k - made.n_pos) > 1e-9 * made.n:
             other = "at_least" if made.k < made.n_pos else "at_most"
@@ -73,7 +73,7 @@ class TopMeasure(ContingencyMeasure):
                 f"let a shift of all scores lower the risk without learning anything; labellings={other!r} does not",
                 stacklevel=2,
             )
-        return made if sample_weight is not None else CountedOracle(self, y)
+        return made
 
 
 @dataclass(frozen=True)
@@ -176,17 +176,17 @@ class RecallAtK(_AtK):
 
 
 class TopOracle(SampleOracle):
-    """The most violated labelling with exactly k positives, for a loss linear in tp, where examples have weights.
+    """The most violated labelling with exactly k positives, for a loss linear in tp.
 
     With ``D = u + v tp`` and s the scores, the best labelling calls positive the k examples with the highest
-    ``s_i / n + v [y_i = +1]``, of which the last one counts in part.
+    ``s_i / n + v [y_i = +1]``: a selection, O(n) without weights. With fractional weights the last one counts in part.
     """
 
     def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         pos, neg = split(y, sample_weight)
         super().__init__(pos.total + neg.total, len(y))
         self._y = np.asarray(y, dtype=bool)
-        self._weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        self._weight = sample_weight
         self.n_pos = pos.total
         self.k = k = measure.number(pos.total, neg.total)
         least, most = max(0.0, k - neg.total), min(k, pos.total)
@@ -202,19 +202,31 @@ class TopOracle(SampleOracle):
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        order = np.argsort(-(scores / self.n + self._v * self._y), kind="stable")
-        weight = self._weight[order]
-        called = np.empty(self.size)
-        called[order] = np.clip(self.k - (np.cumsum(weight) - weight), 0, weight)
-        slope = (called - self._y * self._weight) / self.n
-        loss = self._u + self._v * float(called[self._y].sum())
+        called = self._select(scores / self.n + self._v * self._y)
+        weighted = called if self._weight is None else called * self._weight
+        tp = float(weighted[self._y].sum())
+        slope = (weighted - (self._y if self._weight is None else self._y * self._weight)) / self.n
+        loss = self._u + self._v * tp
         if loss + _kernels.dot(slope, scores) <= 0:
             return Cut(0.0, np.zeros_like(slope))
         return Cut(loss, slope)
 
+    def _select(self, merit: Vector) -> Vector:
+        """Which examples are called positive: the share of each, 0 or 1 but for the last."""
+        called = np.zeros(len(merit))
+        if self._weight is None:
+            k = round(self.k)
+            called[np.argpartition(-merit, k - 1)[:k]] = 1
+            return called
+        order = np.argsort(-merit, kind="stable")
+        weight = self._weight[order]
+        taken = np.clip(self.k - (np.cumsum(weight) - weight), 0, weight)
+        called[order] = np.divide(taken, weight, out=np.zeros_like(taken), where=weight > 0)
+        return called
 
-class CountedOracle(ContingencyOracle):
-    """The most violated labelling with exactly k positives, at least or at most k; the price is that of a swap."""
+
+class TopRangeOracle(ContingencyOracle):
+    """At least, or at most, k positives; the price is that of a swap, as for exactly k."""
 
     def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         super().__init__(measure, y, sample_weight)
