@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import pickle
+from itertools import permutations
 
+import cvxpy as cp
 import numpy as np
 import pytest
+import reference as ref
 from scipy import sparse
-from sklearn import config_context
+from sklearn import config_context, metrics
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_solvers import solve
 
 from metrimax import MeasureRanker, MeasureSVC
-from metrimax.measure import NDCG, Grouped, PartialAUC, PrecisionAtK, get_measure
+from metrimax.measure import NDCG, AveragePrecision, Grouped, PartialAUC, PrecisionAtK, ROCArea, get_measure
 from metrimax.protocols import Status
+from metrimax.solvers import Bundle
 
 NAMES = ("ndcg", "average_precision", "precision_at_k", "recall_at_k", "roc_area", "partial_auc", "prbep")
 
@@ -179,3 +184,64 @@ def test_groups_are_routed(queries):
     assert len(scores) == 4
     assert scores.min() > 0.6
     assert search.best_params_["measureranker__C"] == 1.0
+
+
+def test_the_experiment_runs_where_there_is_no_data(tmp_path):
+    experiment = pytest.importorskip("experiments.ranking", reason="the experiments are not part of the package")
+    program = experiment.Program("ranking", lambda o: list(experiment.tasks(o))[:3], experiment.page)
+    options = experiment.Options(data=tmp_path / "none", out=tmp_path, pages=tmp_path, quick=True)
+    assert program.run(options) == 0
+    assert "NDCG@10 trained" in (tmp_path / "ranking.md").read_text(encoding="utf-8")
+
+
+# --- the optimum, by a conic solver over all rankings
+
+
+@pytest.mark.parametrize("C", [0.05, 2.0])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ref.RANKINGS])
+def test_objective_is_that_of_an_independent_solver(case, C):
+    rng = np.random.default_rng(1)
+    y = np.array([2, 0, 1, 0, 0]) if case.graded else np.array([True, False, True, False, False])
+    X = rng.normal(size=(5, 3)) + 0.7 * np.asarray(y, dtype=float)[:, None]
+    fitted, weight = solve(X, y, case.measure, C, Bundle(), 1e-7, intercept=None)
+    rows, losses = [], []
+    for ranking in permutations(range(5)):
+        losses.append(case.term(y, np.zeros(5), ranking))
+        rows.append([case.term(y, unit, ranking) - losses[-1] for unit in np.eye(5)])
+    w, xi = cp.Variable(3), cp.Variable(nonneg=True)
+    constraints = [xi >= np.array(losses) + np.array(rows) @ X @ w]
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + weight * xi), constraints)
+    problem.solve(cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    assert fitted.status.ok
+    assert fitted.bound <= problem.value + 1e-6 * weight
+    assert problem.value - 1e-6 * weight <= fitted.objective <= problem.value + 2e-6 * weight
+
+
+# --- values
+
+
+def test_values_are_those_of_scikit_learn_ties_included():
+    rng = np.random.default_rng(1)
+    for _ in range(25):
+        n = rng.integers(2, 20)
+        y = rng.permutation(np.arange(n) < rng.integers(1, n))
+        scores = np.round(rng.normal(size=n))
+        weight = rng.uniform(0.1, 2, size=n)
+        for w in (None, weight):
+            assert AveragePrecision().score(y, scores, w) == pytest.approx(
+                metrics.average_precision_score(y, scores, sample_weight=w), abs=1e-12
+            )
+            for beta in (0.05, 0.3, 0.999):
+                v = PartialAUC(0, beta).score(y, scores, w)
+                assert (1 + (v - beta / 2) / (1 - beta / 2)) / 2 == pytest.approx(
+                    metrics.roc_auc_score(y, scores, sample_weight=w, max_fpr=beta), abs=1e-12
+                )
+            assert PartialAUC(0, 1).score(y, scores, w) == pytest.approx(ROCArea().score(y, scores, w))
+        both = 0.3 * PartialAUC(0, 0.3).score(y, scores) + 0.7 * PartialAUC(0.3, 1).score(y, scores)
+        assert both == pytest.approx(ROCArea().score(y, scores))
+        grades = np.append(rng.integers(0, 5, size=n - 1), 1)
+        for k in (1, 3, None):
+            theirs = metrics.ndcg_score(grades[None], scores[None], k=k)
+            assert NDCG(k, "linear").score(grades, scores) == pytest.approx(theirs, abs=1e-12)
+            theirs = metrics.ndcg_score(2.0 ** grades[None] - 1, scores[None], k=k)
+            assert NDCG(k).score(grades, scores) == pytest.approx(theirs, abs=1e-12)
