@@ -28,7 +28,12 @@ from metrimax import MeasureRanker
 from metrimax.measure import NDCG, AveragePrecision, Grouped, ROCArea
 
 SETS = ("rank_lightgbm", "rank_mq2008_fold1test", "rank_ohsumed_letor3_fold1test")
-TRAINED = ("ndcg", "average_precision", "roc_area")
+TRAINED = {
+    "ndcg": NDCG(10),
+    "ndcg of all ranks": NDCG(None),
+    "average_precision": AveragePrecision(),
+    "roc_area": ROCArea(),
+}
 JUDGED = ("NDCG@10", "AP")
 FOLDS = 5
 GRID = tuple(10.0**k for k in range(-3, 3))
@@ -71,8 +76,8 @@ def tasks(options: Options) -> Iterator[Task]:
         for fold in range(FOLDS if name != "rank_lightgbm" else 1):
             key = {"data": name, "protocol": "queries", "fold": fold}
             prepare = partial(parts, name, fold, options.data)
-            for measure in TRAINED:
-                yield Task(key | {"method": measure}, partial(linear, measure, options.quick), prepare)
+            for method, measure in TRAINED.items():
+                yield Task(key | {"method": method}, partial(linear, measure, options.quick), prepare)
             if find_spec("lightgbm"):
                 yield Task(key | {"method": "lambdarank"}, partial(boosted, options.quick), prepare)
 
@@ -123,7 +128,7 @@ def choose(fits: Any, data: Queries) -> dict[str, tuple[Any, dict[Any, float]]]:
     return {name: (max(rows, key=lambda setting: rows[setting]), rows) for name, rows in means.items()}
 
 
-def linear(measure: str, quick: bool, prepared: tuple[Queries, Queries]) -> Iterator[Row]:
+def linear(measure: Any, quick: bool, prepared: tuple[Queries, Queries]) -> Iterator[Row]:
     """`MeasureRanker`, C chosen on the training queries."""
     data, test = prepared
 
