@@ -61,6 +61,9 @@ class MeasureRanker(CertifiedEstimator):
     would not change a ranking. Groups whose labels do not vary are left out. ``sample_weight`` means repetition within
     the group, and has to be whole for NDCG and the measures at k; all groups count alike.
 
+    Where `status_` says that w = 0 is optimal, as it may with a small k and large groups whose grades overlap, train
+    for all ranks (``NDCG(None)``) or for "roc_area": docs/measures.md says why.
+
     References
     ----------
     Yue et al. (2007); Chakrabarti et al. (2008); Narasimhan & Agarwal (2013); Joachims (2005).
