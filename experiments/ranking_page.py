@@ -123,9 +123,9 @@ above 0 relevant.
 
 AFTER_QUERIES = """
 The test parts are small: with 50 queries or fewer, differences of one or two hundredths mean little. On OHSUMED, with
-about 150 documents to a query, the bound on NDCG@10 is too far above it to say anything, and w = 0 is optimal: the rows say `TRIVIAL`, and scores that are all equal are judged by their mean. NDCG of
-all ranks has no such trouble. It was added to the table after that had been seen, and its training scores; its C is
-chosen like that of the others.
+about 150 documents to a query, the bound on NDCG@10 is too far above it to say anything, and w = 0 is optimal: the rows
+say `TRIVIAL`, and scores that are all equal are judged by their mean. NDCG of all ranks has no such trouble. It was
+added to the table after that had been seen, and its training scores; its C is chosen like that of the others.
 """
 
 RARE = """
