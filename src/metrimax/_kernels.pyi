@@ -235,3 +235,13 @@ def csr_dual_cd(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
     """
     Dual coordinate descent in place on alpha and w; returns the row visits, and whether tol was reached.
     """
+
+def interleave(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: float) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
+    """
+    How many positives stand above each negative in the most violated ranking of average precision; scores descending.
+    """
+
+def top_argmax(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], grades: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gains: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], discounts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    Loss and slope of the most violated ranking, for a loss of the grades at the first ranks.
+    """

@@ -16,8 +16,40 @@ from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
 
+class RankingMeasure:
+    """A measure of the order of the scores. A subclass gives the loss and the oracle.
+
+    All have R of at least the loss of the ranking by scores: of all rankings, that one has the greatest sum over its
+    swapped pairs (a lower grade above a higher one) of the differences of scores, and it is among those compared.
+    """
+
+    name: ClassVar[str]
+    ranks: ClassVar[bool] = True
+
+    def loss(self, y: Labels, z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
+        raise NotImplementedError
+
+    def score(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        return 1 - self.loss(y, scores, sample_weight)
+
+    def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """None is fixed by a ranking: the one that calls as many training examples positive as there are."""
+        return PRBEP().threshold(y, scores, sample_weight)
+
+    def parts(
+        self, y: npt.ArrayLike, z: npt.ArrayLike, sample_weight: npt.ArrayLike | None
+    ) -> tuple[Labels, Vector, Vector]:
+        """Labels, scores and weights of what has any, both classes present."""
+        positive, s = np.asarray(y) > 0, np.asarray(z, dtype=np.float64)
+        weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        positive, s, weight = positive[weight > 0], s[weight > 0], weight[weight > 0]
+        if not (positive.any() and not positive.all()):
+            raise ValueError(f"{self.name}: expected examples of both classes, got only one; it is undefined")
+        return positive, s, weight
+
+
 @dataclass(frozen=True)
-class ROCArea:
+class ROCArea(RankingMeasure):
     """Area under the ROC curve: the share of pairs of a positive and a negative in the right order.
 
     Notes
@@ -27,25 +59,15 @@ class ROCArea:
     """
 
     name: ClassVar[str] = "roc_area"
-    ranks: ClassVar[bool] = True
 
     def loss(self, y: Labels, z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
         """Share of pairs that the scores ``z`` put in the wrong order; a tie counts one half."""
-        y, s = np.asarray(y) > 0, np.asarray(z, dtype=np.float64)
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if not weight[y].sum() * weight[~y].sum() > 0:
-            raise ValueError("roc_area: expected examples of both classes, got only one; ROC area is undefined")
+        y, s, weight = self.parts(y, z, sample_weight)
         order = np.argsort(s[y])
         pos, reached = s[y][order], np.concatenate(([0.0], np.cumsum(weight[y][order])))
         below = reached[np.searchsorted(pos, s[~y], side="left")], reached[np.searchsorted(pos, s[~y], side="right")]
         swapped = float((below[0] + below[1]) / 2 @ weight[~y])
         return swapped / float(weight[y].sum() * weight[~y].sum())
-
-    def score(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        return 1 - self.loss(y, scores, sample_weight)
-
-    def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        return PRBEP().threshold(y, scores, sample_weight)
 
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
         return ROCOracle(y, sample_weight)

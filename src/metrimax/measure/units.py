@@ -81,12 +81,7 @@ class ClassUnits:
             costs = self._buffer[:size]
             costs.sort()
             return Queue(costs, first, first_sum, low)
-        costs, weight, _ = self.sorted(scores)
-        if self.copies:
-            return Queue(np.repeat(costs, weight.astype(np.intp)))
-        reached = np.concatenate(([0.0], np.cumsum(weight)))
-        paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
-        return Queue(np.diff(np.interp(self.unit * np.arange(self.count + 1), reached, paid)) / self.unit)
+        return Queue(self.unit_costs(*self.sorted(scores)))
 
     def mark(self, scores: Vector, queue: Queue, flips: int, n: float, slope: Vector) -> None:
         """Write the slopes of the first ``flips`` units: ``-sign * weight / n`` for what flips."""
@@ -109,6 +104,27 @@ class ClassUnits:
         costs = self.sign * scores[self.members]
         order = np.argsort(costs, kind="stable")
         return costs[order], self.weight[order], order
+
+    def unit_costs(self, costs: Vector, weight: Vector, order: npt.NDArray[np.intp]) -> Vector:
+        """Costs of the units, ascending, from what `sorted` returns."""
+        if self.whole:
+            return costs
+        if self.copies:
+            return np.repeat(costs, weight.astype(np.intp))
+        reached = np.concatenate(([0.0], np.cumsum(weight)))
+        paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
+        totals: Vector = np.interp(self.unit * np.arange(self.count + 1), reached, paid)
+        return np.diff(totals) / self.unit
+
+    def share_out(
+        self, costs: Vector, weight: Vector, order: npt.NDArray[np.intp], values: Vector, slope: Vector
+    ) -> None:
+        """Write the slopes where every unit, in the order of `unit_costs`, has one of its own."""
+        if not self.whole:
+            reached = np.concatenate(([0.0], np.cumsum(weight)))
+            total = np.concatenate(([0.0], np.cumsum(values)))
+            values = np.diff(np.interp(reached, self.unit * np.arange(self.count + 1), total))
+        slope[self.members[order]] = values
 
 
 def _units(weight: Vector, most: int) -> tuple[int, float]:
