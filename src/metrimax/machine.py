@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +17,19 @@ from sklearn.utils import check_array, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metrimax.designs import as_design
+from metrimax.designs.kernel import squares as row_squares
 from metrimax.estimators import MeasureSVC
 from metrimax.measure import ErrorRate, get_measure
-from metrimax.protocols import Hinges, Labels, RowDesign, Vector
+from metrimax.protocols import Hinges, Labels, RowDesign, Solution, Vector
 from metrimax.risk import run
 from metrimax.solvers import DualCD
 
 Mask = npt.NDArray[np.bool_]
 EXACT = 2000
 """Up to this many examples all pairs are looked at for R2; beyond, the ranges of the features bound it."""
+
+NEAR = 1.5
+"""What is beyond so many margins is taken for no support vector, whichever example is left out."""
 
 ROUNDS = 40
 """Retraining ends after so many looks at the gap, each after at most a thousand epochs."""
@@ -81,7 +86,7 @@ class HingeMachine(Machine):
         """The largest ``K(x, x) - K(x, x')``, raised to what makes rho = 2 a proof; else ``max K(x, x)``."""
         if self.bias == 0:
             return self._largest
-        return max(linear_R2(self.X), self._largest / 2)
+        return max(linear_R2(self.X, self.squares - self.bias**2), self._largest / 2)
 
     def proven(self, rho: float, R2: float) -> bool:
         return rho * R2 >= self._largest * (1 - 1e-12)
@@ -107,15 +112,27 @@ class HingeMachine(Machine):
         """By how much a score falls, per unit of its multiplier, when its example is left out: the mean over a sample.
 
         The sample is drawn from the support vectors that rho = 1 counts although they are on their right side. The
-        bound says at most ``K(x, x)``; what the other examples make up for is found by a few epochs of retraining.
+        bound says at most ``K(x, x)``; what the other examples make up for is found by a few epochs of retraining, on
+        the support vectors and what is not far from being one.
         """
         counted = np.flatnonzero(self.doubtful(1.0, R2) & (self.advantage > 0) & (self.alpha > 0))
+        if not len(counted):
+            return R2
+        near = np.flatnonzero((self.alpha > 0) | (self.advantage < NEAR * self.margin))
+        part = self._part(near)
         falls = []
-        for t in np.random.default_rng(0).permutation(counted)[:size]:
-            alpha, upper, w, part = self._without(int(t))
-            self.design.dual_epochs(self.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_epochs=100)
-            falls.append(float((self.w - w) @ part) / self.alpha[t] ** 2)
-        return float(np.mean(falls)) if falls else R2
+        for t in np.searchsorted(near, np.random.default_rng(0).permutation(counted)[:size]):
+            alpha, upper, w, own = part._without(int(t))
+            part.design.dual_epochs(part.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_epochs=100)
+            falls.append(float((self.w - w) @ own) / part.alpha[t] ** 2)
+        return float(np.mean(falls))
+
+    def _part(self, rows: npt.NDArray[np.intp]) -> HingeMachine:
+        """The same machine as seen from some of its examples, all support vectors among them."""
+        X = self.X[rows]
+        design: Any = as_design(X, intercept_scaling=self.bias or None, n_threads=1)
+        vectors = {name: getattr(self, name)[rows] for name in ("alpha", "upper", "margin", "scores")}
+        return replace(self, y=self.y[rows], **vectors, X=X, design=design)
 
     def _without(self, t: int) -> tuple[Vector, Vector, Vector, Vector]:
         """Multipliers, bounds and weights without example t, and its part in the weights: where retraining starts."""
@@ -215,16 +232,10 @@ class KernelMachine(Machine):
         return float(model.decision_function(test)[0]), True
 
 
-def machine(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, *, trusted: bool = False
-) -> HingeMachine | KernelMachine:
-    """Read a fitted model, together with the sample that it was trained on.
-
-    ``trusted`` says that X has been validated.
-    """
+def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachine | KernelMachine:
+    """Read a fitted model, together with the sample that it was trained on."""
     check_is_fitted(model)
-    if not trusted:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     y = column_or_1d(y)
     if len(y) != X.shape[0]:
         raise ValueError(f"expected one label per row of X, got {len(y)} labels and {X.shape[0]} rows")
@@ -288,6 +299,19 @@ def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
     return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
 
 
+def path_machines(
+    X: Any, design: RowDesign, hinges: Hinges, weights: Sequence[float], solutions: Sequence[Solution], bias: float
+) -> list[HingeMachine]:
+    """The machines of a path of `DualCD` over the weights, on the sample X and the design made of it."""
+    scores = design.matvec(np.column_stack([solution.w for solution in solutions]))
+    machines = []
+    for k, (weight, solution) in enumerate(zip(weights, solutions, strict=True)):
+        alpha, own = np.abs(cast(Vector, solution.dual_coef)), np.ascontiguousarray(scores[:, k])
+        upper = hinges.weight * weight
+        machines.append(HingeMachine(hinges.sign > 0, alpha, upper, hinges.margin, own, X, design, solution.w, bias))
+    return machines
+
+
 @dataclass(frozen=True)
 class _Sum:
     """A sum of hinges as an oracle for `DualCD`."""
@@ -315,23 +339,31 @@ def _other_sample(trained: int, came: int) -> ValueError:
     )
 
 
-def linear_R2(X: Any) -> float:
-    """An upper bound of ``x.x - x.x'`` over the rows of X: the largest itself for small samples.
+def linear_R2(X: Any, squares: Vector | None = None) -> float:
+    """An upper bound of ``x.x - x.x'`` over the rows of X: the largest itself for small samples. ``squares``: ``x.x``.
 
     For large ones ``x.x'`` is bounded from below by the ranges of the features and by Cauchy and Schwarz; for
     unit-length, non-negative rows this gives 1.
     """
     if X.shape[0] <= (EXACT // 8 if sparse.issparse(X) else EXACT):  # products of sparse matrices are slow
         return _largest_difference(X, lambda rows: rows @ X.T)
-    squares = as_design(X).squares()  # type: ignore[attr-defined]
-    low, high = (_dense(f(axis=0)) for f in (X.min, X.max))
+    squares = row_squares(X) if squares is None else squares
     least = -np.sqrt(squares * squares.max())
+    if sparse.issparse(X) and X.data.min(initial=0.0) >= 0 and _some_zero(X):
+        return float((squares - np.maximum(least, 0.0)).max())  # text: no look at the columns one by one
+    low = _dense(X.min(axis=0))
     if low.min() >= 0:
         least = np.maximum(least, X @ low)
     else:
+        high = _dense(X.max(axis=0))
         parts = (X.maximum(0), X.minimum(0)) if sparse.issparse(X) else (np.maximum(X, 0), np.minimum(X, 0))
         least = np.maximum(least, parts[0] @ low + parts[1] @ high)
     return float((squares - least).max())
+
+
+def _some_zero(X: Any) -> bool:
+    """Whether every column of a sparse matrix has a zero."""
+    return bool(np.bincount(X.indices, minlength=X.shape[1]).max(initial=0) < X.shape[0])
 
 
 def _largest_difference(X: Any, kernel: Any) -> float:
