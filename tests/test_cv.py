@@ -91,8 +91,8 @@ def test_drift_is_the_fall_of_left_out_scores():
         rest = np.arange(len(y)) != t
         without = clone(model).fit(X[rest], y[rest]).decision_function(X[[t]])[0]
         falls.append((m.advantage[t] - (without if y[t] else -without)) / m.alpha[t])
-    # a few epochs find most of what the others make up for, and never too much
-    assert 0.95 * np.mean(falls) <= m.drift(R2, size=len(counted)) <= 2 * np.mean(falls)
+    # a few epochs find most of what the others make up for, and never too much; rho is a share of R2
+    assert 0.95 * np.mean(falls) <= m.drift(R2, size=len(counted)) <= np.mean(falls) + 0.02 * R2
     assert np.max(falls) <= m.squares.max() * 1.01
 
 

@@ -62,8 +62,8 @@ class MeasureSVCCV(MeasureSVC):
         ``selection="holdout"`` this is the protocol of Joachims (2005).
     rho : float or None, default=None
         For ``selection="xi_alpha"``. With 1, a multiplier of 1/R2 alone counts as a mistake, which rules out larger C
-        whatever they are worth. None measures it: at the first C of the grid with ``C R2 >= 2``, by how much the
-        scores of a few support vectors fall when they are left out, relative to what the bound allows.
+        whatever they are worth. None measures it for every label: at the first C of the grid with ``C R2 >= 4``, by
+        how much the scores of a few support vectors fall when they are left out, relative to what the bound allows.
     random_state : int, RandomState or None, default=0
         Of the hold-out, and of Nystroem features.
     n_jobs : int or None, default=None
@@ -328,7 +328,7 @@ class _ByXiAlpha:
         if self._R2 is None:
             self._R2 = machines[0].R2()
         if k not in self._rho:
-            at = min(int(np.searchsorted(Cs * self._R2, 2.0)), len(Cs) - 1)
+            at = min(int(np.searchsorted(Cs * self._R2, 4.0)), len(Cs) - 1)
             given = self._owner.rho
             self._rho[k] = min(1.0, machines[at].drift(self._R2) / self._R2) if given is None else float(given)
         return [Estimate.count(m.doubtful(self._rho[k], self._R2), m.y) for m in machines]
