@@ -25,7 +25,20 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from experiments.capo_page import page
-from experiments.capo_tasks import DATASETS, GRIDS, MEASURES, Outputs, Task, fifty, five, kernel_svm, load, three, train
+from experiments.capo_tasks import (
+    DATASETS,
+    GRIDS,
+    MEASURES,
+    Outputs,
+    Task,
+    fifty,
+    five,
+    kernel_svm,
+    load,
+    search,
+    three,
+    train,
+)
 from metrimax import CAPOClassifier, MeasureSVC
 from metrimax.designs.kernel import Gram, Kernel, kernel_design
 from metrimax.measure import get_measure
@@ -51,8 +64,8 @@ def choose(make: Callable[[float], Any], X: Any, task: Task, grid: tuple[float, 
     began = time.process_time()
     inside, outside = task.inside, task.outside
     fit = X[inside], task.y[inside]
-    values = [make(C).fit(*fit).score(X[outside], task.y[outside]) for C in grid]
-    return grid[int(np.argmax(values))], time.process_time() - began
+    C = search(lambda C: make(C).fit(*fit).score(X[outside], task.y[outside]), grid)
+    return C, time.process_time() - began
 
 
 def adapt(task: Task, measure: str, F: Any, F_test: Any, **options: Any) -> Row:
@@ -127,8 +140,8 @@ def kernel_rows(task: Task) -> Iterator[Row]:
         began = time.process_time()
         inside = X[np.ix_(task.inside, task.inside)] if exact else X[task.inside]
         outside = X[np.ix_(task.outside, task.inside)] if exact else X[task.outside]
-        scores = [make(C).fit(inside, task.y[task.inside]).score(outside, task.y[task.outside]) for C in GRIDS["rbf"]]
-        C = GRIDS["rbf"][int(np.argmax(scores))]
+        fit, held = (inside, task.y[task.inside]), (outside, task.y[task.outside])
+        C = search(lambda C, make=make, fit=fit, held=held: make(C).fit(*fit).score(*held), GRIDS["rbf"])
         seconds = time.process_time() - began
         began = time.process_time()
         clf = make(C).fit(X, task.y)
