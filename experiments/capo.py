@@ -93,16 +93,19 @@ def values(task: Task, scores: Any, *, labels: bool = False) -> dict[str, float]
     return {name: get_measure(key).score(task.y_test, scores) for name, key in MEASURES.items()}
 
 
-def table2(task: Task) -> Iterator[Row]:
-    """Tables 2 to 4: CAPO with three kinds of auxiliaries one by one and together, and what it is compared with."""
-    outputs = train(three(task), task, folds=5)
+def auxiliary_rows(task: Task, outputs: Outputs) -> Iterator[Row]:
+    """What the auxiliaries themselves achieve on the test set, by their labels and by their scores."""
     for k, name in enumerate(outputs.names):
         as_labels = values(task, outputs.test[:, k], labels=True)
         for measure, value in values(task, outputs.test[:, k]).items():
             yield {"measure": measure, "method": name, "kind": "auxiliary label", "value": as_labels[measure]}
             yield {"measure": measure, "method": name, "kind": "auxiliary score", "value": value}
         yield {"method": name, "kind": "auxiliary training", "seconds": outputs.seconds[name]}
-    groups = {name: [k] for k, name in enumerate(outputs.names)} | {"all": [0, 1, 2]}
+
+
+def adaptations(task: Task, outputs: Outputs) -> Iterator[Row]:
+    """CAPO with the auxiliaries one by one and together, on four kinds of their outputs, and with fixed weight."""
+    groups = {name: [k] for k, name in enumerate(outputs.names)} | {"all": list(range(len(outputs.names)))}
     for measure, key in MEASURES.items():
         for name, which in groups.items():
             for source, F in (("in-sample", outputs.inside), ("out-of-fold", outputs.out_of_fold)):
@@ -112,6 +115,14 @@ def table2(task: Task) -> Iterator[Row]:
             if len(which) == 1:
                 row = adapt(task, key, outputs.inside[:, which], outputs.test[:, which], aux_weight="fixed")
                 yield {"measure": measure, "method": name, "kind": "fixed weight, label in-sample", **row}
+
+
+def table2(task: Task) -> Iterator[Row]:
+    """Tables 2 to 4: CAPO with three kinds of auxiliaries one by one and together, and what it is compared with."""
+    outputs = train(three(task), task, folds=5)
+    yield from auxiliary_rows(task, outputs)
+    yield from adaptations(task, outputs)
+    for measure, key in MEASURES.items():
         C, seconds = choose(lambda C, key=key: MeasureSVC(key, C=C, n_threads=1), task.X, task, GRIDS["lin"])
         clf = MeasureSVC(key, C=C, n_threads=1).fit(task.X, task.y)
         value = clf.score(task.X_test, task.y_test)

@@ -178,9 +178,7 @@ class MeasureSVCCV(MeasureSVC):
         best = _best(rows)
         model = chooser.refit(best["param_C"])
         self.__dict__ = checked.__dict__
-        for name, value in vars(model).items():
-            if name.endswith("_") or name == "_target":
-                setattr(self, name, value)
+        _take_over(self, model)
         self.C_ = float(best["param_C"])
         self.best_score_ = float(best["mean_test_score"])
         self.cv_results_ = {key: np.array([row[key] for row in rows]) for key in rows[0]}
@@ -201,10 +199,15 @@ class MeasureSVCCV(MeasureSVC):
     def judge(self, model: MeasureSVC) -> MeasureSVC:
         """The fitted model as one whose `score` is the measure that chooses."""
         judge = MeasureSVC(self.measure if self.scoring is None else self.scoring, n_threads=model.n_threads)
-        for name, value in vars(model).items():
-            if name.endswith("_") or name == "_target":
-                setattr(judge, name, value)
+        _take_over(judge, model)
         return judge
+
+
+def _take_over(model: MeasureSVC, fitted: MeasureSVC) -> None:
+    """Give a model what another one has learnt."""
+    for name, value in vars(fitted).items():
+        if name.endswith("_") or name in ("_target", "_expansion"):
+            setattr(model, name, value)
 
 
 def _best(rows: list[Row]) -> Row:
