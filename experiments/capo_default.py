@@ -37,10 +37,11 @@ def rows(task: Task) -> Iterator[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds the data sets")
+    parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS), help="the sets to run")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # logistic regression of the RBF network
     path = Path(__file__).resolve().parents[1] / "docs" / "results" / "capo_default.csv"
-    for name in SETS:
+    for name in options.sets:
         began = time.process_time()
         X, y, X_test, y_test = data.load(f"imblearn/{name}", options.data, ROWS)
         X, X_test = (part.toarray() if hasattr(part, "toarray") else part for part in (X, X_test))

@@ -79,17 +79,19 @@ def equalised(images: Any) -> Any:
 
 
 def search(value: Callable[[float], float], grid: tuple[float, ...]) -> float:
-    """The C of greatest value, the least of equals; the grid goes on by its own ratio while the best is on a border."""
+    """The C of greatest value, the least of equals; the grid goes on by its own ratio while the best is on a border.
+
+    A grid on which nothing changes (for rare classes that overlap, w = 0 is optimal until C is large) goes on upwards.
+    """
     known = {C: value(C) for C in grid}
-    best = max(grid, key=known.__getitem__)
     ratio = grid[1] / grid[0]
-    while len(known) < len(grid) + MOST_EXTENSIONS and best in (min(known), max(known)):
-        C = best * (ratio if best == max(known) else 1 / ratio)
-        known[C] = value(C)
-        if known[C] <= known[best]:
+    while len(known) < len(grid) + MOST_EXTENSIONS:
+        best, flat = max(sorted(known), key=known.__getitem__), len(set(known.values())) == 1
+        C = max(known) * ratio if flat or best == max(known) else best / ratio
+        if C in known or (not flat and best not in (min(known), max(known))):
             break
-        best = C
-    return best
+        known[C] = value(C)
+    return max(sorted(known), key=known.__getitem__)
 
 
 def _read(path: Path, p: int) -> tuple[Any, Any]:
