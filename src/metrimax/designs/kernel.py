@@ -28,7 +28,7 @@ BLOCK = 2**22
 MOST_COMPONENTS = 1000
 """Size of the basis of a low-rank map unless the caller says otherwise or the memory allows less.
 
-On a hold-out of IJCNN1 twice as many gain nothing, and neither does choosing them by k-means++ (docs/results/capo.md)."""
+On a hold-out of IJCNN1 twice as many gain nothing, nor does choosing them by k-means++ (docs/results/capo.md)."""
 
 
 @dataclass(frozen=True)
