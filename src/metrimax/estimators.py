@@ -231,9 +231,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
                     for one, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
                 ),
             )
-        if _kept(features) < 1:
-            fitted = [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
-        return fitted
+        return restate(features, fitted)
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
@@ -344,6 +342,13 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def restate(features: Design | None, fitted: list[FittedLabel]) -> list[FittedLabel]:
+    """What was trained on features that approximate their kernel, with a status that says so."""
+    if _kept(features) == 1:
+        return fitted
+    return [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
 
 
 def _kept(features: Design | None) -> float:
