@@ -26,6 +26,7 @@ from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Hinges, RowDesign, Status, Vector
 from metrimax.risk import run
+from metrimax.solvers import side_by_side
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
 MOST_EXTENSIONS = 10
@@ -348,9 +349,10 @@ class _Path:
 
     def __init__(self, template: MeasureSVC, X: Any, y: Any, sample_weight: Any) -> None:
         self.template = template
-        self._measure, self._solver = get_measure(template.measure), template._solver()
+        self._measure = get_measure(template.measure)
         self._y, self._n_features = y, X.shape[1]
         self._classes, self._labels = _encode(y)
+        self._solver = side_by_side(template._solver(), self._labels.shape[1])
         self._weight = _weights(template.class_weight, y, sample_weight, X)
         self.features = template._features(X)
         self.design = as_design(

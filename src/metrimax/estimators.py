@@ -21,6 +21,7 @@ from metrimax.fitting import FittedLabel, fit_label
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Status, Vector
 from metrimax.risk import run
+from metrimax.solvers import side_by_side
 
 Array = npt.NDArray[Any]
 
@@ -222,6 +223,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     ) -> list[FittedLabel]:
         """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
         design = as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
+        solver = side_by_side(solver, labels.shape[1])
         options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind}
         with self._progress(measure) as callback:
             fitted = run(

@@ -85,7 +85,7 @@ def _fit(
     arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float, kind: str
 ) -> list[FittedLabel]:
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
-    solver = Auto(max_iter=arguments.max_iter)
+    solver = Auto(max_iter=arguments.max_iter, labels=labels.shape[1])
     with ProgressLine(f"training for {arguments.measure}", arguments.tol) as line:
         callback = None if arguments.quiet else line
         return run(

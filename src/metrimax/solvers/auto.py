@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Solver, Steps
@@ -51,3 +51,8 @@ class Auto:
         if design.shape[1] > MANY and hinges:
             return DualCD(self.max_iter)
         return Hybrid(self.max_iter) if self.labels == 1 else Bundle(self.max_iter)
+
+
+def side_by_side(solver: Solver, labels: int) -> Solver:
+    """The solver for so many labels at once: only the choice depends on their number."""
+    return replace(solver, labels=labels) if isinstance(solver, Auto) else solver
