@@ -91,6 +91,28 @@ def _indicator(topics: Any, classes: list[float]) -> Any:
     return np.array([[c in own for c in classes] for own in map(set, topics)])
 
 
+@functools.lru_cache(maxsize=4)
+def queries(name: str, data: Path | str | None = None, part: str = "train") -> tuple[Any, Any, Any]:
+    """Features, grades and queries of a ranking set, "rank_lightgbm", "rank_mq2008_fold1test" or another.
+
+    Features lie in [0, 1]: those of OHSUMED, which come as they are, are brought there query by query, as in LETOR.
+    """
+    path = Path(data or DATA) / name / f"{part}.svm.xz"
+    if not path.exists():
+        raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder of the data sets")
+    with lzma.open(path) as file:
+        text = BytesIO(file.read())
+    width = {"rank_lightgbm": 300}.get(name)  # the last columns need not occur in both parts
+    X, y, groups = load_svmlight_file(text, n_features=width, zero_based=False, query_id=True)
+    X = X.toarray()
+    if "ohsumed" in name:
+        for query in np.unique(groups):
+            own = X[groups == query]
+            span = np.ptp(own, axis=0)
+            X[groups == query] = (own - own.min(axis=0)) / np.where(span > 0, span, 1.0)
+    return X, y, groups
+
+
 def _positive(labels: Any, positive: str) -> Any:
     if not positive:
         return labels > 0
