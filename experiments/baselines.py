@@ -66,7 +66,7 @@ def tasks(options: Options) -> Iterator[Task]:
             for name in list(LINEAR)[: 2 if text else 4]:
                 yield Task(key | {"protocol": "hold-out", "method": name}, partial(held_out, LINEAR[name]), prepare)
             if text and libmultilabel() is not None:
-                for how in ("1vsrest", "thresholding", "cost_sensitive"):
+                for how in ("1vsrest", "cost_sensitive"):  # train_thresholding (0.10.0) fails with SciPy 1.17
                     yield Task(default | {"method": f"LibMultiLabel {how}"}, partial(multilabel, how), prepare)
 
 
@@ -197,12 +197,12 @@ def only(measure: str, data: Collection, scores: Any, **more: Any) -> Iterator[R
 
 
 def multilabel(how: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
-    """One of LibMultiLabel's ways to train, with its defaults."""
+    """One of LibMultiLabel's ways to train, with its defaults; its labels are compared, not its rankings."""
     data, linear = prepared[0], libmultilabel()
     np.random.seed(0)  # noqa: NPY002 - its cross-validation uses the global generator
     Y = sparse.csr_matrix(data.Y.astype(float))
     model = getattr(linear, f"train_{how}")(Y, data.X, options="-m 1", verbose=False)
-    yield from rows_of(data, np.asarray(linear.predict_values(model, data.X_test)), "as trained")
+    yield from only("f1", data, np.asarray(linear.predict_values(model, data.X_test)))
 
 
 class Clock:
