@@ -134,12 +134,13 @@ def test_kernels():
     X, y = sample(9, n=150)
     y = ((X - 0.4) ** 2).sum(axis=1) > 6
     cv = StratifiedKFold(3)
-    options = {"gamma": 0.2, "tol": 1e-5}
+    paper = {"tol": 1e-5, "hinge": 0.0, "threshold": "trained"}
+    options = {"gamma": 0.2, **paper}
     model = MeasureSVCCV("f1", kernel="rbf", Cs=Cs, cv=cv, **options).fit(X, y)
     expected = [cross_val_score(MeasureSVC("f1", kernel="rbf", C=C, **options), X, y, cv=cv).mean() for C in Cs]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=0.01)
     K = Kernel("rbf", 0.2)(X, X)
-    given = MeasureSVCCV("f1", kernel="precomputed", Cs=Cs, cv=cv, tol=1e-5).fit(K, y)
+    given = MeasureSVCCV("f1", kernel="precomputed", Cs=Cs, cv=cv, **paper).fit(K, y)
     np.testing.assert_allclose(given.cv_results_["mean_test_score"], expected, atol=0.01)
     assert given.C_ == model.C_
     nystroem = {"kernel": "rbf", "gamma": 0.2, "n_components": 40, "random_state": 3, "tol": 1e-8}
