@@ -159,7 +159,7 @@ class StructuredSVM(PlainState, BaseEstimator):
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The outputs with the highest ``w @ joint_feature(x, z)``, as a list."""
         check_is_fitted(self)
-        return self._names(self.problem_.outputs(self._inputs(X, vars(self)), self.coef_, n_jobs=self.n_jobs))
+        return self._names(self.problem_.outputs(self._inputs(X, self.__dict__), self.coef_, n_jobs=self.n_jobs))
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Minus the mean loss of the predictions: higher is better."""
@@ -169,9 +169,9 @@ class StructuredSVM(PlainState, BaseEstimator):
         """The losses of the predictions."""
         check_is_fitted(self)
         self._check_lengths(X, y)
-        inputs = self._inputs(X, vars(self))
+        inputs = self._inputs(X, self.__dict__)
         predicted = self.problem_.outputs(inputs, self.coef_, n_jobs=self.n_jobs)
-        return self.problem_.losses(self._outputs(y, inputs, vars(self)), predicted)
+        return self.problem_.losses(self._outputs(y, inputs, self.__dict__), predicted)
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
         """What is learnt from the data before training, as attributes; the problem among them."""

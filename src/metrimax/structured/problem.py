@@ -86,7 +86,13 @@ class StructuredProblem:
         return _length(self.joint_feature(X[0], Y[0]), 0)
 
     def constraints(
-        self, X: Sequence[Any], Y: Sequence[Any], w: Vector, *, rescaling: Rescaling = "margin", n_jobs: int | None = None
+        self,
+        X: Sequence[Any],
+        Y: Sequence[Any],
+        w: Vector,
+        *,
+        rescaling: Rescaling = "margin",
+        n_jobs: int | None = None,
     ) -> Constraints:
         """The most violated constraint of every example; override it where all together are quicker than one by one."""
         parts = self._chunks(n_jobs, partial(_violators, self, w, rescaling), X, Y)
@@ -104,7 +110,7 @@ class StructuredProblem:
         return np.array([_loss(self, i, y, z) for i, (y, z) in enumerate(zip(Y, Z, strict=True))])
 
     def _chunks(self, n_jobs: int | None, work: Callable[..., Any], *data: Sequence[Any]) -> list[Any]:
-        """``work(first, *chunk)`` on chunks of the data: more than there are workers, for some take longer than others."""
+        """``work(first, *chunk)`` on chunks of the data: more than workers, for some take longer than others."""
         n = len(data[0])
         workers = min(effective_n_jobs(n_jobs), n)
         borders = np.linspace(0, n, (1 if workers == 1 else min(4 * workers, n)) + 1).astype(int).tolist()

@@ -199,18 +199,19 @@ def solve_cached(
     lam = 1 / weight
     cache = Cache(int(oracle.n), oracle.p)
     w = best_w = np.zeros(oracle.p)
-    best = at_zero = np.inf
+    best = at_zero = gap = np.inf
     bound = 0.0
     cuts: Cuts | None = None
     history: list[Record] = []
     status = Status.MAX_ITER
     n_support = 0
+    precision, floor = np.inf, 0.4 * tol  # of the problem over the cache; the rest is for what is not in it
     for iteration in range(1, max_iter + 1):
         slacks = cache.slacks(w)
         found, values = oracle.constraints(w, slacks)
         values = np.maximum(values, slacks)
         value = lam / 2 * _kernels.dot(w, w) + float(values.mean())
-        at_zero = min(at_zero, value) if iteration == 1 else at_zero
+        at_zero = value if iteration == 1 else at_zero
         if value < best:
             best, best_w = value, w
         gap = best - bound
@@ -222,12 +223,14 @@ def solve_cached(
             status = Status.CALLBACK
             break
         better = np.flatnonzero(values > slacks)
-        if not len(better):
+        if len(better):
+            cache.add(found, better)
+        elif precision == floor:
             status = Status.STALLED
             break
-        cache.add(found, better)
+        precision = max(floor, 0.1 * gap)
         tall = len(cache) > oracle.p  # cuts kept by weights stay what they are when rows are added
-        steps = Bundle().steps(cache.risk, cache.design, weight, tol=max(0.4 * tol, 0.1 * gap), start=cuts)
+        steps = Bundle().steps(cache.risk, cache.design, weight, tol=precision, start=cuts)
         inner = run(cache.design, [steps])[0]
         cuts = Cuts(inner.cuts.losses, inner.cuts.gram, inner.cuts.rows) if tall and inner.cuts is not None else None
         bound = max(bound, inner.bound / weight)
