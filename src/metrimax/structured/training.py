@@ -32,6 +32,10 @@ SLOP = 1e-6
 """By how much, relative to the terms it is made of, an argmax may miss what is already known: rounding, and a linear
 program's own tolerance."""
 
+PRECISION = 0.2
+"""To what share of the gap the problem over the cache is solved: with less there are fewer passes over the examples,
+but more work between them."""
+
 
 class Weights:
     """The identity as a design: its scores are the weights themselves.
@@ -228,7 +232,7 @@ def solve_cached(
         elif precision == floor:
             status = Status.STALLED
             break
-        precision = max(floor, 0.1 * gap)
+        precision = max(floor, PRECISION * gap)
         tall = len(cache) > oracle.p  # cuts kept by weights stay what they are when rows are added
         steps = Bundle().steps(cache.risk, cache.design, weight, tol=precision, start=cuts)
         inner = run(cache.design, [steps])[0]
