@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from itertools import pairwise
 
 import cvxpy as cp
 import numpy as np
@@ -141,7 +142,8 @@ def test_the_risk_is_the_mean_slack_whatever_the_way():
     svm = StructuredSVM(MultiClass()).fit(X, y)
     risk = StructuredRisk(MultiClass(), X, y)
     w = svm.coef_
-    slack = [(w.reshape(K, -1) @ x + MultiClass.price[c]).max() - w.reshape(K, -1)[c] @ x for x, c in zip(X, y)]
+    W = w.reshape(K, -1)
+    slack = [(W @ x + MultiClass.price[c]).max() - W[c] @ x for x, c in zip(X, y, strict=True)]
     cut = risk(np.append(w, 0.0))
     assert cut.loss + cut.slope[:-1] @ w == pytest.approx(np.mean(slack))
     assert svm.objective_ == pytest.approx(w @ w / 2 + np.sum(slack))
@@ -173,7 +175,7 @@ def test_history_counts_passes_and_its_bound_only_rises():
         assert svm.n_iter_ == len(svm.history_)
         assert [r.n_passes for r in svm.history_] == sorted({r.n_passes for r in svm.history_})
         assert svm.history_[-1].n_passes == svm.n_passes_
-        assert all(a.bound <= b.bound and a.objective >= b.objective for a, b in zip(svm.history_, svm.history_[1:]))
+        assert all(a.bound <= b.bound and a.objective >= b.objective for a, b in pairwise(svm.history_))
         assert svm.history_[: len(seen)] == seen
         assert len(seen) == svm.n_iter_ - 1  # not after the last
 
@@ -250,7 +252,10 @@ CASES = {
     "negative loss": ({"loss": lambda y, z: -1.0 if y != z else 0.0}, "example 0: .* loss of at least 0, got -1.0"),
     "loss of NaN": ({"loss": lambda y, z: np.nan if y != z else 0.0}, "example 0: .* loss of at least 0, got nan"),
     "loss of the truth": ({"loss": lambda y, z: 1.0}, "example 0: expected a loss of 0 for the true output itself"),
-    "length": ({"joint_feature": lambda x, y: np.ones(16 + 4 * (x[0] > sample()[0][0, 0]))}, "example .*: expected .* joint features"),
+    "length": (
+        {"joint_feature": lambda x, y: np.ones(16 + 4 * (x[0] > sample()[0][0, 0]))},
+        "example .*: expected .* joint features",
+    ),
     "shape": ({"joint_feature": lambda x, y: np.ones((2, 3))}, r"example 0: .* array \(p,\) .*, got shape \(2, 3\)"),
     "NaN": ({"joint_feature": lambda x, y: np.full(16, np.nan)}, "example 0: expected finite joint features"),
     "argmax below the truth": ({"loss_augmented_argmax": later_lowest}, "example .*: loss_augmented_argmax returned"),
@@ -297,9 +302,9 @@ def test_missing_methods_are_named():
         pass
 
     for name in ("joint_feature", "loss", "loss_augmented_argmax", "argmax", "slack_rescaled_argmax"):
-        with pytest.raises(NotImplementedError, match=f"Empty does not define {name}"):
+        with pytest.raises(NotImplementedError, match=rf"Empty does not define {name}"):
             getattr(Empty(), name)(*[None] * (2 if name in ("joint_feature", "loss", "argmax") else 3))
-    with pytest.raises(TypeError, match="subclass of metrimax.structured.StructuredProblem, got None"):
+    with pytest.raises(TypeError, match=r"subclass of metrimax.structured.StructuredProblem, got None"):
         StructuredSVM().fit(X, y)
 
 

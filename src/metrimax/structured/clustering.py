@@ -146,6 +146,8 @@ class SupervisedClustering(StructuredSVM):
         inputs: list[Vector] = []
         for i, items in enumerate(X):
             features = np.asarray(items, dtype=np.float64)
+            if not isinstance(self.pairs, str) and not len(features):
+                raise ValueError(f"set {i}: expected at least one item, got none")
             if not isinstance(self.pairs, str):
                 features = np.asarray((self.pairs or pair_differences)(features), dtype=np.float64)
             elif self.pairs != "precomputed":
