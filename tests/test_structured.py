@@ -196,6 +196,15 @@ def test_statuses():
         assert StructuredSVM(MultiClass(), max_iter=2).fit(X, y).status_ is Status.MAX_ITER
 
 
+def test_a_tolerance_beyond_floating_point_ends():
+    X, y = sample(n=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        svm = StructuredSVM(MultiClass(), tol=1e-17).fit(X, y)
+    assert svm.n_iter_ < 100
+    assert svm.gap_ < 1e-8
+
+
 def test_tools_of_scikit_learn():
     X, y = sample()
     search = GridSearchCV(StructuredSVM(MultiClass()), {"C": [1e-9, 1.0]}, cv=3).fit(list(X), list(y))

@@ -275,6 +275,8 @@ def test_parser(solver):
     assert parser.score(X, [high, low]) == 1.0
     assert parser.gap_ <= 1e-3
     assert CFGParser().fit(X, [high, low]).grammar_.root == "S"
+    threads = CFGParser(grammar=grammar, C=10.0, solver=solver, n_jobs=2).fit(X, [high, low])
+    np.testing.assert_allclose(threads.coef_, parser.coef_)
     assert parser.predict([["d"]]) == [None]
     assert parser.score([["d", "n"]], [("S", ("D", "d"), ("N", "n"))]) == 0.0
 

@@ -32,6 +32,9 @@ SLOP = 1e-6
 """By how much, relative to the terms it is made of, an argmax may miss what is already known: rounding, and a linear
 program's own tolerance."""
 
+ROUNDING = 1e-11
+"""A constraint that is above the cached ones by less than this, relative to its value, is one of them."""
+
 PRECISION = 0.2
 """To what share of the gap the problem over the cache is solved: with less there are fewer passes over the examples,
 but more work between them."""
@@ -226,7 +229,7 @@ def solve_cached(
         if callback is not None and callback(history[-1]) in (True,):
             status = Status.CALLBACK
             break
-        better = np.flatnonzero(values > slacks)
+        better = np.flatnonzero(values > slacks + ROUNDING * (1 + values))
         if len(better):
             cache.add(found, better)
         elif precision == floor:
