@@ -165,6 +165,15 @@ def test_tagger_takes_matrices_dense_and_sparse():
     assert dense_fit.score(X, y) > 0.8
 
 
+def test_nothing_to_predict():
+    X, y = clustered_sets(n=2)
+    tree = ("S", ("A", "a"), ("B", "b"))
+    tagger = SequenceTagger(features=word_features).fit(WORDS, TAGS)
+    fitted = [tagger, SequenceTagger().fit([np.eye(2)], [[0, 1]]), CFGParser().fit([["a", "b"]], [tree])]
+    for model in [*fitted, SupervisedClustering().fit(X, y)]:
+        assert model.predict([]) == []
+
+
 def test_tagger_says_what_is_wrong():
     X, y = [np.eye(3), np.ones((2, 3))], [[0, 1, 2], [1, 1]]
     fitted = SequenceTagger().fit(X, y)

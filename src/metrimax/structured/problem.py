@@ -112,7 +112,7 @@ class StructuredProblem:
     def _chunks(self, n_jobs: int | None, work: Callable[..., Any], *data: Sequence[Any]) -> list[Any]:
         """``work(first, *chunk)`` on chunks of the data: more than workers, for some take longer than others."""
         n = len(data[0])
-        workers = min(effective_n_jobs(n_jobs), n)
+        workers = max(1, min(effective_n_jobs(n_jobs), n))
         borders = np.linspace(0, n, (1 if workers == 1 else min(4 * workers, n)) + 1).astype(int).tolist()
         return list(
             Parallel(n_jobs=workers, prefer="threads" if self.releases_gil else None)(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -118,7 +119,8 @@ class SequenceProblem(StructuredProblem):
     def outputs(self, X: Sequence[Any], w: Vector, *, n_jobs: int | None = None) -> list[Any]:
         if not isinstance(X, Sequences):
             return super().outputs(X, w, n_jobs=n_jobs)
-        return np.split(self._paths(X.rows, X.offsets, w, n_threads=effective_n_jobs(n_jobs)), X.offsets[1:-1])
+        paths = self._paths(X.rows, X.offsets, w, n_threads=effective_n_jobs(n_jobs))
+        return [paths[first:last] for first, last in pairwise(X.offsets.tolist())]
 
     def _unary(self, rows: Any, w: Vector, n_threads: int = 1) -> Vector:
         return as_design(rows, n_threads=n_threads).matvec(np.ascontiguousarray(self.parts(w)[2]))
