@@ -278,7 +278,7 @@ def run_all(archive: Path | None, runs: int, quick: bool, report: Callable[[Resu
             }
             compare(f"trees, {kinds} kind{'s' * (kinds > 1)}", run, parsing, data, parsing_scores, report)
 
-        n = 10 if quick else 60
+        n = 10 if quick else 40
         data = (*digit_sets(n, run, range(5)), *digit_sets(2 * n, 100 + run, range(5, 10)))
         stronger = [10.0] if quick else [1.0, 10.0, 100.0, 1000.0]
         clustering = {

@@ -170,14 +170,31 @@ class Cache:
     def __len__(self) -> int:
         return len(self._losses)
 
-    def add(self, found: Constraints, chosen: Indices) -> None:
-        """Keep the constraints of the chosen examples."""
-        owner = np.concatenate((self._owner, chosen))
+    def add(self, found: Constraints, chosen: Indices, cuts: Cuts | None = None) -> Cuts | None:
+        """Keep the constraints of the chosen examples; returns the cuts of the risk so far as cuts of the new one.
+
+        They hold there, for the new risk is nowhere below.
+        """
+        known, owner = len(self), np.concatenate((self._owner, chosen))
         order = np.argsort(owner, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        rows, before = found.rows[chosen], self.design
         self._owner = owner[order]
         self._losses = np.concatenate((self._losses, found.losses[chosen]))[order]
-        self._rows = sparse.csr_array(sparse.vstack((self._rows, found.rows[chosen])))[order]
+        self._rows = sparse.csr_array(sparse.vstack((self._rows, rows)))[order]
         self._settle()
+        if cuts is None or len(cuts.rows) == 1:  # kept by weights
+            return cuts if cuts is None else Cuts(cuts.losses, cuts.gram, cuts.rows)
+        slopes, scores = cuts.rows
+        pulled = before.rmatvec(np.ascontiguousarray(slopes.T))
+        n, p = self.design.shape
+        if n > p:
+            return Cuts(cuts.losses, cuts.gram, (np.ascontiguousarray(pulled.T),))
+        wide = np.zeros((len(slopes), n)), np.zeros((len(slopes), n))
+        wide[0][:, place[:known]], wide[1][:, place[:known]] = slopes, scores
+        wide[1][:, place[known:]] = (rows @ pulled).T
+        return Cuts(cuts.losses, cuts.gram, wide)
 
     def slacks(self, w: Vector) -> Vector:
         """What the cached constraints know of every example's slack at w."""
@@ -206,13 +223,12 @@ def solve_cached(
     lam = 1 / weight
     cache = Cache(int(oracle.n), oracle.p)
     w = best_w = np.zeros(oracle.p)
-    best = at_zero = gap = np.inf
+    best = at_zero = before = np.inf
     bound = 0.0
     cuts: Cuts | None = None
     history: list[Record] = []
     status = Status.MAX_ITER
     n_support = 0
-    precision, floor = np.inf, 0.4 * tol  # of the problem over the cache; the rest is for what is not in it
     for iteration in range(1, max_iter + 1):
         slacks = cache.slacks(w)
         found, values = oracle.constraints(w, slacks)
@@ -231,15 +247,14 @@ def solve_cached(
             break
         better = np.flatnonzero(values > slacks + ROUNDING * (1 + values))
         if len(better):
-            cache.add(found, better)
-        elif precision == floor:
+            cuts = cache.add(found, better, cuts)
+        elif not gap < before:  # neither more constraints nor more precision help
             status = Status.STALLED
             break
-        precision = max(floor, PRECISION * gap)
-        tall = len(cache) > oracle.p  # cuts kept by weights stay what they are when rows are added
+        before, precision = gap, max(0.4 * tol, PRECISION * gap)  # the rest of tol is for what is not in the cache
         steps = Bundle().steps(cache.risk, cache.design, weight, tol=precision, start=cuts)
         inner = run(cache.design, [steps])[0]
-        cuts = Cuts(inner.cuts.losses, inner.cuts.gram, inner.cuts.rows) if tall and inner.cuts is not None else None
+        cuts = inner.cuts
         bound = max(bound, inner.bound / weight)
         w, n_support = inner.w, inner.n_support
     if status is Status.CONVERGED and at_zero - bound <= tol:
