@@ -18,6 +18,8 @@ from sklearn.svm import LinearSVC
 from metrimax import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.protocols import Status
+from metrimax.risk import run
+from metrimax.solvers import Bundle
 from metrimax.structured import StructuredProblem, StructuredSVM
 from metrimax.structured.training import Cache, CachedRisk, Constraints, StructuredRisk, Weights
 
@@ -388,3 +390,30 @@ def test_weights_are_a_design():
     assert design.matvec(w).shape == (5, 2)
     np.testing.assert_allclose(np.sum(design.matvec(w) * slope), np.sum(w * design.rmatvec(slope)))
     assert design.matvec(w[:, 0]).shape == (5,)
+
+
+@pytest.mark.parametrize(("p", "spaces"), [(100, (2, 2)), (30, (2, 1)), (3, (1, 1))])
+def test_cuts_are_carried_over_when_constraints_are_added(p, spaces):
+    """In the space of examples (two arrays), from it to the space of weights, and in that (one array)."""
+    rng = np.random.default_rng(p)
+    cache = Cache(20, p)
+    one, two = (Constraints(rng.random(20), sparse.csr_array(rng.normal(size=(20, p)))) for _ in range(2))
+    cache.add(one, np.arange(20))
+    solution = run(cache.design, [Bundle().steps(cache.risk, cache.design, 20.0, tol=1e-6)])[0]
+    assert len(solution.cuts.rows) == spaces[0]
+    before = solution.cuts
+    vectors = before.rows[0] if spaces[0] == 1 else cache.design.rmatvec(np.ascontiguousarray(before.rows[0].T)).T
+    carried = cache.add(two, np.sort(rng.choice(20, size=15, replace=False)), before)
+    assert len(carried.rows) == spaces[1]
+    np.testing.assert_array_equal(carried.losses, before.losses)
+    if spaces[1] == 1:
+        np.testing.assert_allclose(carried.rows[0], vectors)
+    else:
+        slopes, scores = carried.rows
+        np.testing.assert_allclose(cache.design.rmatvec(np.ascontiguousarray(slopes.T)).T, vectors)
+        np.testing.assert_allclose(cache.design.matvec(np.ascontiguousarray(vectors.T)).T, scores)
+    warm, cold = (
+        run(cache.design, [Bundle().steps(cache.risk, cache.design, 20.0, tol=1e-8, start=start)])[0]
+        for start in (carried, None)
+    )
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
