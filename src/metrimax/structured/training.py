@@ -116,15 +116,16 @@ class StructuredRisk(SampleOracle):
 class CachedRisk(SampleOracle):
     """The mean over n examples of ``max(0, losses[k] + scores[k])`` over the constraints k cached for them.
 
-    ``owner`` are the constraints' examples, in ascending order.
+    ``owner`` are the constraints' examples.
     """
 
     def __init__(self, n: int, losses: Vector, owner: Indices) -> None:
         super().__init__(n, len(losses))
         self._losses = losses
-        self._owner = owner
-        self._first = np.flatnonzero(np.diff(owner, prepend=-1))  # where the constraints of an example begin
-        self._group = np.cumsum(np.diff(owner, prepend=-1) > 0) - 1
+        self._order = np.argsort(owner, kind="stable")
+        self._owner = owner[self._order]
+        self._first = np.flatnonzero(np.diff(self._owner, prepend=-1))  # where the constraints of an example begin
+        self._group = np.cumsum(np.diff(self._owner, prepend=-1) > 0) - 1
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
@@ -147,15 +148,17 @@ class CachedRisk(SampleOracle):
         """The value that the cached constraints of every example reach."""
         slacks = np.zeros(int(self.n))
         if self.size:
-            slacks[self._owner[self._first]] = np.maximum.reduceat(self._losses + scores, self._first)
+            values = (self._losses + scores)[self._order]
+            slacks[self._owner[self._first]] = np.maximum.reduceat(values, self._first)
         return np.maximum(slacks, 0.0)
 
     def _highest(self, values: Vector) -> tuple[Indices, Vector]:
         """The highest constraint of every example that has one above zero, and its value."""
+        values = values[self._order]
         highest = np.maximum.reduceat(values, self._first)
         k = np.flatnonzero((values == highest[self._group]) & (values > 0))
         k = k[np.diff(self._group[k], prepend=-1) > 0]  # of equals the first
-        return k, values[k]
+        return self._order[k], values[k]
 
 
 class Cache:
@@ -175,26 +178,20 @@ class Cache:
 
         They hold there, for the new risk is nowhere below.
         """
-        known, owner = len(self), np.concatenate((self._owner, chosen))
-        order = np.argsort(owner, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
         rows, before = found.rows[chosen], self.design
-        self._owner = owner[order]
-        self._losses = np.concatenate((self._losses, found.losses[chosen]))[order]
-        self._rows = sparse.csr_array(sparse.vstack((self._rows, rows)))[order]
+        self._owner = np.concatenate((self._owner, chosen))
+        self._losses = np.concatenate((self._losses, found.losses[chosen]))
+        self._rows = sparse.csr_array(sparse.vstack((self._rows, rows)))
         self._settle()
         if cuts is None or len(cuts.rows) == 1:  # kept by weights
-            return cuts if cuts is None else Cuts(cuts.losses, cuts.gram, cuts.rows)
+            return cuts if cuts is None else replace(cuts, best=None)
         slopes, scores = cuts.rows
         pulled = before.rmatvec(np.ascontiguousarray(slopes.T))
         n, p = self.design.shape
         if n > p:
             return Cuts(cuts.losses, cuts.gram, (np.ascontiguousarray(pulled.T),))
-        wide = np.zeros((len(slopes), n)), np.zeros((len(slopes), n))
-        wide[0][:, place[:known]], wide[1][:, place[:known]] = slopes, scores
-        wide[1][:, place[known:]] = (rows @ pulled).T
-        return Cuts(cuts.losses, cuts.gram, wide)
+        slopes = np.pad(slopes, ((0, 0), (0, len(chosen))))
+        return Cuts(cuts.losses, cuts.gram, (slopes, np.column_stack((scores, (rows @ pulled).T))))
 
     def slacks(self, w: Vector) -> Vector:
         """What the cached constraints know of every example's slack at w."""
