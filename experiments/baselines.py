@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -40,6 +41,8 @@ LINEAR = {
 }
 BOOSTING = {"HistGradientBoosting": HistGradientBoostingClassifier(random_state=0)}
 FOLDS = 3
+LARGER = 4.0
+"""The C with the best F1, averaged over classes, on the part of Reuters' training set held out by `joachims2005`."""
 
 
 def tasks(options: Options) -> Iterator[Task]:
@@ -56,12 +59,14 @@ def tasks(options: Options) -> Iterator[Task]:
                 yield Task(default | {"method": name}, partial(plain_and_tuned, model), prepare)
             for measure in MEASURES:
                 yield Task(default | {"method": f"MeasureSVC {measure}"}, partial(direct, measure), prepare)
+                larger = key | {"protocol": f"C = {LARGER:g}", "method": f"MeasureSVC {measure}"}
+                yield Task(larger, partial(direct, measure, C=LARGER), prepare)
             for measure in ("f1",) if text else MEASURES:
                 yield Task(default | {"method": f"MeasureSVCCV {measure}"}, partial(chosen, measure), prepare)
             for name in list(LINEAR)[: 2 if text else 4]:
                 yield Task(key | {"protocol": "hold-out", "method": name}, partial(held_out, LINEAR[name]), prepare)
             if text and libmultilabel() is not None:
-                for how in ("1vsrest", "thresholding", "cost_sensitive"):
+                for how in ("1vsrest", "cost_sensitive"):  # train_thresholding (0.10.0) fails with SciPy 1.17
                     yield Task(default | {"method": f"LibMultiLabel {how}"}, partial(multilabel, how), prepare)
 
 
@@ -148,15 +153,18 @@ def fit(model: Any, C: float, X: Any, y: Any) -> Any:
         return model.set_params(C=C).fit(X, y)
 
 
-def direct(measure: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
-    """`MeasureSVC` with its defaults, all classes at a time."""
+def direct(measure: str, prepared: tuple[Collection, bool], C: float = MeasureSVC().C) -> Iterator[Row]:
+    """`MeasureSVC` with its defaults, or another C, all classes at a time."""
     data = prepared[0]
+    model = MeasureSVC(C=C, n_threads=1)
     if measure == "recall_at_2p":  # the number of positives decides what can be trained
-        models = [MeasureSVC(measure_for(measure, y), n_threads=1).fit(data.X, y) for y in data.Y.T if y.any()]
+        asked = [(clone(model).set_params(measure=measure_for(measure, y)), y) for y in data.Y.T if y.any()]
+        models = [one.fit(data.X, y) for one, y in asked]
         scores = np.full(data.Y_test.shape, -1.0)
         scores[:, data.Y.any(axis=0)] = np.column_stack([m.decision_function(data.X_test) for m in models])
     else:
-        scores = MeasureSVC(measure, n_threads=1).fit(data.X, data.Y.astype(int)).decision_function(data.X_test)
+        model.set_params(measure=measure).fit(data.X, data.Y.astype(int))
+        scores = model.decision_function(data.X_test)
     yield from only(measure, data, scores)
 
 
@@ -189,12 +197,12 @@ def only(measure: str, data: Collection, scores: Any, **more: Any) -> Iterator[R
 
 
 def multilabel(how: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
-    """One of LibMultiLabel's ways to train, with its defaults."""
+    """One of LibMultiLabel's ways to train, with its defaults; its labels are compared, not its rankings."""
     data, linear = prepared[0], libmultilabel()
     np.random.seed(0)  # noqa: NPY002 - its cross-validation uses the global generator
     Y = sparse.csr_matrix(data.Y.astype(float))
     model = getattr(linear, f"train_{how}")(Y, data.X, options="-m 1", verbose=False)
-    yield from rows_of(data, np.asarray(linear.predict_values(model, data.X_test)), "as trained")
+    yield from only("f1", data, np.asarray(linear.predict_values(model, data.X_test)))
 
 
 class Clock:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -348,7 +348,7 @@ def write(path: Path, name: str, rows: list[Row]) -> None:
     part.replace(path)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds the data sets")
     parser.add_argument("--quick", action="store_true")
@@ -356,7 +356,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", choices=DATASETS, default=list(DATASETS), help="the data sets to run")
     parser.add_argument("--page", action="store_true", help="only write the page, from the CSV files")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     if options.alone:
         return alone(load("IJCNN1", options.data, options.quick))
     root = Path(__file__).resolve().parents[1]

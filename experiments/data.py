@@ -64,7 +64,8 @@ def collection(name: str, data: Path | str | None = None, seed: int = 0) -> Coll
     """All classes of a set at once: "reuters", "optdigits", "covtype", and small samples "covtype/1000".
 
     "covtype/1000" has 1000 random examples to train and 2000 to test on, "covtype/balanced" as many from the first
-    rows of the file, where the classes are equally frequent; ``seed`` draws them. "digits" comes with scikit-learn.
+    rows of the file, where the classes are equally frequent; ``seed`` draws them. "covtype/all balanced" has all those
+    rows for training and none for testing. "digits" comes with scikit-learn.
     """
     base, _, part = name.partition("/")
     if base == "digits":
@@ -72,11 +73,11 @@ def collection(name: str, data: Path | str | None = None, seed: int = 0) -> Coll
         X, y, X_test, y_test = X[:900] / 16, y[:900], X[900:] / 16, y[900:]
     elif part:
         X, y = _svm(Path(data or DATA) / "covtype/covtype.svm.xz")
-        size = {"1000": len(y), "balanced": BALANCED}[part]
-        chosen = np.random.default_rng(seed).permutation(size)[:3000]
-        X, X_test = _scaled(X[chosen[:1000]], X[chosen[1000:]])
+        size, first = {"1000": (len(y), 1000), "balanced": (BALANCED, 1000), "all balanced": (BALANCED, BALANCED)}[part]
+        chosen = np.random.default_rng(seed).permutation(size)[: max(3000, first)]
+        X, X_test = _scaled(X[chosen[:first]], X[chosen[first:]])
         X, X_test = X.toarray(), X_test.toarray()
-        y, y_test = y[chosen[:1000]], y[chosen[1000:]]
+        y, y_test = y[chosen[:first]], y[chosen[first:]]
     else:
         X, y, X_test, y_test = _read(base, Path(data or DATA))
     if y.dtype == object:

@@ -79,8 +79,8 @@ class Chosen:
     """For every class the setting with the best value on the held-out part, from a grid that extends itself.
 
     ``evaluate(settings)`` gives the values (settings, classes); a setting is a tuple of numbers, one per axis. Among
-    equals the first setting of the (sorted) grid is taken; a class that was never positive on one of the two parts
-    takes what most classes chose.
+    equals, which are many where few positives are held out, the middle one is taken, axis by axis; a class that was
+    never positive on one of the two parts takes what most classes chose.
     """
 
     def __init__(self, evaluate: Callable[[list[tuple[float, ...]]], Any], *axes: Sequence[float], fixed: Any = ()):
@@ -93,9 +93,10 @@ class Chosen:
             self.table |= dict(zip(new, evaluate(new), strict=True))
             scores = np.array([self.table[setting] for setting in grid])
             usable = np.isfinite(scores).all(axis=0)
-            best = np.argmax(np.where(np.isfinite(scores), scores, 0.0), axis=0)
-            self.most = grid[Counter(best[usable].tolist()).most_common(1)[0][0]] if usable.any() else grid[0]
-            self.settings = [grid[b] if ok else self.most for b, ok in zip(best, usable, strict=True)]
+            best = [_middle([grid[k] for k in np.flatnonzero(own >= own.max() - 1e-12)]) for own in scores.T[usable]]
+            self.most = Counter(best).most_common(1)[0][0] if best else _middle(grid)
+            following = iter(best)
+            self.settings = [next(following) if ok else self.most for ok in usable]
             borders = [
                 (k, end)
                 for k, end in extended
@@ -109,6 +110,14 @@ class Chosen:
                 ratio = axis[1] / axis[0]
                 more = [axis[end] * ratio ** (i if end else -i) for i in range(1, STEP + 1)]
                 self.axes[k] = sorted(axis + more)
+
+
+def _middle(settings: list[tuple[float, ...]]) -> tuple[float, ...]:
+    """The middle one by the first axis, of those that share it the middle one by the second, and so on."""
+    for k in range(len(settings[0])):
+        values = sorted({setting[k] for setting in settings})
+        settings = [setting for setting in settings if setting[k] == values[(len(values) - 1) // 2]]
+    return settings[0]
 
 
 def _product(axes: list[list[float]]) -> list[tuple[float, ...]]:

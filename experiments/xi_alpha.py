@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -180,13 +180,13 @@ def save(name: str, rows: Iterator[dict[str, Any]]) -> None:
     print(f"{path}: {len(table)} rows")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=None, help="folder of the data sets")
     parser.add_argument("--quick", action="store_true", help="two repeats instead of ten or twenty")
     parts = ["tables", "curves", "selection", "confirm", "path", "loo", "estimators", "page"]
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     quick = options.quick
     runs = {
         "tables": lambda: tables(options.data, 2 if quick else 10),
