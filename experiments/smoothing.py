@@ -16,6 +16,7 @@ import argparse
 import csv
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -227,14 +228,14 @@ def page(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("--seconds", type=float, default=20.0, help="most seconds for one run")
     parser.add_argument("--quick", action="store_true", help="two sets, runs of 3 seconds")
     parser.add_argument("--report", action="store_true", help="only draw and write anew, from the CSV")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     (args.out / "figures").mkdir(parents=True, exist_ok=True)
     table = args.out / "smoothing.csv"
     if not args.report:

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from metrimax.estimation import leave_one_out, xi_alpha
     from metrimax.estimators import MeasureSVC
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
+    from metrimax.ranker import MeasureRanker
 
 __version__ = "0.1.0"
 
 _HOME = {
     "CAPOClassifier": "metrimax.capo",
+    "MeasureRanker": "metrimax.ranker",
     "MeasureSVC": "metrimax.estimators",
     "MeasureSVCCV": "metrimax.cv",
     "path": "metrimax.c_path",
@@ -36,6 +38,7 @@ __all__ = [
     "CAPOClassifier",
     "CostModel",
     "FBeta",
+    "MeasureRanker",
     "MeasureSVC",
     "MeasureSVCCV",
     "PrecisionAtK",

@@ -9,5 +9,6 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_solvers(m);
     metrimax::bind_files(m);
     metrimax::bind_dual(m);
+    metrimax::bind_rankings(m);
     metrimax::bind_structured(m);
 }

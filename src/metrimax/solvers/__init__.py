@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from metrimax.solvers.auto import Auto
+from metrimax.solvers.auto import Auto, side_by_side
 from metrimax.solvers.bundle import Bundle, CuttingPlane
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import Hybrid
@@ -19,4 +19,4 @@ SOLVERS: dict[str, type[Any]] = {
     "dual_cd": DualCD,
 }
 
-__all__ = ["AGM", "LBFGS", "SOLVERS", "Auto", "Bundle", "CuttingPlane", "DualCD", "Hybrid", "along"]
+__all__ = ["AGM", "LBFGS", "SOLVERS", "Auto", "Bundle", "CuttingPlane", "DualCD", "Hybrid", "along", "side_by_side"]

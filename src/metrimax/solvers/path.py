@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Solution, Solver, Vector
+from metrimax.solvers.auto import Auto
 from metrimax.solvers.dual_cd import DualCD
 
 
@@ -19,8 +20,9 @@ def along(
     callback: Callback | None = None,
 ) -> Generator[Ask, Vector, list[Solution]]:
     """Solutions for every weight (C kappa n) of R, in the order given; solved from the least to the greatest."""
-    if isinstance(solver, DualCD):  # its warm start is the multipliers
-        return (yield from solver.along(oracle, design, weights, tol=tol, callback=callback))
+    chosen = solver.choose(oracle, design) if isinstance(solver, Auto) else solver
+    if isinstance(chosen, DualCD):  # its warm start is the multipliers
+        return (yield from chosen.along(oracle, design, weights, tol=tol, callback=callback))
     solutions: dict[int, Solution] = {}
     cuts: Cuts | None = None
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax.progress import ProgressLine
+from metrimax.base import CertifiedEstimator
+from metrimax.fitting import FittedLabel
 from metrimax.protocols import Callback, Solution, Status
 from metrimax.solvers import Bundle, CuttingPlane
-from metrimax.state import PlainState
 from metrimax.structured.problem import StructuredProblem
-from metrimax.structured.training import StructuredRisk, solve_cached, solve_cuts
-
-SOLVERS = {"cached": None, "bundle": Bundle, "cutting_plane": CuttingPlane}
+from metrimax.structured.training import Cached, StructuredRisk, solve_cuts
 
 
-class StructuredSVM(PlainState, BaseEstimator):
+class StructuredSVM(CertifiedEstimator):
     """Structural support vector machine: learns to predict outputs of any kind.
 
     Minimises ``J(w) = 1/2 |w|^2 + C n R(w)``, where R is the mean over the n examples of
@@ -69,6 +64,8 @@ class StructuredSVM(PlainState, BaseEstimator):
         Iterations, and passes over all examples.
     n_support_ : int
         Cuts with weight in the solution.
+    price_ : float
+        kappa: 1 for structured problems.
     status_ : Status
         How the fit ended; its value is a sentence.
     history_ : list of Record
@@ -111,6 +108,8 @@ class StructuredSVM(PlainState, BaseEstimator):
     (True, True)
     """
 
+    _solvers: ClassVar[dict[str, type[Any]]] = {"cached": Cached, "bundle": Bundle, "cutting_plane": CuttingPlane}
+
     def __init__(
         self,
         problem: StructuredProblem | None = None,
@@ -136,7 +135,9 @@ class StructuredSVM(PlainState, BaseEstimator):
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Train on a sequence of inputs and a sequence of their outputs."""
-        self._check_parameters()
+        solver = self._solver()
+        if self.rescaling not in ("margin", "slack"):
+            raise ValueError(f"unknown rescaling {self.rescaling!r}: expected one of margin, slack")
         self._check_lengths(X, y)
         learnt = self._learn(X, y)
         problem: StructuredProblem = learnt["problem_"]
@@ -146,14 +147,12 @@ class StructuredSVM(PlainState, BaseEstimator):
         if own.any():
             i = int(np.flatnonzero(own)[0])
             raise ValueError(f"example {i}: expected a loss of 0 for the true output itself, got {own[i]!r}")
-        solution = self._solve(problem, inputs, outputs)
+        solution = self._solve(solver, problem, inputs, outputs)
         for name, value in learnt.items():  # all at the end, so that an interrupted fit leaves the estimator as it was
             setattr(self, name, value)
         self.coef_ = solution.w
-        self.objective_, self.dual_bound_, self.gap_ = solution.objective, solution.bound, solution.gap
-        self.n_iter_, self.n_passes_, self.n_support_ = solution.n_iter, solution.n_passes, solution.n_support
-        self.status_, self.history_ = solution.status, solution.history
-        self._warn(solution)
+        self._store_certificate([FittedLabel(solution, 1.0, 0.0)], single=True)
+        self._warn([solution])
         return self
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
@@ -194,21 +193,13 @@ class StructuredSVM(PlainState, BaseEstimator):
         """The problem's outputs in the form that the user expects."""
         return outputs
 
-    def _solve(self, problem: StructuredProblem, X: Sequence[Any], Y: Sequence[Any]) -> Solution:
+    def _solve(self, solver: Any, problem: StructuredProblem, X: Sequence[Any], Y: Sequence[Any]) -> Solution:
         oracle = StructuredRisk(problem, X, Y, rescaling=self.rescaling, n_jobs=self.n_jobs)  # type: ignore[arg-type]
         weight = float(self.C) * len(X)
-        cuts = SOLVERS[self.solver]
-        with ProgressLine(type(self).__name__, self.tol) as line:
-
-            def callback(record: Any) -> Any:
-                if self.verbose:
-                    line(record)
-                return self.callback(record) if self.callback is not None else None
-
-            if cuts is None:
-                solution = solve_cached(oracle, weight, tol=self.tol, max_iter=self.max_iter, callback=callback)
+        with self._progress() as callback:
+            if isinstance(solver, Cached):
+                solution = solver.solve(oracle, weight, tol=self.tol, callback=callback)
             else:
-                solver = cuts(max_iter=int(self.max_iter))
                 solution = solve_cuts(solver, oracle, weight, tol=self.tol, callback=callback)
         if problem.inference == "approximate" and solution.status in (Status.CONVERGED, Status.TRIVIAL, Status.STALLED):
             return replace(solution, status=Status.UNCERTIFIED)
@@ -216,29 +207,9 @@ class StructuredSVM(PlainState, BaseEstimator):
             return replace(solution, status=Status.RELAXED)
         return solution
 
-    def _check_parameters(self) -> None:
-        for name in ("C", "tol"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
-                raise ValueError(f"expected a finite {name} > 0, got {value!r}")
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
-            raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
-        for name, known in (("solver", list(SOLVERS)), ("rescaling", ["margin", "slack"])):
-            if getattr(self, name) not in known:
-                raise ValueError(f"unknown {name} {getattr(self, name)!r}: expected one of {', '.join(known)}")
-
     @staticmethod
     def _check_lengths(X: Sequence[Any], y: Sequence[Any]) -> None:
         if len(X) != len(y):
             raise ValueError(f"expected as many outputs as inputs, got {len(X)} inputs and {len(y)} outputs")
         if not len(X):
             raise ValueError("expected at least one example, got none")
-
-    def _warn(self, solution: Solution) -> None:
-        if not solution.status.ok and solution.status not in (Status.CALLBACK, Status.UNCERTIFIED):
-            warnings.warn(
-                f"{solution.status.value}: the gap is {solution.gap:.3g}, tol {self.tol:g}. "
-                "Raise max_iter or tol, lower C, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )

@@ -4,14 +4,14 @@ Two ways lead to the same optimum. With one slack for all examples the risk is a
 the most violated constraints of all examples (`StructuredRisk`, on the design `Weights`): any solver of cuts can train
 it, at one argmax per example for every cut and every point of a line search. Or the constraints found so far are kept:
 they are the rows of an ordinary sparse design, the mean over examples of the highest of them is an ordinary oracle of
-its scores (`CachedRisk`), and the bundle method solves that without a single argmax (`solve_cached`).
+its scores (`CachedRisk`), and the bundle method solves that without a single argmax (`Cached`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -202,10 +202,9 @@ class Cache:
         self.design = as_design(self._rows)
 
 
-def solve_cached(
-    oracle: StructuredRisk, weight: float, *, tol: float, max_iter: int, callback: Callback | None = None
-) -> Solution:
-    """Minimise ``1/2 |w|^2 + weight R(w)`` by solving it over cached constraints until no argmax finds better ones.
+@dataclass(frozen=True)
+class Cached:
+    """Solves the problem over cached constraints until no argmax finds better ones.
 
     Each iteration passes over the examples once. What it finds is cached; the bundle method minimises the risk over the
     cache, which is never above the true risk, so that its bound holds for the true problem. The next
@@ -216,58 +215,63 @@ def solve_cached(
     Tsochantaridis et al. (2005), Algorithm 1, for working sets by example; Joachims, Finley & Yu (2009), section 3.2,
     for the caching of constraints.
     """
-    began = time.perf_counter()
-    lam = 1 / weight
-    cache = Cache(int(oracle.n), oracle.p)
-    w = best_w = np.zeros(oracle.p)
-    best = at_zero = before = np.inf
-    bound = 0.0
-    cuts: Cuts | None = None
-    history: list[Record] = []
-    status = Status.MAX_ITER
-    n_support = 0
-    for iteration in range(1, max_iter + 1):
-        slacks = cache.slacks(w)
-        found, values = oracle.constraints(w, slacks)
-        values = np.maximum(values, slacks)
-        value = lam / 2 * _kernels.dot(w, w) + float(values.mean())
-        at_zero = value if iteration == 1 else at_zero
-        if value < best:
-            best, best_w = value, w
-        gap = best - bound
-        history.append(Record(iteration, oracle.n_passes, best, bound, len(cache), time.perf_counter() - began))
-        if gap <= tol:
-            status = Status.CONVERGED
-            break
-        if callback is not None and callback(history[-1]) in (True,):
-            status = Status.CALLBACK
-            break
-        better = np.flatnonzero(values > slacks + ROUNDING * (1 + values))
-        if len(better):
-            cuts = cache.add(found, better, cuts)
-        elif not gap < before:  # neither more constraints nor more precision help
-            status = Status.STALLED
-            break
-        before, precision = gap, max(0.4 * tol, PRECISION * gap)  # the rest of tol is for what is not in the cache
-        steps = Bundle().steps(cache.risk, cache.design, weight, tol=precision, start=cuts)
-        inner = run(cache.design, [steps])[0]
-        cuts = inner.cuts
-        bound = max(bound, inner.bound / weight)
-        w, n_support = inner.w, inner.n_support
-    if status is Status.CONVERGED and at_zero - bound <= tol:
-        status = Status.TRIVIAL
-    return Solution(
-        w=best_w,
-        objective=weight * best,
-        bound=weight * bound,
-        gap=best - bound,
-        n_iter=len(history),
-        n_passes=oracle.n_passes,
-        n_support=n_support,
-        status=status,
-        history=history,
-        cuts=None,
-    )
+
+    max_iter: int = 1000
+
+    def solve(self, oracle: StructuredRisk, weight: float, *, tol: float, callback: Callback | None = None) -> Solution:
+        """Minimise ``1/2 |w|^2 + weight R(w)``."""
+        began = time.perf_counter()
+        lam = 1 / weight
+        cache = Cache(int(oracle.n), oracle.p)
+        w = best_w = np.zeros(oracle.p)
+        best = at_zero = before = np.inf
+        bound = 0.0
+        cuts: Cuts | None = None
+        history: list[Record] = []
+        status = Status.MAX_ITER
+        n_support = 0
+        for iteration in range(1, self.max_iter + 1):
+            slacks = cache.slacks(w)
+            found, values = oracle.constraints(w, slacks)
+            values = np.maximum(values, slacks)
+            value = lam / 2 * _kernels.dot(w, w) + float(values.mean())
+            at_zero = value if iteration == 1 else at_zero
+            if value < best:
+                best, best_w = value, w
+            gap = best - bound
+            history.append(Record(iteration, oracle.n_passes, best, bound, len(cache), time.perf_counter() - began))
+            if gap <= tol:
+                status = Status.CONVERGED
+                break
+            if callback is not None and callback(history[-1]) in (True,):
+                status = Status.CALLBACK
+                break
+            better = np.flatnonzero(values > slacks + ROUNDING * (1 + values))
+            if len(better):
+                cuts = cache.add(found, better, cuts)
+            elif not gap < before:  # neither more constraints nor more precision help
+                status = Status.STALLED
+                break
+            before, precision = gap, max(0.4 * tol, PRECISION * gap)  # the rest of tol is for what is not in the cache
+            steps = Bundle().steps(cache.risk, cache.design, weight, tol=precision, start=cuts)
+            inner = run(cache.design, [steps])[0]
+            cuts = inner.cuts
+            bound = max(bound, inner.bound / weight)
+            w, n_support = inner.w, inner.n_support
+        if status is Status.CONVERGED and at_zero - bound <= tol:
+            status = Status.TRIVIAL
+        return Solution(
+            w=best_w,
+            objective=weight * best,
+            bound=weight * bound,
+            gap=best - bound,
+            n_iter=len(history),
+            n_passes=oracle.n_passes,
+            n_support=n_support,
+            status=status,
+            history=history,
+            cuts=None,
+        )
 
 
 def solve_cuts(

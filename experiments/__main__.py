@@ -1,0 +1,64 @@
+"""``python -m experiments all --data DIR`` computes what is missing and writes every page; see experiments/harness.py.
+
+python -m experiments all|NAME [--data DIR] [--out DIR] [--quick] [--jobs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from experiments.harness import add_options
+
+PROGRAMS = {
+    "joachims2005": "Joachims (2005), Table 1 and Figure 1",
+    "baselines": "what users do instead, on the same data",
+    "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",
+}
+"""The programs on the harness, in the order in which `all` runs them."""
+OLDER = {
+    "xi_alpha": "Joachims (2000), xi-alpha estimates",
+    "capo": "Li, Tsang & Zhou (2013), classifier adaptation",
+    "smoothing": "Zhang, Saha & Vishwanathan (2011), smoothing",
+}
+"""Programs with files of their own: they are computed anew each time, and are not part of ``all --quick``."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    argv = list(sys.argv[1:] if argv is None else argv)
+    listing = "\n".join(f"  {name:14}{what}" for name, what in (PROGRAMS | OLDER).items())
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments",
+        description=f"programs:\n{listing}",
+        epilog="Further options are those of the program: python -m experiments NAME --help.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=["all", *PROGRAMS, *OLDER], metavar="all|NAME")
+    name = parser.parse_args(argv[:1]).name
+    if name != "all":
+        return run(name, argv[1:])
+    add_options(parser)
+    args = parser.parse_args(argv)
+    failed = []
+    for name in PROGRAMS:
+        try:
+            run(name, argv[1:])
+        except SystemExit as end:  # tasks that failed; the other programs do not depend on them
+            if not isinstance(end.code, str):
+                raise
+            failed.append(end.code)
+    for name in () if args.quick else OLDER:
+        run(name, ["--data", str(args.data)])
+    if failed:
+        raise SystemExit("\n".join(failed))
+
+
+def run(name: str, argv: Sequence[str]) -> None:
+    sys.argv = [f"experiments.{name}", *argv]  # what a program passes on to a process of its own
+    importlib.import_module(f"experiments.{name}").main(argv)
+
+
+if __name__ == "__main__":
+    main()
