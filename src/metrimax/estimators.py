@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from metrimax.designs import as_design
+from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.measure import ErrorRate, get_measure
@@ -180,16 +180,22 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MeasureSVC:
-        """Train on X (dense or sparse) and y: two classes, several, or a label indicator matrix."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVC:
+        """Train on X (dense, sparse, or a design) and y: two classes, several, or a label indicator matrix.
+
+        A dataset (`metrimax.open_dataset`) brings its labels; any other X needs y.
+        """
         measure = get_measure(self.measure)
         solver = self._solver()
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
-        X, y = validate_data(
-            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
-        )
+        if is_design(X):
+            y = self._check_design(checked, X, y)
+        else:
+            X, y = validate_data(
+                checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            )
         classes, labels = _encode(y)
-        weight = _weights(self.class_weight, y, sample_weight, X)
+        weight = _weights(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
         fitted = self._train(measure, solver, features, features, labels, weight, type_of_target(y))
         self.__dict__ = checked.__dict__
@@ -197,6 +203,25 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         self._store_weights(features, self._weights(fitted))
         self._warn([label.solution for label in fitted])
         return self
+
+    def _check_design(self, checked: MeasureSVC, X: Any, y: Any) -> Any:
+        """The labels of a design, with the checks that look at no row: of those the design takes care."""
+        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+            raise ValueError(
+                f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"
+            )
+        if y is None:
+            y = getattr(X, "y", None)
+        if y is None:
+            raise ValueError(f"expected y: {type(X).__name__} brings no labels")
+        y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(y)}")
+        checked.n_features_in_ = X.shape[1]
+        checked.__dict__.pop("feature_names_in_", None)
+        if getattr(X, "feature_names", None) is not None:
+            checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
+        return y
 
     def _features(self, X: Any) -> Design:
         """X as the design that the kernel asks for."""
@@ -228,7 +253,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
         design = as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
         options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind}
-        with self._progress(measure) as callback:
+        with self._progress(measure, features) as callback:
             fitted = run(
                 design,
                 (
@@ -243,7 +268,13 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        if is_design(X):
+            if X.shape[1] != self.n_features_in_ or self._expansion is not None:
+                raise ValueError(
+                    f"expected {self.n_features_in_} features and kernel='linear', got {X.shape[1]} and {self.kernel!r}"
+                )
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
         scores = self._feature_scores(X)
         scores += self.intercept_ - self.threshold_
         return scores[:, 0] if self._binary else scores
@@ -279,14 +310,18 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
         return called if self._multilabel else self.classes_[called]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The measure itself on (X, y), higher is better.
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The measure itself on (X, y), higher is better; a dataset brings its labels.
 
         ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
         mean over classes, each against the rest, but for ``error``, which is the plain accuracy.
         """
         measure = get_measure(self.measure)
         scores = self.decision_function(X)
+        if y is None:
+            y = getattr(X, "y", None)
+        if y is None:
+            raise ValueError("expected y, the true labels, got None")
         y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
         if self._binary:
@@ -325,11 +360,11 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         return solver
 
     @contextmanager
-    def _progress(self, measure: Measure) -> Iterator[Callback | None]:
+    def _progress(self, measure: Measure, design: Design | None = None) -> Iterator[Callback | None]:
         if not self.verbose:
             yield self.callback
             return
-        with ProgressLine(f"MeasureSVC({measure.name})", self.tol) as line:
+        with ProgressLine(f"MeasureSVC({measure.name})", self.tol, design) as line:
 
             def both(record: Any) -> Any:
                 line(record)

@@ -37,7 +37,7 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
         design = _from_sparse(X, n_threads)
     elif isinstance(X, np.ndarray):
         design = _from_dense(X, n_threads)
-    elif all(hasattr(X, name) for name in ("shape", "matvec", "rmatvec")):
+    elif is_design(X):
         design = cast(Design, X)
     else:
         raise TypeError(
@@ -45,6 +45,11 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
             f"got {type(X).__name__}: convert it first, for instance with numpy.asarray"
         )
     return design if intercept_scaling is None else WithIntercept(design, intercept_scaling)
+
+
+def is_design(X: Any) -> bool:
+    """Whether X multiplies by itself, and so cannot be looked at as a matrix."""
+    return all(hasattr(X, name) for name in ("shape", "matvec", "rmatvec"))
 
 
 def _is_sparse(X: Any) -> bool:
