@@ -50,7 +50,7 @@ class ProgressLine:
             return ""
         share = math.log(record.gap / self._tol) / math.log(first.gap / record.gap)
         iterations, seconds = record.iteration - first.iteration, record.seconds - first.seconds
-        return f", about {math.ceil(share * iterations)} iterations and {share * seconds:.0f} s left"
+        return f", about {math.ceil(share * iterations - 1e-9)} iterations, {share * seconds:.0f} s left"
 
     def __enter__(self) -> ProgressLine:
         return self

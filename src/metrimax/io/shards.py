@@ -9,6 +9,8 @@ The format is described in ``docs/scaling.md``.
 from __future__ import annotations
 
 import json
+import math
+import mmap
 import os
 import shutil
 import tempfile
@@ -16,7 +18,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,18 +60,44 @@ def crc(array: Array) -> int:
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
 
 
-def map_array(path: Path) -> Array:
-    """The array of an ``.npy`` file, mapped and not read."""
+class Layout(NamedTuple):
+    """Where the numbers of an ``.npy`` file are, from its header."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    order: Literal["C", "F"]
+    offset: int
+
+    @classmethod
+    def of(cls, path: Path) -> Layout:
+        try:
+            with open(path, "rb") as file:
+                version = np.lib.format.read_magic(file)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, fortran, dtype = read(file)
+                offset = file.tell()
+        except OSError as error:
+            raise FileError(f"{path}: {error.strerror or error}") from error
+        except (ValueError, EOFError) as error:
+            raise FileError(f"{path}: no NumPy array ({error})") from error
+        if dtype.hasobject:
+            raise FileError(f"{path}: holds pickled objects, which are not read: expected numbers or strings")
+        if path.stat().st_size < offset + math.prod(shape) * dtype.itemsize:
+            raise FileError(f"{path}: cut off: {path.stat().st_size} bytes for an array of shape {shape}, {dtype}")
+        return cls(dtype, shape, "F" if fortran else "C", offset)
+
+
+def map_array(path: Path, layout: Layout | None = None) -> Array:
+    """The array of an ``.npy`` file, mapped and not read; its layout, if known, saves a look at its header."""
+    dtype, shape, order, offset = layout or Layout.of(path)
+    if math.prod(shape) == 0 or dtype.itemsize == 0:
+        return np.empty(shape, dtype)
     try:
-        mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False) if path.stat().st_size > 0 else np.empty(0)
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
-        if "mmap" in str(error) or "empty" in str(error):  # an array of no entries cannot be mapped
-            mapped = np.load(path, allow_pickle=False)
-        else:
-            raise FileError(f"{path}: no complete NumPy array without pickled objects ({error})") from error
-    return np.asarray(mapped)
+        with open(path, "rb", buffering=0) as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape, order=order)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: cannot be mapped: {error}") from error
 
 
 @dataclass
@@ -93,6 +121,7 @@ class MappedShard:
     parts: tuple[str, ...]
     sums: dict[str, int] = field(default_factory=dict)
     _seen: tuple[Any, ...] | None = None
+    _layouts: dict[str, Layout] | None = None
 
     def __post_init__(self) -> None:
         self.held = sum(size for size, *_ in self._look())
@@ -105,7 +134,9 @@ class MappedShard:
     def load(self, n_threads: int) -> Design:
         self.check()
         seen = self._look()
-        arrays = {part: map_array(part_file(self.stem, part)) for part in self.parts}
+        files = {part: part_file(self.stem, part) for part in self.parts}
+        layouts = self._layouts or {part: Layout.of(file) for part, file in files.items()}
+        arrays = {part: map_array(file, layouts[part]) for part, file in files.items()}
         if self._seen is None:
             for part, array in arrays.items():
                 if part in self.sums and crc(array) != self.sums[part]:
@@ -127,7 +158,7 @@ class MappedShard:
             raise FileError(f"{self.stem}: expected shape {(self.rows, self.n_cols)}, got {design.shape}")
         if first:
             self._check_finite(arrays)
-            self._seen = seen
+            self._seen, self._layouts = seen, layouts
         return design
 
     def prefetch(self) -> None:
