@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,9 +18,11 @@ from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from metrimax import protocols
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
+from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
@@ -82,6 +85,10 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     callback : callable or None, default=None
         Called with a `Record` (iteration, n_passes, objective, bound, n_cuts, seconds) after each iteration. Returning
         True stops the fit.
+    checkpoint : str, path, Checkpoint or None, default=None
+        A folder in which a long fit keeps its cuts and its best point, written every two minutes and removed when it
+        ends. Fitted again on the same data after a crash, it goes on there. `metrimax.io.checkpoints.Checkpoint` for
+        other intervals.
 
     Attributes
     ----------
@@ -137,6 +144,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     True
     """
 
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None  # for subclasses that do without
     _expansion: Expansion | None = None  # what a kernel's scores are made of
 
     def __init__(
@@ -160,6 +168,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Callback | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.measure = measure
         self.C = C
@@ -179,6 +188,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVC:
         """Train on X (dense, sparse, or a design) and y: two classes, several, or a label indicator matrix.
@@ -252,7 +262,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     ) -> list[FittedLabel]:
         """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
         design = as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
-        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind}
+        checkpoint = self._checkpoint()
+        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind, "checkpoint": checkpoint}
         with self._progress(measure, features) as callback:
             fitted = run(
                 design,
@@ -261,6 +272,8 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
                     for one, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
                 ),
             )
+        if checkpoint is not None:
+            checkpoint.clear()
         if _kept(features) < 1:
             fitted = [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
         return fitted
@@ -358,6 +371,10 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
             raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(SOLVERS)}")
         solver: Solver = SOLVERS[self.solver](max_iter=int(self.max_iter))
         return solver
+
+    def _checkpoint(self) -> protocols.Checkpoint | None:
+        given = self.checkpoint
+        return Checkpoint(given) if isinstance(given, (str, os.PathLike)) else given
 
     @contextmanager
     def _progress(self, measure: Measure, design: Design | None = None) -> Iterator[Callback | None]:

@@ -215,6 +215,11 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
         help="value of the constant feature (default: 1)",
     )
     parser.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="keep the state of the training there, every two minutes; started again after a crash it goes on",
+    )
+    parser.add_argument(
         "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"
     )
 

@@ -120,17 +120,24 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of ``path`` when the block ends well, and is removed otherwise."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             with open(target, "wb") as special:
-                special.write(data)
+                yield special
             return
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with open(handle, "wb") as file:
-                file.write(data)
+                yield file
             os.chmod(beside, mode)
             os.replace(beside, target)
         except BaseException:

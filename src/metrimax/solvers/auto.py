@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from metrimax.protocols import Callback, Cuts, Design, Oracle, Record, Solution, Solver, Status, Steps
+from metrimax.protocols import Callback, Cuts, Design, Oracle, Record, Solution, Solver, Status, Steps, offer
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import MANY, Hybrid
@@ -44,9 +45,7 @@ class Auto:
         if first.status is not Status.MAX_ITER or self.max_iter <= EASY:
             return first
 
-        def later(record: Record) -> Any:
-            return callback(_after(first, record)) if callback is not None else None
-
+        later = None if callback is None else _Later(first, callback)
         rest = Hybrid(max_iter=self.max_iter - EASY)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=first.cuts, callback=later)
         return replace(
@@ -66,6 +65,19 @@ class Auto:
         if rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None:
             return DualCD(self.max_iter)
         return None
+
+
+class _Later:
+    """The callback of the second run: counts on from the first."""
+
+    def __init__(self, first: Solution, callback: Callback) -> None:
+        self._first, self._callback = first, callback
+
+    def __call__(self, record: Record) -> Any:
+        return self._callback(_after(self._first, record))
+
+    def keep(self, state: Callable[[], Cuts]) -> None:
+        offer(self._callback, state)
 
 
 def _after(first: Solution, record: Record) -> Record:

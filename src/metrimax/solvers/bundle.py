@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector
+from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Record, Solution, Status, Steps, Vector, offer
 from metrimax.solvers.model import CutModel, Point, cut_model
 
 STALL = 100
@@ -88,6 +89,7 @@ class Bundle:
             gap = best.value - model.bound
             seconds = time.perf_counter() - began
             history.append(Record(iteration, model.n_passes, best.value, model.bound, model.size - 1, seconds))
+            offer(callback, partial(_state, model, best))
             if gap <= tol:
                 status = Status.CONVERGED
                 break
@@ -113,7 +115,7 @@ class Bundle:
             n_support=model.n_support,
             status=status,
             history=history,
-            cuts=replace(model.cuts(), best=best),
+            cuts=_state(model, best),
         )
 
 
@@ -135,6 +137,11 @@ class _Best:
     def __init__(self, point: Point, risk: float, lam: float) -> None:
         self.point, self.risk = point, risk
         self.value = lam / 2 * point.square + risk
+
+
+def _state(model: CutModel, best: _Best) -> Cuts:
+    """Where a run is, for another to start from it."""
+    return replace(model.cuts(), best=best)
 
 
 class _Step(NamedTuple):

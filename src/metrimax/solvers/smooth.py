@@ -18,14 +18,29 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Record, Solution, Status, Steps, Vector
-from metrimax.solvers.bundle import STALL, _Best, _Search
+from metrimax.protocols import (
+    Ask,
+    Callback,
+    Cut,
+    Cuts,
+    Design,
+    Line,
+    Oracle,
+    Record,
+    Solution,
+    Status,
+    Steps,
+    Vector,
+    offer,
+)
+from metrimax.solvers.bundle import STALL, _Best, _Search, _state
 from metrimax.solvers.model import CutModel, Point, combine, cut_model
 
 START = 0.1
@@ -110,6 +125,7 @@ class Progress:
         seconds, model = time.perf_counter() - self._began, self.model
         number = len(self.history) + 1
         self.history.append(Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds))
+        offer(self._callback, partial(_state, self.model, self.best))
         if self.gap <= self.tol:
             trivial = self._at_zero - model.bound <= self.tol
             self.status = Status.TRIVIAL if trivial else Status.CONVERGED
@@ -136,7 +152,7 @@ class Progress:
             n_support=self.model.n_support,
             status=self.status,
             history=self.history,
-            cuts=replace(self.model.cuts(), best=self.best),
+            cuts=_state(self.model, self.best),
         )
 
 
