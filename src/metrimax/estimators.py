@@ -199,6 +199,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         solver = self._solver()
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         if is_design(X):
+            X = as_design(X)
             y = self._check_design(checked, X, y)
         else:
             X, y = validate_data(
@@ -224,6 +225,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
             y = getattr(X, "y", None)
         if y is None:
             raise ValueError(f"expected y: {type(X).__name__} brings no labels")
+        y = y.compute() if hasattr(y, "compute") else y  # Dask's
         y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
         if len(y) != X.shape[0]:
             raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(y)}")
@@ -282,6 +284,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
         check_is_fitted(self)
         if is_design(X):
+            X = as_design(X)
             if X.shape[1] != self.n_features_in_ or self._expansion is not None:
                 raise ValueError(
                     f"expected {self.n_features_in_} features and kernel='linear', got {X.shape[1]} and {self.kernel!r}"
@@ -335,6 +338,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
             y = getattr(X, "y", None)
         if y is None:
             raise ValueError("expected y, the true labels, got None")
+        y = y.compute() if hasattr(y, "compute") else y
         y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
         if self._binary:

@@ -13,7 +13,7 @@ class ProgressLine:
     """A callback that rewrites one line on the terminal, at most ten times a second.
 
     As a context manager it ends the line when the work ends, however it ends. A design that counts the bytes it reads
-    (``bytes_read``) has them shown.
+    (``bytes_read``) or sends around (``bytes_moved``) has them shown.
     """
 
     def __init__(self, title: str, tol: float = 0.0, design: object = None) -> None:
@@ -27,8 +27,8 @@ class ProgressLine:
 
     def __call__(self, record: Record) -> None:
         gap = f"gap {record.gap:.2e} (until {self._tol:g})"
-        read = getattr(self._design, "bytes_read", 0)
-        bytes_read = f", {read / 1e9:.2f} GB read" if read else ""
+        read, moved = (getattr(self._design, name, 0) for name in ("bytes_read", "bytes_moved"))
+        bytes_read = f", {read / 1e9:.2f} GB read" if read else f", {moved / 1e9:.2f} GB moved" if moved else ""
         self.show(f"iteration {record.iteration}, {gap}, {record.seconds:.1f} s{bytes_read}{self._remaining(record)}")
 
     def show(self, text: str) -> None:
