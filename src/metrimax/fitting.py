@@ -106,7 +106,7 @@ def fit_path(
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
     run = None
     if checkpoint is not None:
-        run = yield from _kept_run(checkpoint, measure, oracle, design, labels, weight, offset, callback)
+        run = yield from _kept_run(checkpoint, measure, solver, oracle, design, labels, weight, offset, callback)
     start, callback = (None, callback) if run is None else (run.start, run)
     solutions = yield from along(solver, oracle, design, weights, tol=tol, start=start, callback=callback)
     if run is not None:
@@ -163,6 +163,7 @@ class _Kept:
 def _kept_run(
     checkpoint: Checkpoint,
     measure: Measure,
+    solver: Solver,
     oracle: Oracle,
     design: Design,
     labels: Labels,
@@ -176,7 +177,7 @@ def _kept_run(
     """
     rng = np.random.default_rng(0)
     loss = measure.loss(labels, rng.normal(size=len(labels)) if measure.ranks else rng.random(len(labels)) < 0.5)
-    digest = hashlib.sha256(repr((measure.name, oracle.price, oracle.n, loss, design.shape)).encode())
+    digest = hashlib.sha256(repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape)).encode())
     for part in (np.packbits(labels), weight, offset):
         digest.update(b"none" if part is None else part.tobytes())
     scores = yield Ask("scores", rng.normal(size=design.shape[1]))

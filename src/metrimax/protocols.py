@@ -173,6 +173,18 @@ class Record(NamedTuple):
         return self.objective - self.bound
 
 
+class Point(NamedTuple):
+    """A weight vector: what represents it in the model's space, its scores, and its squared length.
+
+    Where the scores would cost a pass and are not needed yet they are empty (the cut model fills them in); the length
+    of what is only a direction is not a number.
+    """
+
+    rep: Vector
+    scores: Vector
+    square: float = np.nan
+
+
 @dataclass(frozen=True)
 class Cuts:
     """Cuts kept as data, valid for every C: their losses, their Gram matrix, and the arrays that hold their vectors.
@@ -184,7 +196,7 @@ class Cuts:
     losses: Vector
     gram: Vector
     rows: tuple[Vector, ...]
-    best: Any = None  #: the point at which the run ended, for the next one to start from; the solver's own business
+    best: tuple[Point, float] | None = None  #: where the run ended, and the risk there, for the next to start from
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-// Python bindings of the small quadratic program.
+// Python bindings of what the solvers do with small or single vectors.
 #include "bindings.hpp"
 #include "loops.hpp"
+#include "quasi_newton.hpp"
 #include "simplex_qp.hpp"
 
 namespace metrimax {
@@ -33,6 +34,17 @@ void bind_solvers(nb::module_ &m) {
                 out[i] += t * a[i];
         },
         nb::arg("t"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), "y += t x, in place and without a copy.");
+    m.def(
+        "lbfgs_shares",
+        [](In2<double> gram, In1<double> with_gradient, Index pairs, Vec out) {
+            const size_t rows = out.size();
+            if (rows == 0 || rows % 2 || gram.shape(0) != rows || gram.shape(1) != rows ||
+                with_gradient.size() != rows || pairs < 1)
+                throw nb::value_error("lbfgs_shares: gram, with_gradient and out do not fit together, or are empty");
+            return lbfgs_shares(gram.data(), with_gradient.data(), static_cast<Index>(rows / 2), pairs, out.data());
+        },
+        nb::arg("gram").noconvert(), nb::arg("with_gradient").noconvert(), nb::arg("pairs"), nb::arg("out").noconvert(),
+        "The quasi-Newton direction as coefficients of steps and changes; returns that of the gradient.");
     m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {

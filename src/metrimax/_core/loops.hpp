@@ -69,6 +69,41 @@ METRIMAX_CLONES void dense_dot_rows(const T *METRIMAX_RESTRICT X, size_t n, size
     }
 }
 
+// out[2 i] = <row i, w0>, out[2 i + 1] = <row i, w1> for n dense rows: X is read once for both.
+template <class T>
+METRIMAX_CLONES void dense_dot_rows_pair(const T *METRIMAX_RESTRICT X, size_t n, size_t p,
+                                         const double *METRIMAX_RESTRICT w0, const double *METRIMAX_RESTRICT w1,
+                                         double *METRIMAX_RESTRICT out) {
+    size_t i = 0;
+    for (; i + 2 <= n; i += 2) {
+        const T *x0 = X + i * p, *x1 = x0 + p;
+        double s00 = 0.0, s01 = 0.0, s10 = 0.0, s11 = 0.0;
+#pragma omp simd reduction(+ : s00, s01, s10, s11)
+        for (size_t j = 0; j < p; ++j) {
+            const double a = static_cast<double>(x0[j]), b = static_cast<double>(x1[j]);
+            s00 += a * w0[j];
+            s01 += a * w1[j];
+            s10 += b * w0[j];
+            s11 += b * w1[j];
+        }
+        out[2 * i] = s00;
+        out[2 * i + 1] = s01;
+        out[2 * i + 2] = s10;
+        out[2 * i + 3] = s11;
+    }
+    for (; i < n; ++i) {
+        const T *x = X + i * p;
+        double s0 = 0.0, s1 = 0.0;
+#pragma omp simd reduction(+ : s0, s1)
+        for (size_t j = 0; j < p; ++j) {
+            s0 += static_cast<double>(x[j]) * w0[j];
+            s1 += static_cast<double>(x[j]) * w1[j];
+        }
+        out[2 * i] = s0;
+        out[2 * i + 1] = s1;
+    }
+}
+
 // out += sum over the listed rows i of c[i] times row i, for the columns begin .. end - 1 alone.
 // Four rows pass at a time, which quarters the traffic on out.
 template <class T>
@@ -90,6 +125,34 @@ METRIMAX_CLONES void dense_add_rows(const T *METRIMAX_RESTRICT X, size_t p, cons
 #pragma omp simd
         for (size_t j = begin; j < end; ++j)
             out[j] += static_cast<double>(x[j]) * ci;
+    }
+}
+
+// out0 += sum over the listed rows i of C[i, 0] times row i, and out1 with C[i, 1], for the columns begin .. end - 1.
+template <class T>
+METRIMAX_CLONES void dense_add_rows_pair(const T *METRIMAX_RESTRICT X, size_t p, const size_t *METRIMAX_RESTRICT rows,
+                                         size_t n_rows, const double *METRIMAX_RESTRICT C, size_t begin, size_t end,
+                                         double *METRIMAX_RESTRICT out0, double *METRIMAX_RESTRICT out1) {
+    size_t r = 0;
+    for (; r + 2 <= n_rows; r += 2) {
+        const T *x0 = X + rows[r] * p, *x1 = X + rows[r + 1] * p;
+        const double *c0 = C + 2 * rows[r], *c1 = C + 2 * rows[r + 1];
+        const double c00 = c0[0], c01 = c0[1], c10 = c1[0], c11 = c1[1];
+#pragma omp simd
+        for (size_t j = begin; j < end; ++j) {
+            const double a = static_cast<double>(x0[j]), b = static_cast<double>(x1[j]);
+            out0[j] += a * c00 + b * c10;
+            out1[j] += a * c01 + b * c11;
+        }
+    }
+    for (; r < n_rows; ++r) {
+        const T *x = X + rows[r] * p;
+        const double c0 = C[2 * rows[r]], c1 = C[2 * rows[r] + 1];
+#pragma omp simd
+        for (size_t j = begin; j < end; ++j) {
+            out0[j] += static_cast<double>(x[j]) * c0;
+            out1[j] += static_cast<double>(x[j]) * c1;
+        }
     }
 }
 
@@ -157,6 +220,24 @@ void csr_add_rows(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT in
             continue;
         for (I k = indptr[i]; k < indptr[i + 1]; ++k)
             out[indices[k]] += ci * static_cast<double>(data[k]);
+    }
+}
+
+// out[j, :] += sum over the CSR rows i of begin .. end - 1 of X[i, j] C[i, :], for two vectors side by side.
+template <class T, class I>
+void csr_add_rows_pair(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
+                       const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end, const double *METRIMAX_RESTRICT C,
+                       double *METRIMAX_RESTRICT out) {
+    for (size_t i = begin; i < end; ++i) {
+        const double c0 = C[2 * i], c1 = C[2 * i + 1];
+        if (c0 == 0.0 && c1 == 0.0)
+            continue;
+        for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
+            const double x = static_cast<double>(data[k]);
+            double *o = out + 2 * static_cast<size_t>(indices[k]);
+            o[0] += x * c0;
+            o[1] += x * c1;
+        }
     }
 }
 

@@ -39,6 +39,16 @@ template <class I> void csr_check(const I *indptr, size_t n, const I *indices, s
                                         " is outside 0 .. " + std::to_string(p) + " - 1");
 }
 
+// The transpose, by blocks that fit the nearest cache. In: A (n, m), row-major. Out: out (m, n).
+inline void transpose(const double *A, size_t n, size_t m, double *out) {
+    constexpr size_t kBlock = 32;
+    for (size_t j0 = 0; j0 < m; j0 += kBlock)
+        for (size_t i0 = 0; i0 < n; i0 += kBlock)
+            for (size_t j = j0; j < std::min(j0 + kBlock, m); ++j)
+                for (size_t i = i0; i < std::min(i0 + kBlock, n); ++i)
+                    out[j * n + i] = A[i * m + j];
+}
+
 // Add the parts' private results, each of `size`, to out.
 inline void reduce_parts(const std::vector<std::vector<double>> &partial, double *out, size_t size) {
     parallel_for(threads_for(static_cast<int>(partial.size()), size * partial.size()), size,
@@ -90,6 +100,15 @@ template <class T> void dense_matvec(const T *X, size_t n, size_t p, const doubl
 // X W for dense X and L vectors side by side. In: X (n, p), W (p, L). Out: out (n, L), overwritten.
 template <class T>
 void dense_matmat(const T *X, size_t n, size_t p, const double *W, size_t L, double *out, int n_threads) {
+    if (L == 2) { // panels are for many: two vectors, apart, are summed along the rows
+        std::vector<double> w(2 * p);
+        transpose(W, p, 2, w.data());
+        parallel_for(threads_for(n_threads, 2 * n * p), (n + 1) / 2, [&](size_t begin, size_t end, size_t) {
+            const size_t first = 2 * begin, last = std::min(2 * end, n);
+            dense_dot_rows_pair(X + first * p, last - first, p, w.data(), w.data() + p, out + 2 * first);
+        });
+        return;
+    }
     parallel_for(threads_for(n_threads, n * p * L), n, [&](size_t begin, size_t end, size_t) {
         std::vector<double> packed(packed_size(L));
         dense_dot_rows_many(X + begin * p, end - begin, p, W, L, packed.data(), out + begin * L);
@@ -135,6 +154,17 @@ template <class T> void dense_rmatvec(const T *X, size_t n, size_t p, const doub
 template <class T>
 void dense_rmatmat(const T *X, size_t n, size_t p, const double *C, size_t L, double *out, int n_threads) {
     const std::vector<size_t> rows = active_rows(C, n, L);
+    if (L == 2) {
+        std::vector<double> sums(2 * p, 0.0);
+        share_transposed(rows.size(), p, 2, sums.data(), n_threads,
+                         [&](size_t r0, size_t r1, size_t begin, size_t end, double *target) {
+                             constexpr size_t kBlock = 1024;
+                             for (size_t j = begin; j < end; j += kBlock)
+                                 dense_add_rows_pair(X, p, rows.data() + r0, r1 - r0, C, j, std::min(j + kBlock, end),
+                                                     target, target + p);
+                         });
+        return transpose(sums.data(), 2, p, out);
+    }
     share_transposed(rows.size(), p, L, out, n_threads,
                      [&](size_t r0, size_t r1, size_t begin, size_t end, double *target) {
                          std::vector<double> packed(packed_size(L));
@@ -171,6 +201,8 @@ void csr_rmatmat(const T *data, const I *indices, const I *indptr, size_t n, siz
     auto add_rows = [&](size_t begin, size_t end, double *target) {
         if (L == 1)
             csr_add_rows(data, indices, indptr, begin, end, C, target);
+        else if (L == 2)
+            csr_add_rows_pair(data, indices, indptr, begin, end, C, target);
         else
             csr_add_rows_many(data, indices, indptr, begin, end, C, L, target);
     };
@@ -193,16 +225,6 @@ void csr_rmatmat(const T *data, const I *indices, const I *indptr, size_t n, siz
             borders[part++] = i + 1;
     }
     accumulate_parts(borders, out, p * L, add_rows);
-}
-
-// The transpose, by blocks that fit the nearest cache. In: A (n, m), row-major. Out: out (m, n).
-inline void transpose(const double *A, size_t n, size_t m, double *out) {
-    constexpr size_t kBlock = 32;
-    for (size_t j0 = 0; j0 < m; j0 += kBlock)
-        for (size_t i0 = 0; i0 < n; i0 += kBlock)
-            for (size_t j = j0; j < std::min(j0 + kBlock, m); ++j)
-                for (size_t i = i0; i < std::min(i0 + kBlock, n); ++i)
-                    out[j * n + i] = A[i * m + j];
 }
 
 } // namespace metrimax

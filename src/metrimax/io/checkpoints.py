@@ -22,9 +22,9 @@ MINUTES = 2.0
 class Checkpoint:
     """A folder in which a fit keeps its cuts and its best point, written every few minutes.
 
-    Cuts do not depend on C, tol or the solver: a fit with other values of them starts from what is there. A file
-    belongs to one label of one problem, by its name (a digest of labels, weights and measure), so several fits may
-    share a folder; other rows of X are told by their products with a fixed vector. When a fit ends its files go.
+    Cuts do not depend on C or tol: a fit with other values of them starts from what is there. A file belongs to one
+    label of one problem, by its name (a digest of labels, weights, measure and solver), so several fits may share a
+    folder; other rows of X are told by their products with a fixed vector. When a fit ends its files go.
 
     Parameters
     ----------

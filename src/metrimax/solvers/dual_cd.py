@@ -57,7 +57,7 @@ class DualCD:
         start: Cuts | None = None,
         callback: Callback | None = None,
     ) -> Steps:
-        """Minimise ``1/2 |w|^2 + weight R(w)``; of ``start`` only multipliers are of use to the dual."""
+        """Minimise ``1/2 |w|^2 + weight R(w)``. A run starts from multipliers: ``start`` holds no cuts."""
         (solution,) = yield from self.along(oracle, design, [weight], tol=tol, start=start, callback=callback)
         return solution
 
@@ -85,8 +85,8 @@ class DualCD:
             )
         solutions: dict[int, Solution] = {}
         alpha, before = np.zeros(design.shape[0]), np.full(design.shape[0], np.inf)
-        if start is not None and isinstance(start.best, np.ndarray):
-            alpha = start.best
+        if start is not None:
+            (alpha,) = start.rows
         for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
             upper = hinges.weight * (float(weights[k]) / oracle.n)
             alpha = np.where(alpha >= before, upper, np.minimum(alpha, upper))  # what was at its bound goes on with it
@@ -130,7 +130,7 @@ class DualCD:
                     len(history) + 1, round(passes), objective / weight, bound / weight, 1, time.perf_counter() - began
                 )
             )
-            offer(callback, lambda: Cuts(np.empty(0), np.empty((0, 0)), (), best=alpha))
+            offer(callback, lambda: Cuts(np.empty(0), np.empty((0, 0)), (alpha,)))
             if history[-1].gap <= tol:
                 status = Status.TRIVIAL if (at_zero - bound) / weight <= tol else Status.CONVERGED
             elif callback is not None and callback(history[-1]) is True:

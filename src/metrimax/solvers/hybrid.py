@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Steps, Vector
 from metrimax.solvers.model import combine
-from metrimax.solvers.smooth import START, Progress, QuasiNewton, seek
+from metrimax.solvers.progress import Progress
+from metrimax.solvers.quasi_newton import QuasiNewton
+from metrimax.solvers.search import seek
+from metrimax.solvers.smooth import START
 
 FOLLOW = 3.0
 """mu follows the gap at this multiple of it: the bound R - mu <= R_mu is seldom met by far."""
@@ -62,7 +67,8 @@ class Hybrid:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        run = Progress(oracle, design, weight, tol, start, callback)
+        near = oracle(np.zeros(design.shape[0]))
+        run = Progress(oracle, design, weight, tol, near.loss, start, callback)
         lam, model = run.lam, run.model
         wanted = design.shape[1] > MANY if self.smooth is None else self.smooth
         smooth = getattr(oracle, "smooth", None) if wanted else None
@@ -73,7 +79,6 @@ class Hybrid:
             return cut
 
         here = gradient_cut(run.best.point.scores)
-        near = run.cut
         slope, *_ = yield from model.add(here, *([] if start is not None or smooth is None else [near]))
         matrix = QuasiNewton(model, self.memory)
         reach = far = 1.0
@@ -83,13 +88,11 @@ class Hybrid:
             direction = matrix.direction(combine((lam, point), (1.0, slope)), weight)
             target, direction = yield from model.score(model.minimiser(run.precision), direction)
             ahead = combine((1.0, before.point), (1.0, direction))
-            tangent = here if smooth is None else oracle(before.point.scores)
             accuracy = self.accuracy * run.gap
+            tangent = here if smooth is None else None
             between, t = seek(oracle, model, before, ahead, tangent, accuracy, far)
             far = min(1.0, 2 * t) or far / 2
-            if t > 0:
-                tangent = oracle(between.point.scores)
-            run.best, t = seek(oracle, model, between, target, tangent, accuracy, reach)
+            run.best, t = seek(oracle, model, between, target, None if t > 0 else tangent, accuracy, reach)
             reach = min(1.0, 2 * t) or reach / 2
             if run.done():
                 break

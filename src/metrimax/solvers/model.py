@@ -15,30 +15,18 @@ new cut and the model's next minimiser cost one ``X' v`` and one ``X v``.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cut, Cuts, Design, Vector
+from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Vector
 
 _NONE = np.empty(0)
 
 PATIENCE = 12
 """A cut that had no weight in this many solutions in a row is dropped."""
-
-
-class Point(NamedTuple):
-    """A weight vector: what represents it in the model's space, its scores, and its squared length.
-
-    Where the scores would cost a pass and are not needed yet they are empty (see `CutModel.score`); the length of what
-    is only a direction is not a number.
-    """
-
-    rep: Vector
-    scores: Vector
-    square: float = np.nan
 
 
 class CutModel:
@@ -84,9 +72,13 @@ class CutModel:
         """The point without scores, where the model's vectors have none: to be combined with them."""
         raise NotImplementedError
 
+    def dual(self, point: Point) -> Vector:
+        """What a representation is multiplied with for the inner product with this vector."""
+        raise NotImplementedError
+
     def inner(self, a: Point, b: Point) -> float:
         """The inner product of two weight vectors."""
-        raise NotImplementedError
+        return _kernels.dot(a.rep, self.dual(b))
 
     def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
         """The weights w of a point."""
@@ -177,8 +169,8 @@ class WeightModel(CutModel):
     def bare(self, point: Point) -> Point:
         return point._replace(scores=_NONE)
 
-    def inner(self, a: Point, b: Point) -> float:
-        return _kernels.dot(a.rep, b.rep)
+    def dual(self, point: Point) -> Vector:
+        return point.rep
 
     def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
         return point.rep
@@ -217,8 +209,8 @@ class ExampleModel(CutModel):
     def bare(self, point: Point) -> Point:
         return point
 
-    def inner(self, a: Point, b: Point) -> float:
-        return _kernels.dot(a.rep, b.scores)
+    def dual(self, point: Point) -> Vector:
+        return point.scores
 
     def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
         self.n_passes += 1

@@ -15,33 +15,18 @@ estimate of the Lipschitz constant; O'Donoghue & Candes (2015) for the restarts.
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import (
-    Ask,
-    Callback,
-    Cut,
-    Cuts,
-    Design,
-    Line,
-    Oracle,
-    Record,
-    Solution,
-    Status,
-    Steps,
-    Vector,
-    offer,
-)
-from metrimax.solvers.bundle import STALL, _Best, _Search, _state
-from metrimax.solvers.model import CutModel, Point, combine, cut_model
+from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Point, Status, Steps, Vector
+from metrimax.solvers.model import combine
+from metrimax.solvers.progress import Progress
+from metrimax.solvers.quasi_newton import QuasiNewton
+from metrimax.solvers.search import Best, seek
 
 START = 0.1
 """The first mu: a tenth of the greatest loss."""
@@ -81,121 +66,6 @@ def smoothing(oracle: Oracle) -> Callable[[Vector, float], tuple[float, Cut]]:
     return smooth
 
 
-class Progress:
-    """What every solver keeps: the cuts, the best exact point, the history, and when to stop."""
-
-    def __init__(
-        self, oracle: Oracle, design: Design, weight: float, tol: float, start: Cuts | None, callback: Callback | None
-    ) -> None:
-        self._oracle = oracle
-        self._callback = callback
-        self._began = time.perf_counter()
-        self.weight, self.lam, self.tol = float(weight), 1 / float(weight), tol
-        self.model = cut_model(design, self.lam, start)
-        n = design.shape[0]
-        self.cut = oracle(np.zeros(n))
-        self.best = _Best(Point(np.zeros(min(design.shape)), np.zeros(n), 0.0), self.cut.loss, self.lam)
-        self._at_zero = self.best.value
-        if start is not None and isinstance(start.best, _Best):
-            last = _Best(start.best.point, start.best.risk, self.lam)
-            self.best = min(self.best, last, key=lambda point: point.value)
-        self._milestone, self._idle = np.inf, 0
-        self.history: list[Record] = []
-        self.status = Status.MAX_ITER
-
-    @property
-    def gap(self) -> float:
-        return self.best.value - self.model.bound
-
-    @property
-    def precision(self) -> float:
-        """How well the quadratic program has to be solved."""
-        return 0.01 * min(self.gap if self.history else np.inf, max(self.tol, 1e-15))
-
-    def offer(self, point: Point) -> float:
-        """Evaluate the exact objective at a point and keep the best."""
-        self.cut = self._oracle(point.scores)
-        here = _Best(point, self.cut.loss + _kernels.dot(self.cut.slope, point.scores), self.lam)
-        if here.value < self.best.value:
-            self.best = here
-        return here.value
-
-    def done(self) -> bool:
-        """Write the history; whether to stop."""
-        seconds, model = time.perf_counter() - self._began, self.model
-        number = len(self.history) + 1
-        self.history.append(Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds))
-        offer(self._callback, partial(_state, self.model, self.best))
-        if self.gap <= self.tol:
-            trivial = self._at_zero - model.bound <= self.tol
-            self.status = Status.TRIVIAL if trivial else Status.CONVERGED
-            return True
-        idle = self.gap > (1 - 1e-6) * self._milestone
-        self._milestone, self._idle = (self._milestone, self._idle + 1) if idle else (self.gap, 0)
-        if self._idle == STALL:
-            self.status = Status.STALLED
-            return True
-        if self._callback is not None and self._callback(self.history[-1]) in (True,):  # NumPy's True as well
-            self.status = Status.CALLBACK
-            return True
-        return False
-
-    def solution(self) -> Steps:
-        w = yield from self.model.weights(self.best.point)
-        return Solution(
-            w=w,
-            objective=self.weight * self.best.value,
-            bound=self.weight * self.model.bound,
-            gap=self.gap,
-            n_iter=len(self.history),
-            n_passes=self.model.n_passes,
-            n_support=self.model.n_support,
-            status=self.status,
-            history=self.history,
-            cuts=_state(self.model, self.best),
-        )
-
-
-class QuasiNewton:
-    """The limited-memory BFGS matrix, in the model's space (Liu & Nocedal 1989)."""
-
-    def __init__(self, model: CutModel, memory: int) -> None:
-        self._inner = model.inner
-        self._pairs: deque[tuple[Point, Point, float, float]] = deque(maxlen=memory)
-
-    def update(self, step: Point, change: Point) -> None:
-        """Learn that the gradient changed by ``change`` over ``step``."""
-        curvature, square = self._inner(step, change), self._inner(change, change)
-        if curvature > 1e-12 * square > 0:
-            self._pairs.append((step, change, curvature, square))
-
-    def direction(self, gradient: Point, scale: float) -> Point:
-        """Minus the inverse Hessian times the gradient; ``scale`` is the inverse Hessian's while nothing is known."""
-        d = combine((-1.0, gradient))
-        shares = []
-        for step, change, curvature, _ in reversed(self._pairs):
-            share = self._inner(step, d) / curvature
-            shares.append(share)
-            d = combine((1.0, d), (-share, change))
-        if self._pairs:
-            scale = self._pairs[-1][2] / self._pairs[-1][3]
-        d = combine((scale, d))
-        for (step, change, curvature, _), share in zip(self._pairs, reversed(shares), strict=True):
-            d = combine((1.0, d), (share - self._inner(change, d) / curvature, step))
-        return d
-
-
-def seek(
-    oracle: Oracle | Smoothed, model: CutModel, best: _Best, target: Point, cut: Cut, accuracy: float, reach: float
-) -> tuple[_Best, float]:
-    """The line search, which leaves the points it begins at and aims at as they are; also returns how far it went."""
-    start = Point(best.point.rep.copy(), best.point.scores.copy(), best.point.square)
-    aim = Point(target.rep.copy(), target.scores.copy(), target.square)
-    search = _Search(oracle, model, _Best(start, best.risk, model.lam), aim, cut)  # type: ignore[arg-type]
-    step = search.minimise(accuracy, reach)
-    return (best, 0.0) if step.t == 0 else (search.advance(step), step.t)
-
-
 class _Smooth:
     """What L-BFGS and the accelerated method share: mu, and the exact value and bound of the points they visit."""
 
@@ -204,14 +74,14 @@ class _Smooth:
         self.fixed = mu is not None
         self.risk = Smoothed(smoothing(oracle), START if mu is None else mu)
 
-    def move(self, point: Point) -> Generator[Ask, Vector, tuple[_Best, Point]]:
+    def move(self, point: Point) -> Generator[Ask, Vector, tuple[Best, Point]]:
         """The smoothed objective at a point and the slope of its risk; the cut joins the model."""
         value, cut = self.risk(point.scores)
         self.tangent = Cut(value - _kernels.dot(cut.slope, point.scores), cut.slope)
         [slope] = yield from self.run.model.add(cut)
-        return _Best(point, value, self.run.lam), slope
+        return Best(point, value, self.run.lam), slope
 
-    def descend(self, here: _Best, direction: Point, descent: float) -> _Best:
+    def descend(self, here: Best, direction: Point, descent: float) -> Best:
         """Minimise along a direction, more accurately where the whole way down is less than what was asked for."""
         accuracy = 0.05 * min(self.run.gap, descent)
         aim = combine((1.0, here.point), (1.0, direction))
@@ -269,7 +139,7 @@ class LBFGS:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        run = Progress(oracle, design, weight, tol, start, callback)
+        run = Progress(oracle, design, weight, tol, oracle(np.zeros(design.shape[0])).loss, start, callback)
         state = _Smooth(run, oracle, self.mu)
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)
@@ -287,7 +157,7 @@ class LBFGS:
             descent = -model.inner(gradient, direction)
             [direction] = yield from model.score(direction)
             moved = state.descend(here, direction, descent)
-            changed = state.sharpen(run.offer(moved.point) - moved.value, stuck=moved is here)
+            changed = state.sharpen(run.offer(moved.point)[0] - moved.value, stuck=moved is here)
             if run.status is Status.STALLED:
                 break
             model.prune()
@@ -333,7 +203,7 @@ class AGM:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        run = Progress(oracle, design, weight, tol, start, callback)
+        run = Progress(oracle, design, weight, tol, oracle(np.zeros(design.shape[0])).loss, start, callback)
         state = _Smooth(run, oracle, self.mu)
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)  # here is the extrapolated point
@@ -361,7 +231,7 @@ class AGM:
                     break
                 lipschitz *= 2
             moved = moved._replace(square=model.inner(moved, moved))
-            error = run.offer(moved) - (lam / 2 * moved.square + value)
+            error = run.offer(moved)[0] - (lam / 2 * moved.square + value)
             progress = combine((1.0, moved), (-1.0, last))
             changed = state.sharpen(error, stuck=square == 0)
             if run.status is Status.STALLED:

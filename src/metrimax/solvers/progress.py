@@ -1,0 +1,101 @@
+"""What every solver of cuts keeps: the model, the best exact point, the history, and when to stop."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from metrimax import _kernels
+from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Point, Record, Solution, Status, Steps, offer
+from metrimax.solvers.model import cut_model
+from metrimax.solvers.search import Best
+
+STALL = 100
+"""So many iterations without a millionth off the gap are no progress any more."""
+
+
+class Progress:
+    """The state of a run; ``at_zero`` is the risk at w = 0."""
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        tol: float,
+        at_zero: float,
+        start: Cuts | None,
+        callback: Callback | None,
+    ) -> None:
+        self._oracle = oracle
+        self._callback = callback
+        self._began = time.perf_counter()
+        self.weight, self.lam, self.tol = float(weight), 1 / float(weight), tol
+        self.model = cut_model(design, self.lam, start)
+        self.best = Best(Point(np.zeros(min(design.shape)), np.zeros(design.shape[0]), 0.0), at_zero, self.lam)
+        self._at_zero = self.best.value
+        if start is not None and start.best is not None:
+            (rep, scores, square), risk = start.best
+            last = Best(Point(rep.copy(), scores.copy(), square), risk, self.lam)  # a search moves its start
+            self.best = min(self.best, last, key=lambda point: point.value)
+        self._milestone, self._idle = np.inf, 0
+        self.history: list[Record] = []
+        self.status = Status.MAX_ITER
+
+    @property
+    def gap(self) -> float:
+        return self.best.value - self.model.bound
+
+    @property
+    def precision(self) -> float:
+        """How well the quadratic program has to be solved."""
+        return 0.01 * min(self.gap if self.history else np.inf, max(self.tol, 1e-15))
+
+    def offer(self, point: Point) -> tuple[float, Cut]:
+        """Evaluate the exact objective at a point, and keep it if it is the best; returns the value and the cut."""
+        cut = self._oracle(point.scores)
+        here = Best(point, cut.loss + _kernels.dot(cut.slope, point.scores), self.lam)
+        if here.value < self.best.value:
+            self.best = here
+        return here.value, cut
+
+    def done(self) -> bool:
+        """Write the history; whether to stop."""
+        seconds, model = time.perf_counter() - self._began, self.model
+        number = len(self.history) + 1
+        self.history.append(Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds))
+        offer(self._callback, self._state)
+        if self.gap <= self.tol:
+            trivial = self._at_zero - model.bound <= self.tol
+            self.status = Status.TRIVIAL if trivial else Status.CONVERGED
+            return True
+        idle = self.gap > (1 - 1e-6) * self._milestone
+        self._milestone, self._idle = (self._milestone, self._idle + 1) if idle else (self.gap, 0)
+        if self._idle == STALL:
+            self.status = Status.STALLED
+            return True
+        if self._callback is not None and self._callback(self.history[-1]) in (True,):  # NumPy's True as well
+            self.status = Status.CALLBACK
+            return True
+        return False
+
+    def solution(self) -> Steps:
+        w = yield from self.model.weights(self.best.point)
+        return Solution(
+            w=w,
+            objective=self.weight * self.best.value,
+            bound=self.weight * self.model.bound,
+            gap=self.gap,
+            n_iter=len(self.history),
+            n_passes=self.model.n_passes,
+            n_support=self.model.n_support,
+            status=self.status,
+            history=self.history,
+            cuts=self._state(),
+        )
+
+    def _state(self) -> Cuts:
+        """Where the run is, for another to start from it."""
+        return replace(self.model.cuts(), best=(self.best.point, self.best.risk))
