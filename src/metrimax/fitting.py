@@ -177,7 +177,9 @@ def _kept_run(
     """
     rng = np.random.default_rng(0)
     loss = measure.loss(labels, rng.normal(size=len(labels)) if measure.ranks else rng.random(len(labels)) < 0.5)
-    digest = hashlib.sha256(repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape)).encode())
+    digest = hashlib.sha256(
+        repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape)).encode()
+    )
     for part in (np.packbits(labels), weight, offset):
         digest.update(b"none" if part is None else part.tobytes())
     scores = yield Ask("scores", rng.normal(size=design.shape[1]))

@@ -153,18 +153,19 @@ class DaskDesign:
 
     def _blocks(self, X: Any) -> list[Any]:
         """The partitions, in order, as what a task can be made of."""
+        kind = type(X)
         if not _from(X, "dask", "dask_expr"):
             blocks = list(X)
-        elif hasattr(X, "to_delayed"):
-            if hasattr(X, "rechunk"):
-                if X.ndim != 2:
-                    raise ValueError(f"X must have two dimensions, (examples, features), got shape {X.shape}")
-                X = X.rechunk({1: -1})
-            if hasattr(X, "columns"):
+        elif hasattr(kind, "rechunk") or hasattr(kind, "columns"):
+            if hasattr(kind, "columns"):
                 self.feature_names = [str(name) for name in X.columns]
+            elif X.ndim == 2:
+                X = X.rechunk({1: -1})
+            else:
+                raise ValueError(f"X must have two dimensions, (examples, features), got shape {X.shape}")
             blocks = np.asarray(X.to_delayed()).ravel().tolist()
         else:
-            raise TypeError(f"expected a dask.array or a dask.dataframe, got {type(X).__name__}")
+            raise TypeError(f"expected a dask.array or a dask.dataframe, got {kind.__name__}")
         if not blocks:
             raise ValueError("expected at least one partition, got none")
         return blocks
@@ -208,7 +209,8 @@ class DaskDesign:
                     f"{error.task}: took its worker with it, several times over: most likely out of memory; "
                     "make smaller partitions, or give the workers more"
                 ) from error
-            except (distributed.CancelledError, OSError) as error:  # time-outs are OSErrors too
+            except (distributed.CancelledError, OSError, KeyError) as error:
+                # what was sent has gone with its worker; nobody answers (time-outs are OSErrors); an address is unknown
                 self._check_scheduler()
                 if attempt == ATTEMPTS or isinstance(error, NoNews):
                     raise

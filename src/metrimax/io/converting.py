@@ -64,7 +64,7 @@ def convert(
             return writer.finish(index_base=base)
         options: dict[str, Any] = {"kind": kind, "target": target, "index_base": index_base, "n_threads": n_threads}
         if source != "-" and Path(source).is_dir():
-            dataset = open_dataset(source, memory=memory, progress=progress, **options)
+            dataset: Any = open_dataset(source, memory=memory, progress=progress, **options)
             labels = dataset.labels
             for k, shard in enumerate(dataset.shards):
                 tell(f"shard {k + 1} of {len(dataset.shards)}")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,34 @@ MEMORY = "1GiB"
 """For rows, unless something else is asked for."""
 
 
-class Dataset(Sharded):
+class Labelled:
+    """What comes with the rows of a dataset: its name, its labels, and what its columns are called."""
+
+    name: Name
+    labels: Array | list[Vector] | None
+    feature_names: list[str] | None
+    index_base: int | None
+    shape: tuple[int, int]
+
+    def describe(self, about: Labelled | dict[str, Any]) -> None:
+        known = about if isinstance(about, dict) else vars(about)
+        for key in ("name", "labels", "feature_names", "index_base"):
+            setattr(self, key, known.get(key))
+
+    @property
+    def y(self) -> Array:
+        """The labels as an estimator wants them: (n,), or an indicator matrix (n, L) where a row may have several."""
+        if isinstance(self.labels, np.ndarray):
+            return self.labels
+        _, _, columns = encode(Data(self.name, cast(Any, self), self.labels))
+        return columns.astype(int)
+
+    def __repr__(self) -> str:
+        n, p = self.shape
+        return f"<{type(self).__name__} {self.name}: {n} rows, {p} columns>"
+
+
+class Dataset(Labelled, Sharded):
     """Rows in files, labels in memory: a design that `MeasureSVC.fit` takes without y. See `open_dataset`.
 
     Attributes
@@ -66,23 +93,8 @@ class Dataset(Sharded):
         feature_names: list[str] | None = None,
         index_base: int | None = None,
     ) -> None:
-        self.name = name
+        self.describe({"name": name, "labels": labels, "feature_names": feature_names, "index_base": index_base})
         super().__init__(shards, n_cols, memory=memory, n_threads=n_threads)
-        self.labels = labels
-        self.feature_names = feature_names
-        self.index_base = index_base
-
-    @property
-    def y(self) -> Array:
-        """The labels as an estimator wants them: (n,), or an indicator matrix (n, L) where a row may have several."""
-        if isinstance(self.labels, np.ndarray):
-            return self.labels
-        _, _, columns = encode(Data(self.name, self, self.labels))
-        return columns.astype(int)
-
-    def __repr__(self) -> str:
-        n, p = self.shape
-        return f"<Dataset {self.name}: {n} rows, {p} columns, {len(self.shards)} shards>"
 
 
 @dataclass
@@ -124,7 +136,8 @@ def open_dataset(
     n_threads: int | None = None,
     verify: bool = True,
     progress: Callable[[str], None] | None = None,
-) -> Dataset:
+    dask: Any = None,
+) -> Labelled:
     """Open a folder of row shards.
 
     Only labels, scores and weights are kept in memory; of the rows, at most ``memory`` bytes at a time.
@@ -146,6 +159,10 @@ def open_dataset(
         Compare the checksums of binary shards when they are first read.
     progress : callable, optional
         Called with a line of text while data files are looked through.
+    dask : Client, str, True or None
+        Have the shards read by the workers of a Dask cluster, each its own, from the same path: a client, the address
+        of a scheduler, or True for the current client or a local cluster of processes. Each worker holds the shards it
+        was given; ``memory`` bounds a single one.
 
     Notes
     -----
@@ -170,6 +187,21 @@ def open_dataset(
     folder, limit = Path(path), parse_size(memory)
     if not folder.is_dir():
         raise FileError(f"{folder}: expected a folder of shards, got {'a file' if folder.exists() else 'nothing'}")
+    if dask is not None and dask is not False:
+        from metrimax.io.remote import on_workers
+
+        described = open_dataset(
+            path,
+            memory=memory,
+            kind=kind,
+            target=target,
+            index_base=index_base,
+            n_features=n_features,
+            feature_names=feature_names,
+            verify=verify,
+            progress=progress,
+        )
+        return on_workers(cast(Dataset, described), None if dask is True else dask)
     options = {"memory": limit, "n_threads": n_threads}
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
     if MANIFEST in names:
@@ -375,4 +407,4 @@ def load(
     if path == "-" or not Path(path).is_dir():
         return load_data(path, **options)
     dataset = open_dataset(path, memory=memory, progress=progress, **options)
-    return Data(path, dataset, dataset.labels, dataset.index_base, dataset.feature_names)
+    return Data(path, cast(Any, dataset), dataset.labels, dataset.index_base, dataset.feature_names)
