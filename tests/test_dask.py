@@ -168,9 +168,9 @@ def test_bad_partitions_are_named(problem, cluster, tmp_path):
     content = victim.read_bytes()
     victim.write_bytes(content[:-8] + np.array([np.nan]).tobytes())
     with pytest.raises(ValueError, match=r"shard-00003\.X\.npy: damaged"):
-        open_dataset(folder, dask=cluster)
+        MeasureSVC().fit(open_dataset(folder, dask=cluster))
     with pytest.raises(ValueError, match=r"shard-00003: row \d+, column 11 \(from 0\) holds nan"):
-        open_dataset(folder, dask=cluster, verify=False)
+        MeasureSVC().fit(open_dataset(folder, dask=cluster, verify=False))
     parts = blocks(problem)
     parts[3] = parts[3].copy()
     parts[3][4, 1] = np.inf

@@ -161,8 +161,8 @@ def open_dataset(
         Called with a line of text while data files are looked through.
     dask : Client, str, True or None
         Have the shards read by the workers of a Dask cluster, each its own, from the same path: a client, the address
-        of a scheduler, or True for the current client or a local cluster of processes. Each worker holds the shards it
-        was given; ``memory`` bounds a single one.
+        of a scheduler, or True for the current client or a local cluster of processes. ``memory`` is then for each
+        thread of the workers.
 
     Notes
     -----

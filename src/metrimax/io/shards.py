@@ -132,8 +132,9 @@ class MappedShard:
         return str(self.stem)
 
     def load(self, n_threads: int) -> Design:
-        self.check()
         seen = self._look()
+        if self._seen not in (None, seen):
+            raise self._changed()
         files = {part: part_file(self.stem, part) for part in self.parts}
         layouts = self._layouts or {part: Layout.of(file) for part, file in files.items()}
         arrays = {part: map_array(file, layouts[part]) for part, file in files.items()}
@@ -166,8 +167,11 @@ class MappedShard:
             read_ahead(part_file(self.stem, part))
 
     def check(self) -> None:
-        if self._seen is not None and self._look() != self._seen:
-            raise FileError(f"{self.stem}: has changed since it was opened: files must not be written while in use")
+        if self._seen not in (None, self._look()):
+            raise self._changed()
+
+    def _changed(self) -> FileError:
+        return FileError(f"{self.stem}: has changed since it was opened: files must not be written while in use")
 
     def _look(self) -> tuple[Any, ...]:
         """Length, time and identity of the files."""
