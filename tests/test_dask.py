@@ -238,6 +238,10 @@ SCATTERED = """
                     design.matvec(np.ones(2))
             except RuntimeError as error:
                 print("scattered:", error)
+        embedded = DaskDesign([np.ones((4, 2)), np.ones((3, 2))])
+        print("embedded:", embedded.matvec(np.ones(2)).tolist() == [2.0] * 7, type(embedded.client.cluster).__name__)
+        embedded.close()
+        print("closed:", embedded.client.status)
 """
 
 SCHEDULER = """
@@ -294,8 +298,9 @@ def run_program(program, tmp_path, *arguments):
     return done.stdout, done.stderr
 
 
-def test_out_of_memory_and_scattered_data(tmp_path):
+def test_out_of_memory_and_scattered_data_and_the_embedded_cluster(tmp_path):
     out, err = run_program(SCATTERED, tmp_path)
+    assert "embedded: True LocalCluster\nclosed: closed" in out, err
     assert "memory: metrimax-part-" in out, err
     assert "most likely out of memory" in out
     assert "scattered: partition 0 was lost with its worker and cannot be computed again" in out, err

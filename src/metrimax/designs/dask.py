@@ -225,7 +225,8 @@ class DaskDesign:
         pending, news = list(futures), time.monotonic()
         while pending:
             try:
-                distributed.wait(pending, timeout=POLL)
+                with self.client.as_current():  # another client may be the default
+                    distributed.wait(pending, timeout=POLL)
             except (TimeoutError, distributed.TimeoutError):
                 self._check_scheduler()
             left = [future for future in pending if not future.done()]
