@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from metrimax.cli.main import OK
-from metrimax.cli.report import check_threads, emit
+from metrimax.cli.report import check_threads, emit, size
 from metrimax.io.converting import convert as write_shards
 from metrimax.progress import ProgressLine
 
@@ -17,12 +17,12 @@ def convert(arguments: argparse.Namespace) -> int:
         manifest = write_shards(
             arguments.data,
             arguments.folder,
-            shard_size=arguments.shard_size,
+            shard_size=size("--shard-size", arguments.shard_size),
             dtype=arguments.dtype,
             kind=arguments.format,
             target=arguments.target,
             index_base=arguments.index_base,
-            memory=arguments.memory,
+            memory=size("--memory", arguments.memory),
             n_threads=arguments.threads,
             progress=None if arguments.quiet else line.show,
         )

@@ -47,15 +47,26 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
     from metrimax.io.dataset import load
     from metrimax.progress import ProgressLine
 
+    memory = size("--memory", arguments.memory)
     with ProgressLine("reading") as line:
         return load(
             arguments.data,
-            memory=arguments.memory,
+            memory=memory,
             kind=arguments.format,
             n_threads=arguments.threads,
             progress=None if arguments.quiet else line.show,
             **options,
         )
+
+
+def size(option: str, text: str) -> int:
+    """The bytes that an option gives."""
+    from metrimax.io.shards import parse_size
+
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
 
 
 def positive_number(name: str, value: float) -> None:
