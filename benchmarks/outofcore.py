@@ -129,45 +129,37 @@ def fit(way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:
 
 
 def passes(way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:
-    """Seconds of one X w and one X' slope, the least of several; shards and memory in turn, in one process."""
+    """Seconds of one X w and one X' slope, the least of several: memory and shards in turn, or one worker and two."""
     if way == "shards":
         first, second = opened("memory", folder, memory)[0], opened("shards", folder, memory)[0]
-        clusters: list[Any] = []
-    else:
-        from distributed import Client, LocalCluster
+        return _rounds(first=first, second=second)
+    row = {}
+    for key, workers in (("first", 1), ("second", 2)):  # one after the other: an idle worker is not quite idle
+        design, _, cluster = opened(f"dask:{workers}", folder, memory)
+        row |= _rounds(**{key: design})
+        cluster.close()
+    return row
 
-        from metrimax import open_dataset
 
-        clusters = [
-            LocalCluster(n_workers=k, threads_per_worker=1, dashboard_address=None, memory_limit=None) for k in (1, 2)
-        ]
-        first, second = (open_dataset(folder, memory=memory, dask=Client(cluster)) for cluster in clusters)
+def _rounds(**designs: Any) -> dict[str, float]:
     rng = np.random.default_rng(0)
-    w, slope = rng.normal(size=first.shape[1]), rng.normal(size=first.shape[0])
-    wall: dict[int, list[float]] = {0: [], 1: []}
-    cpu: dict[int, list[float]] = {0: [], 1: []}
-    for design in (first, second):  # checksums, and the files into the cache
-        design.matvec(w)
-    before = [_worker_seconds(design) for design in (first, second)]
+    row = {}
+    for name, design in designs.items():
+        design.matvec(np.zeros(design.shape[1]))  # checksums, and the files into the cache
+        row |= {f"{name}_wall": np.inf, f"{name}_cpu": np.inf}
+        before = _worker_seconds(design)
+    n, p = design.shape
+    w, slope = rng.normal(size=p), rng.normal(size=n)
     for _ in range(ROUNDS):
-        for k, design in enumerate((first, second)):
+        for name, design in designs.items():
             began, used = time.perf_counter(), time.process_time()
             design.matvec(w)
             design.rmatvec(slope)
-            wall[k].append(time.perf_counter() - began)
-            cpu[k].append(time.process_time() - used)
-    after = [_worker_seconds(design) for design in (first, second)]
-    busiest = [max(np.subtract(b, a), default=0.0) / ROUNDS for a, b in zip(before, after, strict=True)]
-    for cluster in clusters:
-        cluster.close()
-    return {
-        "first_busiest": busiest[0],
-        "second_busiest": busiest[1],
-        "first_wall": min(wall[0]),
-        "second_wall": min(wall[1]),
-        "first_cpu": min(cpu[0]),
-        "second_cpu": min(cpu[1]),
-    }
+            row[f"{name}_wall"] = min(row[f"{name}_wall"], time.perf_counter() - began)
+            row[f"{name}_cpu"] = min(row[f"{name}_cpu"], time.process_time() - used)
+    if before:
+        row[f"{name}_busiest"] = max(np.subtract(_worker_seconds(design), before)) / ROUNDS
+    return row
 
 
 def _worker_seconds(design: Any) -> list[float]:
@@ -196,7 +188,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
             rows.append(child("fit", way, name, target, memory) | {"size": size})
             print(json.dumps(rows[-1]), flush=True)
         for way in ("shards", "dask"):
-            for limit in (memory, 2 * size) if way == "shards" else (memory,):
+            for limit in (memory, 2 * size) if way == "shards" else (2 * size,):
                 rows.append(child("passes", way, name, target, limit) | {"size": size})
                 print(json.dumps(rows[-1]), flush=True)
         if options.clean:
@@ -214,7 +206,8 @@ def page(rows: list[dict[str, Any]], about: dict[str, str]) -> str:
         "CPU seconds and ratios within one process are the ones to look at.",
         "",
         "F1, the intercept included; `shards` is a folder of mapped binary shards under a limit on memory of a fifth "
-        "of the data, `dask:2` the same shards read by two worker processes. Peaks are of the driver.",
+        "of the data, or four shards if that is more, `dask:2` the same shards read by two worker processes. Peaks are of "
+        "the driver. Where the load is above the number of cores, wall seconds of several processes say little.",
         "",
         "| set | rows | GB | way | objective | bound | iterations | wall s | CPU s | peak GB | limit GB |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
