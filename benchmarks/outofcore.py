@@ -206,8 +206,8 @@ def page(rows: list[dict[str, Any]], about: dict[str, str]) -> str:
         "CPU seconds and ratios within one process are the ones to look at.",
         "",
         "F1, the intercept included; `shards` is a folder of mapped binary shards under a limit on memory of a fifth "
-        "of the data, or four shards if that is more, `dask:2` the same shards read by two worker processes. Peaks are of "
-        "the driver. Where the load is above the number of cores, wall seconds of several processes say little.",
+        "of the data, or four shards if that is more, `dask:2` the same shards read by two worker processes. Peaks are "
+        "of the driver. Where the load is above the number of cores, wall seconds of several processes say little.",
         "",
         "| set | rows | GB | way | objective | bound | iterations | wall s | CPU s | peak GB | limit GB |",
         "|---|---|---|---|---|---|---|---|---|---|---|",

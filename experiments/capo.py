@@ -22,16 +22,31 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
 from experiments.capo_page import page
-from experiments.capo_tasks import DATASETS, GRIDS, MEASURES, Outputs, Task, fifty, five, kernel_svm, load, three, train
+from experiments.capo_tasks import (
+    DATASETS,
+    GRIDS,
+    MEASURES,
+    Outputs,
+    Task,
+    fifty,
+    five,
+    kernel_svm,
+    load,
+    search,
+    three,
+    train,
+)
 from metrimax import CAPOClassifier, MeasureSVC
-from metrimax.designs.kernel import Gram, Kernel, kernel_design
+from metrimax.designs.kernel import Gram, Kernel, LowRank, kernel_design
 from metrimax.measure import get_measure
 
 SWEEP = [2.0**e for e in range(-6, 7, 2)]
 SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+BASES = (250, 500, 1000, 2000)
 COSTS = (0.25, 1.0, 4.0, 16.0)
 Row = dict[str, Any]
 
@@ -51,8 +66,8 @@ def choose(make: Callable[[float], Any], X: Any, task: Task, grid: tuple[float, 
     began = time.process_time()
     inside, outside = task.inside, task.outside
     fit = X[inside], task.y[inside]
-    values = [make(C).fit(*fit).score(X[outside], task.y[outside]) for C in grid]
-    return grid[int(np.argmax(values))], time.process_time() - began
+    C = search(lambda C: make(C).fit(*fit).score(X[outside], task.y[outside]), grid)
+    return C, time.process_time() - began
 
 
 def adapt(task: Task, measure: str, F: Any, F_test: Any, **options: Any) -> Row:
@@ -80,16 +95,19 @@ def values(task: Task, scores: Any, *, labels: bool = False) -> dict[str, float]
     return {name: get_measure(key).score(task.y_test, scores) for name, key in MEASURES.items()}
 
 
-def table2(task: Task) -> Iterator[Row]:
-    """Tables 2 to 4: CAPO with three kinds of auxiliaries one by one and together, and what it is compared with."""
-    outputs = train(three(task), task, folds=5)
+def auxiliary_rows(task: Task, outputs: Outputs) -> Iterator[Row]:
+    """What the auxiliaries themselves achieve on the test set, by their labels and by their scores."""
     for k, name in enumerate(outputs.names):
         as_labels = values(task, outputs.test[:, k], labels=True)
         for measure, value in values(task, outputs.test[:, k]).items():
             yield {"measure": measure, "method": name, "kind": "auxiliary label", "value": as_labels[measure]}
             yield {"measure": measure, "method": name, "kind": "auxiliary score", "value": value}
         yield {"method": name, "kind": "auxiliary training", "seconds": outputs.seconds[name]}
-    groups = {name: [k] for k, name in enumerate(outputs.names)} | {"all": [0, 1, 2]}
+
+
+def adaptations(task: Task, outputs: Outputs) -> Iterator[Row]:
+    """CAPO with the auxiliaries one by one and together, on four kinds of their outputs, and with fixed weight."""
+    groups = {name: [k] for k, name in enumerate(outputs.names)} | {"all": list(range(len(outputs.names)))}
     for measure, key in MEASURES.items():
         for name, which in groups.items():
             for source, F in (("in-sample", outputs.inside), ("out-of-fold", outputs.out_of_fold)):
@@ -99,6 +117,14 @@ def table2(task: Task) -> Iterator[Row]:
             if len(which) == 1:
                 row = adapt(task, key, outputs.inside[:, which], outputs.test[:, which], aux_weight="fixed")
                 yield {"measure": measure, "method": name, "kind": "fixed weight, label in-sample", **row}
+
+
+def table2(task: Task) -> Iterator[Row]:
+    """Tables 2 to 4: CAPO with three kinds of auxiliaries one by one and together, and what it is compared with."""
+    outputs = train(three(task), task, folds=5)
+    yield from auxiliary_rows(task, outputs)
+    yield from adaptations(task, outputs)
+    for measure, key in MEASURES.items():
         C, seconds = choose(lambda C, key=key: MeasureSVC(key, C=C, n_threads=1), task.X, task, GRIDS["lin"])
         clf = MeasureSVC(key, C=C, n_threads=1).fit(task.X, task.y)
         value = clf.score(task.X_test, task.y_test)
@@ -127,8 +153,8 @@ def kernel_rows(task: Task) -> Iterator[Row]:
         began = time.process_time()
         inside = X[np.ix_(task.inside, task.inside)] if exact else X[task.inside]
         outside = X[np.ix_(task.outside, task.inside)] if exact else X[task.outside]
-        scores = [make(C).fit(inside, task.y[task.inside]).score(outside, task.y[task.outside]) for C in GRIDS["rbf"]]
-        C = GRIDS["rbf"][int(np.argmax(scores))]
+        fit, held = (inside, task.y[task.inside]), (outside, task.y[task.outside])
+        C = search(lambda C, make=make, fit=fit, held=held: make(C).fit(*fit).score(*held), GRIDS["rbf"])
         seconds = time.process_time() - began
         began = time.process_time()
         clf = make(C).fit(X, task.y)
@@ -260,6 +286,28 @@ def aux_seconds(outputs: Outputs, which: list[int]) -> float:
     return sum(outputs.seconds[outputs.names[k]] for k in which)
 
 
+def components(task: Task) -> Iterator[Row]:
+    """IJCNN1 with an RBF kernel and F1 on a hold-out third: the size of the basis, and whether its choice matters."""
+    if task.name != "IJCNN1":
+        return
+    X, X_held = task.X[task.inside], task.X[task.outside]
+    y, y_held = task.y[task.inside], task.y[task.outside]
+    kernel = Kernel("rbf", task.gamma)
+    for size in BASES:
+        for basis in ("random", "k-means++") if size <= 1000 else ("random",):
+            began = time.process_time()
+            if basis == "random":
+                chosen = np.random.default_rng(0).choice(len(y), size, replace=False)
+            else:
+                chosen = np.unique(kmeans_plusplus(X, size, random_state=0)[1])
+            design = LowRank(kernel, X, chosen, n_threads=1)
+            clf = MeasureSVC("f1", C=10.0, n_threads=1).fit(design.X, y)
+            seconds = time.process_time() - began
+            scores = design.expansion(clf.coef_[0]).scores(X_held) + clf.intercept_[0]
+            value = get_measure("f1").score(y_held, scores)
+            yield {"size": size, "basis": basis, "value": value, "kept": design.kept, "seconds": seconds}
+
+
 def memory(task: Task) -> Iterator[Row]:
     """IJCNN1 with an RBF kernel and F1 in a process of its own: wall-clock seconds and peak memory."""
     if task.name != "IJCNN1":
@@ -282,7 +330,7 @@ def alone(task: Task) -> None:
     print(f"{seconds:.1f}|{peak:.0f}|{clf.score(task.X_test, task.y_test):.4f}|{clf.status_.name}")
 
 
-STAGES = {"table2": table2, "table5": table5, "sweep": sweep, "size": size, "memory": memory}
+STAGES = {"table2": table2, "table5": table5, "sweep": sweep, "size": size, "components": components, "memory": memory}
 
 
 def write(path: Path, name: str, rows: list[Row]) -> None:

@@ -12,11 +12,11 @@ import lzma
 import os
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
+from sklearn.datasets import load_digits, load_svmlight_file
 
 Split = tuple[Any, Any, Any, Any]
 
@@ -35,6 +35,8 @@ SPLITS = {
     "covtype": ("covtype/covtype", None),
 }
 TEXT = ("reuters", "moneyfx", "sector", "20news")
+BALANCED = 15_120
+"""The first rows of covtype in its original order have as many of each class: 1620 + 540."""
 
 
 def load(name: str, data: Path | str | None = None, rows: int | None = None) -> Split:
@@ -46,6 +48,68 @@ def load(name: str, data: Path | str | None = None, rows: int | None = None) -> 
         keep = np.sort(np.random.default_rng(0).permutation(len(y))[:rows])
         X, y = X[keep], y[keep]
     return X, y, X_test, y_test
+
+
+class Collection(NamedTuple):
+    """Several one-against-the-rest problems on the same examples; labels are boolean, one column per class."""
+
+    X: Any
+    Y: Any
+    X_test: Any
+    Y_test: Any
+
+
+@functools.lru_cache(maxsize=2)
+def collection(name: str, data: Path | str | None = None, seed: int = 0) -> Collection:
+    """All classes of a set at once: "reuters", "optdigits", "covtype", and small samples "covtype/1000".
+
+    "covtype/1000" has 1000 random examples to train and 2000 to test on, "covtype/balanced" as many from the first
+    rows of the file, where the classes are equally frequent; ``seed`` draws them. "digits" comes with scikit-learn.
+    """
+    base, _, part = name.partition("/")
+    if base == "digits":
+        X, y = load_digits(return_X_y=True)
+        X, y, X_test, y_test = X[:900] / 16, y[:900], X[900:] / 16, y[900:]
+    elif part:
+        X, y = _svm(Path(data or DATA) / "covtype/covtype.svm.xz")
+        size = {"1000": len(y), "balanced": BALANCED}[part]
+        chosen = np.random.default_rng(seed).permutation(size)[:3000]
+        X, X_test = _scaled(X[chosen[:1000]], X[chosen[1000:]])
+        X, X_test = X.toarray(), X_test.toarray()
+        y, y_test = y[chosen[:1000]], y[chosen[1000:]]
+    else:
+        X, y, X_test, y_test = _read(base, Path(data or DATA))
+    if y.dtype == object:
+        classes = sorted({topic for topics in y for topic in topics})
+        return Collection(X, _indicator(y, classes), X_test, _indicator(y_test, classes))
+    classes = np.unique(np.concatenate([y, y_test]))
+    return Collection(X, y[:, None] == classes, X_test, y_test[:, None] == classes)
+
+
+def _indicator(topics: Any, classes: list[float]) -> Any:
+    return np.array([[c in own for c in classes] for own in map(set, topics)])
+
+
+@functools.lru_cache(maxsize=4)
+def queries(name: str, data: Path | str | None = None, part: str = "train") -> tuple[Any, Any, Any]:
+    """Features, grades and queries of a ranking set, "rank_lightgbm", "rank_mq2008_fold1test" or another.
+
+    Features lie in [0, 1]: those of OHSUMED, which come as they are, are brought there query by query, as in LETOR.
+    """
+    path = Path(data or DATA) / name / f"{part}.svm.xz"
+    if not path.exists():
+        raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder of the data sets")
+    with lzma.open(path) as file:
+        text = BytesIO(file.read())
+    width = {"rank_lightgbm": 300}.get(name)  # the last columns need not occur in both parts
+    X, y, groups = load_svmlight_file(text, n_features=width, zero_based=False, query_id=True)
+    X = X.toarray()
+    if "ohsumed" in name:
+        for query in np.unique(groups):
+            own = X[groups == query]
+            span = np.ptp(own, axis=0)
+            X[groups == query] = (own - own.min(axis=0)) / np.where(span > 0, span, 1.0)
+    return X, y, groups
 
 
 def _positive(labels: Any, positive: str) -> Any:
@@ -69,13 +133,20 @@ def _read(base: str, data: Path) -> Split:
     if base == "20news":  # counts
         X, X_test = (_unit(np.log1p(part)) for part in (X, X_test))
     elif base not in TEXT:
-        scale = 1 / np.maximum(abs(X).max(axis=0).toarray().ravel(), 1e-12)
-        X, X_test = (sparse.csr_matrix(part.multiply(scale)) for part in (X, X_test))
+        X, X_test = _scaled(X, X_test)
     if X.nnz > 0.4 * X.shape[0] * X.shape[1]:
         X, X_test = X.toarray(), X_test.toarray()
     return X, y, X_test, y_test
 
 
+def _scaled(*parts: Any) -> list[Any]:
+    """Features divided by their greatest absolute value in the first part."""
+    greatest = abs(parts[0]).max(axis=0).toarray().ravel()
+    scale = 1 / np.where(greatest > 0, greatest, 1.0)
+    return [sparse.csr_matrix(part.multiply(scale)) for part in parts]
+
+
+@functools.lru_cache(maxsize=2)
 def _svm(path: Path, *, several: bool = False, n_features: int | None = None) -> tuple[Any, Any]:
     if not path.exists():
         raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder of the data sets")

@@ -42,7 +42,8 @@ OHSUMED = {
 
 
 def load(name: str, data: Path | str | None = None) -> Collection:
-    """``reuters`` (ModApte, ten most frequent categories), ``webkb`` (4 classes) or ``ohsumed`` (5 categories)."""
+    """``reuters`` (ModApte, ten most frequent categories), ``webkb`` (4 classes), ``ohsumed`` (5 categories) or
+    ``20news`` (20 groups)."""
     folder = Path(data or DATA)
     if name == "reuters":
         rows = _read(folder / "reuters21578/reuters21578.jsonl.xz")
@@ -58,8 +59,12 @@ def load(name: str, data: Path | str | None = None) -> Collection:
         rows = _read(folder / "ohsumed_single23/ohsumed.jsonl.xz")
         texts = [row["text"] for row in rows]
         labels = {category: np.array([row["label"] == code for row in rows]) for category, code in OHSUMED.items()}
+    elif name == "20news":
+        rows = _read(folder / "20news/20news_bydate.jsonl.xz")
+        texts = [row["text"] for row in rows]
+        labels = {g: np.array([row["label"] == g for row in rows]) for g in sorted({row["label"] for row in rows})}
     else:
-        raise ValueError(f"unknown collection {name!r}: expected reuters, webkb or ohsumed")
+        raise ValueError(f"unknown collection {name!r}: expected reuters, webkb, ohsumed or 20news")
     words = re.compile(r"[a-z]+")
     counts = CountVectorizer(analyzer=lambda text: words.findall(text.lower()), dtype=np.float64).fit_transform(texts)
     return Collection(name, sparse.csr_matrix(counts), labels)

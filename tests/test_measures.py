@@ -29,7 +29,7 @@ def scalars(*cells: float) -> list[np.ndarray]:
 
 
 def test_every_registered_measure_has_a_reference():
-    named = {case.name for case in ref.CASES} | {"roc_area"}
+    named = {case.name for case in [*ref.CASES, *ref.RANKINGS]} | {"roc_area"}
     assert set(REGISTRY) <= named
 
 

@@ -283,19 +283,39 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(TypeError):
         _kernels.mark(d, i, 1.0, 1, 0.0, 1.0, np.zeros(3, dtype=np.float32))
     with pytest.raises(ValueError, match="length"):
-        _kernels.count_argmax(d, 0, 0.0, d, 0, 0.0, 1.0, 3, 0, np.zeros(7), np.zeros(6), 1.0)
+        _kernels.count_argmax(d, 0, 0.0, d, 0, 0.0, 1.0, 3, 0, np.zeros(7), np.zeros(6))
     with pytest.raises(ValueError, match="too short"):
-        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(3), np.zeros(4), 1.0)
+        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(3), np.zeros(4))
     with pytest.raises(ValueError, match="too short"):
-        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 1, 0.0, 1.0, np.zeros(4), np.zeros(4), 1.0)
+        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 1, 0.0, 1.0, np.zeros(4), np.zeros(4))
     with pytest.raises(ValueError, match="link"):
-        _kernels.monge_argmax("sum", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(4), np.zeros(4), 1.0)
+        _kernels.monge_argmax("sum", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(4), np.zeros(4))
+    none, far = np.zeros(0), np.array([0, 7, 1])
+    with pytest.raises(ValueError, match="do not fit"):
+        _kernels.PairSearch(i, 1.0, d[:2].copy(), i, -1.0, none, 3)
+    with pytest.raises(ValueError, match="out of range"):
+        _kernels.PairSearch(far, 1.0, none, i, -1.0, none, 3)
+    pairs = _kernels.PairSearch(i, 1.0, none, i, -1.0, none, 3)
     with pytest.raises(ValueError, match="length"):
-        _kernels.margin_pairs(d, d[:2].copy(), d, d, np.zeros(3), np.zeros(3))
+        pairs.cut(np.zeros(4), 1.0)
     with pytest.raises(ValueError, match="length"):
-        _kernels.margin_pairs(d, d, d, d, np.zeros(2), np.zeros(3))
+        pairs.risk(d, np.zeros(4), 0.5)
     with pytest.raises(TypeError):
-        _kernels.margin_pairs(d, d, d, d, np.zeros(3, dtype=np.float32), np.zeros(3))
+        pairs.cut(d.astype(np.float32), 1.0)
+    limits = (-np.inf, np.inf)
+    with pytest.raises(ValueError, match="out of range"):
+        _kernels.TableSearch(far, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0)
+    with pytest.raises(ValueError, match="do not fit"):
+        _kernels.TableSearch(i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(3), np.zeros(4), 1.0)
+    with pytest.raises(ValueError, match="do not fit"):
+        _kernels.TableSearch(i, i, 3, "count", (1.0, 1.0), 6.0, limits, limits, 1, np.zeros(7), np.zeros(7), 1.0)
+    with pytest.raises(ValueError, match="structure"):
+        _kernels.TableSearch(i, i, 3, "sum", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0)
+    search = _kernels.TableSearch(i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0)
+    with pytest.raises(ValueError, match="length"):
+        search.cut(np.zeros(2))
+    with pytest.raises(ValueError, match="length"):
+        search.line(d, np.zeros(2), 1.0)
 
 
 # --- along a line of scores

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from metrimax.estimators import MeasureSVC
     from metrimax.io.dataset import open_dataset
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
+    from metrimax.ranker import MeasureRanker
 
 __version__ = "0.1.0"
 
 _HOME = {
     "CAPOClassifier": "metrimax.capo",
+    "MeasureRanker": "metrimax.ranker",
     "MeasureSVC": "metrimax.estimators",
     "MeasureSVCCV": "metrimax.cv",
     "path": "metrimax.c_path",
@@ -38,6 +40,7 @@ __all__ = [
     "CAPOClassifier",
     "CostModel",
     "FBeta",
+    "MeasureRanker",
     "MeasureSVC",
     "MeasureSVCCV",
     "PrecisionAtK",

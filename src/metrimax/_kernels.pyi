@@ -2,11 +2,15 @@
 Compiled kernels. Private: the arguments are checked for type and length, not for meaning.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
 
+
+def as_columns(vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """Vectors of one length side by side, (n, L)."""
 
 def transpose(A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
     """The transpose, in C-order."""
@@ -98,22 +102,26 @@ def csr_rmatmat(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), orde
 def csr_rmatmat(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, C: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
     """X'C, (p, L)."""
 
+class TableLine:
+    """The risk along a line of scores."""
+
+    def __call__(self, t: float) -> tuple[float, float]:
+        """The risk at t, and its slope there."""
+
+class TableSearch:
+    """The most violated labelling of a sample of whole units."""
+
+    def __init__(self, pos: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, structure: str, units: tuple[float, float], n: float, pos_limits: tuple[float, float], neg_limits: tuple[float, float], first_count: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], top: float) -> None: ...
+
+    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """Loss and slope of the cut at these scores."""
+
+    def line(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], until: float) -> TableLine:
+        """The risk on scores + t * move, t in [0, until]."""
+
 def collect(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float]:
     """
     Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.
-    """
-
-def collect_line(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float, until: float, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], rates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float, float]:
-    """
-    Costs and their rates of what may flip on scores + t * move, t in [0, until]; returns their number, and the number, sum and rate of what flips on all of it.
-    """
-
-def collect_at(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float, low: float, high: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float]:
-    """As collect, for the costs of a line at t."""
-
-def rate_of_lowest(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float, count: int, last: float) -> float:
-    """
-    Sum of the rates of the count lowest costs at t, the highest of which is last.
     """
 
 def mark(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, count: int, last: float, value: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
@@ -121,20 +129,30 @@ def mark(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C'
     Write value to the slope of the count members of lowest cost sign * score, the highest of which is last.
     """
 
-def count_argmax(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], top: float) -> tuple[float, int, int, int, int]:
+def count_argmax(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, int, int]:
     """
-    Best (value, fn, fp, candidates that were enough of each class) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.
-    """
-
-def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, pos_step: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, neg_step: float, A: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], top: float) -> tuple[float, int, int, int, int]:
-    """
-    Best (value, fn, fp, candidates that were enough of each class) of D = link(A[fn], B[fp]), for costs sorted ascending.
+    Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.
     """
 
-def margin_pairs(sorted: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sorted_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sorted_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], other_count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, pos_step: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, neg_step: float, A: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, int, int]:
     """
-    Weight of the other class inside the margin with each example, for costs of which one class is sorted (empty weights: all 1); returns the weight of all such pairs.
+    Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted ascending.
     """
+
+class PairSearch:
+    """The pairs inside the margin, of two classes of which one is sorted."""
+
+    def __init__(self, members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_sign: float, other_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int) -> None: ...
+
+    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: float) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        Loss and slope of the cut at these scores, for so many pairs (their weight).
+        """
+
+    def risk(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float) -> tuple[float, float]:
+        """
+        Sum of the hinges of all pairs at scores + t * move, and its slope in t.
+        """
 
 def ramp_sums(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
@@ -216,4 +234,14 @@ def csr_dual_cd(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), orde
 def csr_dual_cd(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_epochs: int, seed: int) -> tuple[int, bool]:
     """
     Dual coordinate descent in place on alpha and w; returns the row visits, and whether tol was reached.
+    """
+
+def interleave(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: float) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
+    """
+    How many positives stand above each negative in the most violated ranking of average precision; scores descending.
+    """
+
+def top_argmax(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], grades: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gains: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], discounts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    Loss and slope of the most violated ranking, for a loss of the grades at the first ranks.
     """

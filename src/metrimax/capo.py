@@ -67,11 +67,12 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         the result stays as near to it as C allows (eq. 9 of the paper).
     prefit : bool, default=False
         The estimators are fitted already and are used as they are. They should not have been trained on X.
-    cv : int, splitter or None, default=5
-        Train the adaptation on outputs for examples that the auxiliary was not trained on, by cross-validation; the
-        auxiliaries kept are trained on all examples. A number is lowered to the size of the smallest class. None: the
-        outputs on the examples they were trained on, as in the paper; they are over-confident, and the result is
-        worse on average (docs/results/capo.md). Without effect if ``prefit``.
+    cv : int, splitter or None, default=None
+        None: the adaptation is trained on the auxiliaries' outputs on the examples they were trained on, as in the
+        paper. A number or splitter: on outputs for examples they were not trained on, by cross-validation; the
+        auxiliaries kept are trained on all examples, and a number is lowered to the size of the smallest class. This
+        is more often the better of the two, but where rare classes overlap it tends to leave nothing to adapt
+        (``status_`` TRIVIAL), and so loses on average (docs/results/capo.md). Without effect if ``prefit``.
     gamma, degree, coef0, cache_size, n_components, random_state
         Of the kernel of the delta function, as in `MeasureSVC`.
     solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
@@ -123,7 +124,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         outputs: str = "label",
         aux_weight: str = "learned",
         prefit: bool = False,
-        cv: Any = 5,
+        cv: Any = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from metrimax.c_path import GRID
 from metrimax.designs import as_design
+from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimation import Estimate
-from metrimax.estimators import MeasureSVC, _encode, _weights
-from metrimax.fitting import fit_path
-from metrimax.machine import machine
+from metrimax.estimators import MeasureSVC, _encode, _weights, restate
+from metrimax.fitting import FittedLabel, fit_path
+from metrimax.machine import path_machines
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Vector
+from metrimax.protocols import Hinges, RowDesign, Status, Vector
 from metrimax.risk import run
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
@@ -51,7 +51,9 @@ class MeasureSVCCV(MeasureSVC):
     selection : {"cv", "holdout", "xi_alpha"}, default="cv"
         "cv" takes the C with the best mean over the folds. "holdout" trains on two thirds and tests on the rest.
         "xi_alpha" trains once per C on everything and looks at the xi-alpha estimates, so it needs neither folds nor
-        a test set; for two classes and a measure whose mistakes add up (error, cost, balanced_error).
+        a test set; for a measure whose mistakes add up (error, cost, balanced_error) and a kernel with features
+        (linear, or Nystroem's). With several labels, or classes each against the rest, the mean of their estimates
+        chooses one C for all.
     scoring : str, measure, callable or None, default=None
         The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
         contingency table.
@@ -60,14 +62,16 @@ class MeasureSVCCV(MeasureSVC):
         ``selection="holdout"`` this is the protocol of Joachims (2005).
     rho : float or None, default=None
         For ``selection="xi_alpha"``. With 1, a multiplier of 1/R2 alone counts as a mistake, which rules out larger C
-        whatever they are worth. None measures it: at the first C of the grid with ``C R2 >= 2``, by how much the
-        scores of a few support vectors fall when they are left out, relative to what the bound allows.
+        whatever they are worth. None measures it for every label: at the first C of the grid with ``C R2 >= 4``, by
+        how much the scores of a few support vectors fall when they are left out, relative to what the bound allows.
     random_state : int, RandomState or None, default=0
-        Of the hold-out.
+        Of the hold-out, and of Nystroem features.
     n_jobs : int or None, default=None
         Folds trained at a time, each then in one thread.
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
         As for `MeasureSVC`.
+    kernel, gamma, degree, coef0, cache_size, n_components
+        As for `MeasureSVC`; the kernel's values are computed once per training part.
 
     Attributes
     ----------
@@ -95,8 +99,6 @@ class MeasureSVCCV(MeasureSVC):
     (True, 3)
     """
 
-    kernel = "linear"  # the only one: a path over C is offered for linear classifiers
-
     def __init__(
         self,
         measure: Any = "f1",
@@ -115,6 +117,12 @@ class MeasureSVCCV(MeasureSVC):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
+        kernel: str | Callable[..., Any] = "linear",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        cache_size: float = 1000.0,
+        n_components: int | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Any = None,
@@ -134,6 +142,12 @@ class MeasureSVCCV(MeasureSVC):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
+        self.n_components = n_components
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
@@ -164,9 +178,7 @@ class MeasureSVCCV(MeasureSVC):
         best = _best(rows)
         model = chooser.refit(best["param_C"])
         self.__dict__ = checked.__dict__
-        for name, value in vars(model).items():
-            if name.endswith("_") or name == "_target":
-                setattr(self, name, value)
+        _take_over(self, model)
         self.C_ = float(best["param_C"])
         self.best_score_ = float(best["mean_test_score"])
         self.cv_results_ = {key: np.array([row[key] for row in rows]) for key in rows[0]}
@@ -187,10 +199,15 @@ class MeasureSVCCV(MeasureSVC):
     def judge(self, model: MeasureSVC) -> MeasureSVC:
         """The fitted model as one whose `score` is the measure that chooses."""
         judge = MeasureSVC(self.measure if self.scoring is None else self.scoring, n_threads=model.n_threads)
-        for name, value in vars(model).items():
-            if name.endswith("_") or name == "_target":
-                setattr(judge, name, value)
+        _take_over(judge, model)
         return judge
+
+
+def _take_over(model: MeasureSVC, fitted: MeasureSVC) -> None:
+    """Give a model what another one has learnt."""
+    for name, value in vars(fitted).items():
+        if name.endswith("_") or name in ("_target", "_expansion"):
+            setattr(model, name, value)
 
 
 def _best(rows: list[Row]) -> Row:
@@ -247,79 +264,133 @@ def _split_scores(
     owner: MeasureSVCCV, template: MeasureSVC, X: Any, y: Any, weight: Vector | None, Cs: Vector, train: Any, test: Any
 ) -> list[tuple[float, float, int]]:
     """For every C, the score on ``test`` of the model trained on ``train``, its gap and its passes."""
+    (X_train, y_train), (X_test, y_test) = _safe_split(template, X, y, train), _safe_split(template, X, y, test, train)
+    path = _Path(template, X_train, y_train, None if weight is None else weight[train])
     results = []
-    for model in _fit_path(template, X[train], y[train], None if weight is None else weight[train], Cs):
-        score = owner.judge(model).score(X[test], y[test], None if weight is None else weight[test])
-        results.append((score, float(np.max(model.gap_)), int(np.sum(model.n_passes_))))
+    for C, fitted in path.fit(Cs):
+        judge = owner.judge(path.model(C, fitted))
+        score = judge.score(X_test, y_test, None if weight is None else weight[test])
+        results.append((score, _gap(fitted), _passes(fitted)))
     return results
 
 
 class _ByXiAlpha:
-    """Estimates from the training sample alone; the models of the path are trained on everything, so none is lost."""
+    """Estimates from the training sample alone; the models of the path are trained on everything, so none is lost.
+
+    Every label, or class against the rest, has its own estimates; their means choose the one C for all.
+    """
 
     def __init__(self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None) -> None:
-        self._owner, self._X, self._y, self._weight = owner, X, y, weight
         scoring = get_measure(owner.measure if owner.scoring is None else owner.scoring)
         if not isinstance(scoring, ContingencyMeasure):
             raise ValueError(
                 f"selection='xi_alpha' estimates measures of the contingency table, and {scoring.name!r} is none: "
                 "choose another scoring, or selection='cv'"
             )
-        self._scoring = scoring
-        self._models: dict[float, MeasureSVC] = {}
+        self._owner, self._scoring = owner, scoring
+        self._path = _Path(owner.plain(solver="dual_cd"), X, y, weight)
+        features: Any = self._path.features
+        if isinstance(features, Gram):
+            raise ValueError(
+                "selection='xi_alpha' needs the features themselves, and an exact kernel keeps only their products: "
+                "set n_components for Nystroem features, or selection='cv'"
+            )
+        self._X = features.X if isinstance(features, LowRank) else X
+        self._fitted: dict[float, list[FittedLabel]] = {}
+        self._hinges: dict[int, Hinges] = {}
+        self._rho: dict[int, float] = {}
         self._R2: float | None = None
-        self._rho = owner.rho
 
     def rows(self, Cs: Vector) -> list[Row]:
         began = time.perf_counter()
-        template = self._owner.plain(solver="dual_cd")
-        models = _fit_path(template, self._X, self._y, self._weight, Cs)
-        machines: list[Any] = [machine(model, self._X, self._y, self._weight, trusted=True) for model in models]
-        self._models |= dict(zip(map(float, Cs), models, strict=True))
-        if self._R2 is None:
-            self._R2 = machines[0].R2()
-        if self._rho is None:
-            k = min(int(np.searchsorted(Cs * self._R2, 2.0)), len(Cs) - 1)
-            self._rho = min(1.0, machines[k].drift(self._R2) / self._R2)
+        along = dict(self._path.fit(Cs))
+        self._fitted |= along
+        per_label = zip(*along.values(), strict=True)
+        estimates = [self._estimates(k, Cs, label) for k, label in enumerate(per_label) if not _constant(label[0])]
+        if not estimates:
+            raise ValueError("selection='xi_alpha' needs a label with examples on both sides, got none in y")
         rows = []
-        for C, model, m in zip(Cs, models, machines, strict=True):
-            estimate = Estimate.count(m.doubtful(self._rho, self._R2), m.y)
-            table = (np.asarray(float(v)) for v in estimate.table)
-            score = float(self._scoring.table_score(*table))
+        for C, *of_labels in zip(Cs, *estimates, strict=True):
+            tables = ([np.asarray(float(v)) for v in estimate.table] for estimate in of_labels)
+            score = float(np.mean([self._scoring.table_score(*table) for table in tables]))
             row: Row = {"param_C": C, "mean_test_score": score, "std_test_score": 0.0}
-            row |= estimate.as_dict() | {"max_gap": float(model.gap_), "sum_passes": int(model.n_passes_)}
-            rows.append(row)
+            named = [estimate.as_dict() for estimate in of_labels]
+            row |= {name: float(np.mean([one[name] for one in named])) for name in named[0]}
+            rows.append(row | {"max_gap": _gap(along[C]), "sum_passes": _passes(along[C])})
         seconds = (time.perf_counter() - began) / len(Cs)
         return [row | {"fit_time": seconds} for row in rows]
 
+    def _estimates(self, k: int, Cs: Vector, fitted: Sequence[FittedLabel]) -> list[Estimate]:
+        """The estimates of label k for every C."""
+        template, design = self._path.template, cast(RowDesign, self._path.design)
+        if k not in self._hinges:
+            self._hinges[k] = self._path.oracle(k).hinges()
+        bias = float(template.intercept_scaling) if template.fit_intercept else 0.0
+        weights = [float(C) * label.price for C, label in zip(Cs, fitted, strict=True)]
+        machines = path_machines(self._X, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
+        if self._R2 is None:
+            self._R2 = machines[0].R2()
+        if k not in self._rho:
+            at = min(int(np.searchsorted(Cs * self._R2, 4.0)), len(Cs) - 1)
+            given = self._owner.rho
+            self._rho[k] = min(1.0, machines[at].drift(self._R2) / self._R2) if given is None else float(given)
+        return [Estimate.count(m.doubtful(self._rho[k], self._R2), m.y) for m in machines]
+
     def refit(self, C: float) -> MeasureSVC:
-        model = self._models[float(C)]
-        if not model.status_.ok:
-            warnings.warn(
-                f"{model.status_.value}: the gap is {model.gap_:.3g}, tol {model.tol:g}. Raise max_iter or tol, or "
-                "scale the features.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        fitted = self._fitted[float(C)]
+        model = self._path.model(C, fitted)
+        model._warn([label.solution for label in fitted])
         return model
 
 
-def _fit_path(template: MeasureSVC, X: Any, y: Any, sample_weight: Any, Cs: Vector) -> list[MeasureSVC]:
-    """Models for every C, their solutions sharing cuts."""
-    measure, solver = get_measure(template.measure), template._solver()
-    classes, labels = _encode(y)
-    weight = _weights(template.class_weight, y, sample_weight, X)
-    intercept = template.intercept_scaling if template.fit_intercept else None
-    design = as_design(X, intercept_scaling=intercept, n_threads=template.n_threads)
-    options = {"Cs": Cs, "tol": template.tol, "callback": template.callback, "kind": type_of_target(y)}
-    runs = (fit_path(measure, solver, design, one, weight, **options) for one in labels.T)
-    per_label = run(design, runs)
-    models = []
-    for k, C in enumerate(Cs):
-        model: MeasureSVC = clone(template).set_params(C=float(C))
-        fitted = [label[k] for label in per_label]
-        model._store(classes, y, fitted)
-        model._store_weights(design, model._weights(fitted))
-        model.n_features_in_ = X.shape[1]
-        models.append(model)
-    return models
+class _Path:
+    """The labels of one sample, trained along C: what does not depend on C is made once."""
+
+    def __init__(self, template: MeasureSVC, X: Any, y: Any, sample_weight: Any) -> None:
+        self.template = template
+        self._measure, self._solver = get_measure(template.measure), template._solver()
+        self._y, self._n_features = y, X.shape[1]
+        self._classes, self._labels = _encode(y)
+        self._weight = _weights(template.class_weight, y, sample_weight, X)
+        self.features = template._features(X)
+        self.design = as_design(
+            self.features, intercept_scaling=template.intercept_scaling if template.fit_intercept else None
+        )
+
+    def fit(self, Cs: Vector) -> list[tuple[float, list[FittedLabel]]]:
+        """Every C with its labels; the solutions of a label share cuts, or multipliers."""
+        kind = type_of_target(self._y)
+        options: dict[str, Any] = {"Cs": Cs, "tol": self.template.tol, "callback": self.template.callback, "kind": kind}
+        per_label = run(
+            self.design,
+            (
+                fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
+                for one in self._labels.T
+            ),
+        )
+        return [(float(C), [label[k] for label in per_label]) for k, C in enumerate(Cs)]
+
+    def oracle(self, k: int) -> Any:
+        """The oracle of label k."""
+        return self._measure.oracle(np.ascontiguousarray(self._labels[:, k]), self._weight)
+
+    def model(self, C: float, fitted: list[FittedLabel]) -> MeasureSVC:
+        """The labels trained with one C as a model."""
+        model: MeasureSVC = clone(self.template).set_params(C=float(C))
+        fitted = restate(self.features, fitted)
+        model._store(self._classes, self._y, fitted)
+        model._store_weights(self.features, model._weights(fitted))
+        model.n_features_in_ = self._n_features
+        return model
+
+
+def _constant(label: FittedLabel) -> bool:
+    return label.solution.status is Status.ONE_CLASS
+
+
+def _gap(fitted: list[FittedLabel]) -> float:
+    return max(label.solution.gap for label in fitted)
+
+
+def _passes(fitted: list[FittedLabel]) -> int:
+    return sum(label.solution.n_passes for label in fitted)

@@ -1,39 +1,34 @@
-"""The scikit-learn estimators. The only module that imports scikit-learn."""
+"""The scikit-learn estimators."""
 
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import copy
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from metrimax import protocols
+from metrimax.base import CertifiedEstimator
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import ErrorRate, get_measure
-from metrimax.progress import ProgressLine
-from metrimax.protocols import Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
+from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Status, Vector
 from metrimax.risk import run
-from metrimax.solvers import SOLVERS
-from metrimax.state import PlainState
 
 Array = npt.NDArray[Any]
 
 
-class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
+class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     """Classifier, linear or with a kernel, trained for the measure it will be judged by.
 
     Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``. The risk R is a convex upper bound of the measure's loss on the
@@ -276,9 +271,7 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
             )
         if checkpoint is not None:
             checkpoint.clear()
-        if _kept(features) < 1:
-            fitted = [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
-        return fitted
+        return restate(features, fitted)
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
@@ -364,60 +357,20 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
     def _binary(self) -> bool:
         return len(self.intercept_) == 1 and not self._multilabel
 
-    def _solver(self) -> Solver:
-        for name, low in (("C", 0.0), ("tol", 0.0)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) and low < value < np.inf):
-                raise ValueError(f"expected a finite {name} > 0, got {value!r}")
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
-            raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
-        if self.solver not in SOLVERS:
-            raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(SOLVERS)}")
-        solver: Solver = SOLVERS[self.solver](max_iter=int(self.max_iter))
-        return solver
-
     def _checkpoint(self) -> protocols.Checkpoint | None:
         given = self.checkpoint
         return Checkpoint(given) if isinstance(given, (str, os.PathLike)) else given
 
-    @contextmanager
-    def _progress(self, measure: Measure, design: Design | None = None) -> Iterator[Callback | None]:
-        if not self.verbose:
-            yield self.callback
-            return
-        with ProgressLine(f"MeasureSVC({measure.name})", self.tol, design) as line:
-
-            def both(record: Any) -> Any:
-                line(record)
-                return self.callback(record) if self.callback is not None else None
-
-            yield both
-
     def _store(self, classes: Array, y: Array, fitted: list[FittedLabel]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
         target = type_of_target(y)
-        single = target != "multilabel-indicator" and len(fitted) == 1
         solutions = [label.solution for label in fitted]
-
-        def each(values: list[Any]) -> Any:
-            if single:
-                return values[0]
-            return np.array(values) if isinstance(values[0], (int, float)) else values
-
         last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
         self._target = target
         self.intercept_ = last * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
         self.threshold_ = np.array([label.threshold for label in fitted])
-        self.price_ = each([label.price for label in fitted])
-        self.objective_ = each([s.objective for s in solutions])
-        self.dual_bound_ = each([s.bound for s in solutions])
-        self.gap_ = each([s.gap for s in solutions])
-        self.n_iter_ = each([s.n_iter for s in solutions])
-        self.n_passes_ = each([s.n_passes for s in solutions])
-        self.n_support_ = each([s.n_support for s in solutions])
-        self.status_ = each([s.status for s in solutions])
-        self.history_ = each([s.history for s in solutions])
+        self._store_certificate(fitted, single=target != "multilabel-indicator" and len(fitted) == 1)
         self.__dict__.pop("dual_coef_", None)  # of an earlier fit
         if all(s.dual_coef is not None for s in solutions):
             self.dual_coef_ = np.array([s.dual_coef for s in solutions])
@@ -439,24 +392,19 @@ class MeasureSVC(PlainState, ClassifierMixin, BaseEstimator):
             self.kernel_coef_ = np.ascontiguousarray(self._expansion.coefficients.T)
             self.support_ = self._expansion.support
 
-    def _warn(self, solutions: list[Solution]) -> None:
-        missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]
-        if missed:
-            worst = max(missed, key=lambda s: s.gap)
-            which = "" if len(solutions) == 1 else f" ({len(missed)} of {len(solutions)} labels)"
-            warnings.warn(
-                f"{worst.status.value}{which}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
-                "Raise max_iter or tol, lower C, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def restate(features: Design | None, fitted: list[FittedLabel]) -> list[FittedLabel]:
+    """What was trained on features that approximate their kernel, with a status that says so."""
+    if _kept(features) == 1:
+        return fitted
+    return [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
 
 
 def _kept(features: Design | None) -> float:

@@ -180,7 +180,7 @@ def _kept_run(
     digest = hashlib.sha256(
         repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape)).encode()
     )
-    for part in (np.packbits(labels), weight, offset):
+    for part in (labels, weight, offset):
         digest.update(b"none" if part is None else part.tobytes())
     scores = yield Ask("scores", rng.normal(size=design.shape[1]))
     probe = rng.normal(size=(4, len(scores))) @ scores / max(float(np.linalg.norm(scores)), 1e-300)

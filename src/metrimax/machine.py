@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,10 @@ from sklearn.utils import check_array, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metrimax.designs import as_design
+from metrimax.designs.kernel import squares as row_squares
 from metrimax.estimators import MeasureSVC
 from metrimax.measure import ErrorRate, get_measure
-from metrimax.protocols import Hinges, Labels, RowDesign, Vector
+from metrimax.protocols import Hinges, Labels, RowDesign, Solution, Vector
 from metrimax.risk import run
 from metrimax.solvers import DualCD
 
@@ -81,7 +83,7 @@ class HingeMachine(Machine):
         """The largest ``K(x, x) - K(x, x')``, raised to what makes rho = 2 a proof; else ``max K(x, x)``."""
         if self.bias == 0:
             return self._largest
-        return max(linear_R2(self.X), self._largest / 2)
+        return max(linear_R2(self.X, self.squares - self.bias**2), self._largest / 2)
 
     def proven(self, rho: float, R2: float) -> bool:
         return rho * R2 >= self._largest * (1 - 1e-12)
@@ -103,28 +105,41 @@ class HingeMachine(Machine):
         slack = np.maximum(0.0, self.margin - self.hinges.sign * scores)
         return max(0.0, float(w @ w + upper @ slack - self.margin @ alpha))
 
-    def drift(self, R2: float, size: int = 8) -> float:
+    def drift(self, R2: float, size: int = 32) -> float:
         """By how much a score falls, per unit of its multiplier, when its example is left out: the mean over a sample.
 
         The sample is drawn from the support vectors that rho = 1 counts although they are on their right side. The
-        bound says at most ``K(x, x)``; what the other examples make up for is found by a few epochs of retraining.
+        bound says at most ``K(x, x)``; what the others make up for is found by a few epochs of retraining on the
+        support vectors and what is near. Several are left out at a time where they are few among these.
         """
         counted = np.flatnonzero(self.doubtful(1.0, R2) & (self.advantage > 0) & (self.alpha > 0))
+        if not len(counted):
+            return R2
+        vectors = np.flatnonzero((self.alpha > 0) | (self.advantage < 1.2 * self.margin))
+        part = self._part(vectors)
+        left_out = np.searchsorted(vectors, np.random.default_rng(0).permutation(counted)[:size])
+        together = max(1, min(16, len(vectors) // 50))
         falls = []
-        for t in np.random.default_rng(0).permutation(counted)[:size]:
-            alpha, upper, w, part = self._without(int(t))
-            self.design.dual_epochs(self.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_epochs=100)
-            falls.append(float((self.w - w) @ part) / self.alpha[t] ** 2)
-        return float(np.mean(falls)) if falls else R2
+        for group in np.array_split(left_out, -(-len(left_out) // together)):
+            alpha, upper, w = part._without(group)
+            part.design.dual_epochs(part.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_epochs=100)
+            fallen = (part.scores - part.design.matvec(w))[group] * part.hinges.sign[group]
+            falls.append(fallen / part.alpha[group])
+        return float(np.concatenate(falls).mean())
 
-    def _without(self, t: int) -> tuple[Vector, Vector, Vector, Vector]:
-        """Multipliers, bounds and weights without example t, and its part in the weights: where retraining starts."""
-        alpha, upper = self.alpha.copy(), self.upper.copy()
-        alpha[t] = upper[t] = 0.0
-        one = np.zeros(len(alpha))
-        one[t] = self.hinges.sign[t] * self.alpha[t]
-        part = self.design.rmatvec(one)
-        return alpha, upper, self.w - part, part
+    def _part(self, rows: npt.NDArray[np.intp]) -> HingeMachine:
+        """The same machine as seen from some of its examples, all support vectors among them."""
+        X = self.X[rows]
+        design: Any = as_design(X, intercept_scaling=self.bias or None, n_threads=1)
+        vectors = {name: getattr(self, name)[rows] for name in ("alpha", "upper", "margin", "scores")}
+        return replace(self, y=self.y[rows], **vectors, X=X, design=design)
+
+    def _without(self, left_out: Any) -> tuple[Vector, Vector, Vector]:
+        """Multipliers, bounds and weights without an example, or several: where retraining starts."""
+        alpha, upper, theirs = self.alpha.copy(), self.upper.copy(), np.zeros(len(self.alpha))
+        theirs[left_out] = self.hinges.sign[left_out] * self.alpha[left_out]
+        alpha[left_out] = upper[left_out] = 0.0
+        return alpha, upper, self.w - self.design.rmatvec(theirs)
 
     def polish(self) -> None:
         """Go on with the training until the gap moves no score by more than a hundredth of the margin."""
@@ -151,7 +166,7 @@ class HingeMachine(Machine):
 
     def score_without(self, t: int, tol: float) -> tuple[float, bool]:
         """The score of example t by the machine trained on the others, and whether the gap decides its sign."""
-        alpha, upper, w, _ = self._without(t)
+        alpha, upper, w = self._without(t)
         accuracy = 0.02 * float(self.margin.max())
         for _ in range(ROUNDS):
             _, reached = self.design.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_epochs=1000)
@@ -215,16 +230,10 @@ class KernelMachine(Machine):
         return float(model.decision_function(test)[0]), True
 
 
-def machine(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, *, trusted: bool = False
-) -> HingeMachine | KernelMachine:
-    """Read a fitted model, together with the sample that it was trained on.
-
-    ``trusted`` says that X has been validated.
-    """
+def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachine | KernelMachine:
+    """Read a fitted model, together with the sample that it was trained on."""
     check_is_fitted(model)
-    if not trusted:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     y = column_or_1d(y)
     if len(y) != X.shape[0]:
         raise ValueError(f"expected one label per row of X, got {len(y)} labels and {X.shape[0]} rows")
@@ -288,6 +297,19 @@ def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
     return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
 
 
+def path_machines(
+    X: Any, design: RowDesign, hinges: Hinges, weights: Sequence[float], solutions: Sequence[Solution], bias: float
+) -> list[HingeMachine]:
+    """The machines of a path of `DualCD` over the weights, on the sample X and the design made of it."""
+    scores = design.matvec(np.column_stack([solution.w for solution in solutions]))
+    machines = []
+    for k, (weight, solution) in enumerate(zip(weights, solutions, strict=True)):
+        alpha, own = np.abs(cast(Vector, solution.dual_coef)), np.ascontiguousarray(scores[:, k])
+        upper = hinges.weight * weight
+        machines.append(HingeMachine(hinges.sign > 0, alpha, upper, hinges.margin, own, X, design, solution.w, bias))
+    return machines
+
+
 @dataclass(frozen=True)
 class _Sum:
     """A sum of hinges as an oracle for `DualCD`."""
@@ -315,23 +337,31 @@ def _other_sample(trained: int, came: int) -> ValueError:
     )
 
 
-def linear_R2(X: Any) -> float:
-    """An upper bound of ``x.x - x.x'`` over the rows of X: the largest itself for small samples.
+def linear_R2(X: Any, squares: Vector | None = None) -> float:
+    """An upper bound of ``x.x - x.x'`` over the rows of X: the largest itself for small samples. ``squares``: ``x.x``.
 
     For large ones ``x.x'`` is bounded from below by the ranges of the features and by Cauchy and Schwarz; for
     unit-length, non-negative rows this gives 1.
     """
     if X.shape[0] <= (EXACT // 8 if sparse.issparse(X) else EXACT):  # products of sparse matrices are slow
         return _largest_difference(X, lambda rows: rows @ X.T)
-    squares = as_design(X).squares()  # type: ignore[attr-defined]
-    low, high = (_dense(f(axis=0)) for f in (X.min, X.max))
+    squares = row_squares(X) if squares is None else squares
     least = -np.sqrt(squares * squares.max())
+    if sparse.issparse(X) and X.data.min(initial=0.0) >= 0 and _some_zero(X):
+        return float((squares - np.maximum(least, 0.0)).max())  # text: no look at the columns one by one
+    low = _dense(X.min(axis=0))
     if low.min() >= 0:
         least = np.maximum(least, X @ low)
     else:
+        high = _dense(X.max(axis=0))
         parts = (X.maximum(0), X.minimum(0)) if sparse.issparse(X) else (np.maximum(X, 0), np.minimum(X, 0))
         least = np.maximum(least, parts[0] @ low + parts[1] @ high)
     return float((squares - least).max())
+
+
+def _some_zero(X: Any) -> bool:
+    """Whether every column of a sparse matrix has a zero."""
+    return bool(np.bincount(X.indices, minlength=X.shape[1]).max(initial=0) < X.shape[0])
 
 
 def _largest_difference(X: Any, kernel: Any) -> float:

@@ -121,11 +121,11 @@ class RowDesign(Design, Protocol):
 class Ask(NamedTuple):
     """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull").
 
-    Several vectors at a time are rows, (k, n) or (k, p), and so are the answers: X is read once for all of them.
+    Several vectors at a time are a list, and so are the answers: X is read once for all of them.
     """
 
     product: Literal["scores", "pull"]
-    vector: Vector
+    vector: Vector | list[Vector]
 
 
 class Status(Enum):

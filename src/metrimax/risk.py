@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -25,11 +25,11 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
     """
     pending = enumerate(runs)
     results: dict[int, Result] = {}
-    waiting: dict[int, tuple[Generator[Ask, Vector, Result], Ask]] = {}
+    waiting: list[tuple[int, Generator[Ask, Vector, Result], Ask]] = []
 
-    def resume(k: int, steps: Generator[Ask, Vector, Result], answer: Vector | None) -> None:
+    def resume(k: int, steps: Generator[Ask, Vector, Result], answer: Vector | list[Vector] | None) -> None:
         try:
-            waiting[k] = steps, steps.send(answer)  # type: ignore[arg-type]
+            waiting.append((k, steps, steps.send(answer)))  # type: ignore[arg-type]
         except StopIteration as stop:
             results[k] = stop.value
 
@@ -38,22 +38,35 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             resume(*following, None)  # it may end at once and leave its place to the next
         if not waiting:
             return [results[k] for k in range(len(results))]
-        asked, waiting = waiting, {}
-        for product, multiply in (("scores", design.matvec), ("pull", design.rmatvec)):
-            group = [(k, steps, ask.vector) for k, (steps, ask) in asked.items() if ask.product == product]
-            if len(group) == 1:
-                k, steps, vector = group[0]
-                resume(k, steps, multiply(vector) if vector.ndim == 1 else _products(multiply, vector))
-            elif group:
-                rows = _products(multiply, np.concatenate([np.atleast_2d(vector) for _, _, vector in group]))
-                first = 0
-                for k, steps, vector in group:
-                    last = first + len(np.atleast_2d(vector))
-                    resume(k, steps, rows[first] if vector.ndim == 1 else rows[first:last])
-                    first = last
+        asked = [[one for one in waiting if one[2].product == product] for product in ("scores", "pull")]
+        waiting.clear()
+        for multiply, group in zip((design.matvec, design.rmatvec), asked, strict=True):
+            if group:
+                for k, steps, answer in _answers(multiply, group):
+                    resume(k, steps, answer)
 
 
-def _products(multiply: Callable[[Vector], Vector], rows: Vector) -> Vector:
-    """The products with several vectors, given and returned as rows, in one pass."""
-    products: Vector = _kernels.transpose(multiply(_kernels.transpose(np.ascontiguousarray(rows))))
+def _answers(
+    multiply: Callable[[Vector], Vector], group: list[tuple[int, Generator[Ask, Vector, Result], Ask]]
+) -> Iterator[tuple[int, Generator[Ask, Vector, Result], Vector | list[Vector]]]:
+    """What each run of a group asked for, by one product for all; what they gave and get is let go of on the way."""
+    vectors = [one for _, _, ask in group for one in _listed(ask.vector)]
+    runs = [(k, steps, isinstance(ask.vector, list), len(_listed(ask.vector))) for k, steps, ask in group]
+    group.clear()
+    rows = list(_products(multiply, vectors))[::-1]
+    vectors.clear()
+    for k, steps, several, count in runs:
+        mine = [rows.pop() for _ in range(count)]
+        yield k, steps, mine if several else mine.pop()
+
+
+def _listed(vector: Vector | list[Vector]) -> list[Vector]:
+    return vector if isinstance(vector, list) else [vector]
+
+
+def _products(multiply: Callable[[Vector], Vector], vectors: list[Vector]) -> Vector:
+    """The products with several vectors, as rows, in one pass."""
+    if len(vectors) == 1:
+        return multiply(vectors[0])[np.newaxis]
+    products: Vector = _kernels.transpose(multiply(_kernels.as_columns(vectors)))
     return products

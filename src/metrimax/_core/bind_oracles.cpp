@@ -1,8 +1,10 @@
 // Python bindings of the argmax kernels.
 #include "bindings.hpp"
 #include "ranking.hpp"
+#include "search.hpp"
 #include "tables.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -13,6 +15,8 @@ namespace metrimax {
 
 using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+using Pair = std::pair<double, double>;
+
 static Index size_of(const In1<double> &v) { return static_cast<Index>(v.size()); }
 
 static void require(bool fits, const char *message) {
@@ -20,12 +24,141 @@ static void require(bool fits, const char *message) {
         throw nb::value_error(message);
 }
 
+// The compiled search, together with the arrays it looks at.
+class PyTableSearch {
+  public:
+    PyTableSearch(In1<Index> pos, In1<Index> neg, Index size, const std::string &structure, Pair units, double n,
+                  Pair pos_limits, Pair neg_limits, Index first_count, In1<double> u, In1<double> v, double top)
+        : pos(pos), neg(neg), u(u), v(v), n_scores(size),
+          search(side(pos, +1.0, units.first / n, pos_limits), side(neg, -1.0, units.second / n, neg_limits),
+                 tables(structure, first_count, top)) {}
+
+    std::pair<double, Out1<double>> cut(In1<double> scores) {
+        check_length("scores", scores.size(), static_cast<size_t>(n_scores));
+        auto slope = zeros<double>(scores.size());
+        double loss;
+        {
+            nb::gil_scoped_release unlocked;
+            loss = search.cut(scores.data(), slope.get());
+        }
+        return {loss, make_array(std::move(slope), scores.size())};
+    }
+
+    Index n_scores_expected() const { return n_scores; }
+    TableSearch &compiled() { return search; }
+
+  private:
+    Side side(const In1<Index> &members, double sign, double step, Pair limits) const {
+        for (size_t k = 0; k < members.size(); ++k)
+            require(members.data()[k] >= 0 && members.data()[k] < n_scores, "TableSearch: a member is out of range");
+        return Side{members.data(), static_cast<Index>(members.size()), sign, step, limits.first, limits.second};
+    }
+
+    std::unique_ptr<Tables> tables(const std::string &structure, Index first_count, double top) const {
+        const auto n_pos = static_cast<Index>(pos.size()), n_neg = static_cast<Index>(neg.size());
+        if (structure == "count") {
+            require(u.size() == v.size() && u.size() > 0 && first_count >= 0 &&
+                        first_count + size_of(u) - 1 <= n_pos + n_neg,
+                    "TableSearch: u and v do not fit the sample");
+            return std::make_unique<CountTables>(n_pos, first_count, first_count + size_of(u) - 1, u.data(), v.data(),
+                                                 top);
+        }
+        require(size_of(u) == n_pos + 1 && size_of(v) == n_neg + 1, "TableSearch: A and B do not fit the sample");
+        if (structure == "product")
+            return std::make_unique<LinkTables<ProductLink>>(u.data(), v.data(), top);
+        if (structure == "hypot")
+            return std::make_unique<LinkTables<HypotLink>>(u.data(), v.data(), top);
+        require(structure == "max", "TableSearch: structure must be 'count', 'product', 'hypot' or 'max'");
+        return std::make_unique<LinkTables<MaxLink>>(u.data(), v.data(), top);
+    }
+
+    In1<Index> pos, neg;
+    In1<double> u, v;
+    Index n_scores;
+    TableSearch search;
+};
+
+class PyTableLine {
+  public:
+    PyTableLine(PyTableSearch &search, In1<double> scores, In1<double> move, double until)
+        : scores(scores), move(move), line(search.compiled(), scores.data(), move.data(), until) {}
+
+    std::pair<double, double> at(double t) {
+        nb::gil_scoped_release unlocked;
+        return line(t);
+    }
+
+  private:
+    In1<double> scores, move;
+    TableSearch::Line line;
+};
+
+class PyPairSearch {
+  public:
+    PyPairSearch(In1<Index> members, double sign, In1<double> weights, In1<Index> other_members, double other_sign,
+                 In1<double> other_weights, Index size)
+        : members(members), other_members(other_members), weights(weights), other_weights(other_weights),
+          own(view(members, sign, weights, size)), other(view(other_members, other_sign, other_weights, size)),
+          size(static_cast<size_t>(size)) {}
+
+    std::pair<double, Out1<double>> cut(In1<double> scores, double pairs) const {
+        check_length("scores", scores.size(), size);
+        auto slope = zeros<double>(size);
+        double total;
+        {
+            nb::gil_scoped_release unlocked;
+            total = MarginPairs(own, other, scores.data(), nullptr, 0.0).slopes(1 / pairs, slope.get());
+        }
+        return {total / pairs, make_array(std::move(slope), size)};
+    }
+
+    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) const {
+        check_length("scores", scores.size(), size);
+        check_length("move", move.size(), size);
+        nb::gil_scoped_release unlocked;
+        return MarginPairs(own, other, scores.data(), move.data(), t).risk();
+    }
+
+  private:
+    static PairClass view(const In1<Index> &members, double sign, const In1<double> &weights, Index size) {
+        require(members.size() > 0, "PairSearch: a class is empty");
+        require(weights.size() == 0 || weights.size() == members.size(), "PairSearch: weights and members do not fit");
+        for (size_t k = 0; k < members.size(); ++k)
+            require(members.data()[k] >= 0 && members.data()[k] < size, "PairSearch: a member is out of range");
+        return {members.data(), static_cast<Index>(members.size()), sign, weights.size() ? weights.data() : nullptr};
+    }
+
+    In1<Index> members, other_members;
+    In1<double> weights, other_weights;
+    PairClass own, other;
+    size_t size;
+};
+
 template <class Link>
 static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B, double top) {
     return MongeArgmax<Link>(pos, neg, A, B, top)();
 }
 
 void bind_oracles(nb::module_ &m) {
+    nb::class_<PyTableLine>(m, "TableLine", "The risk along a line of scores.")
+        .def("__call__", &PyTableLine::at, nb::arg("t"), "The risk at t, and its slope there.");
+    nb::class_<PyTableSearch>(m, "TableSearch", "The most violated labelling of a sample of whole units.")
+        .def(nb::init<In1<Index>, In1<Index>, Index, const std::string &, Pair, double, Pair, Pair, Index, In1<double>,
+                      In1<double>, double>(),
+             nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("size"), nb::arg("structure"),
+             nb::arg("units"), nb::arg("n"), nb::arg("pos_limits"), nb::arg("neg_limits"), nb::arg("first_count"),
+             nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"))
+        .def("cut", &PyTableSearch::cut, nb::arg("scores").noconvert(), "Loss and slope of the cut at these scores.")
+        .def(
+            "line",
+            [](PyTableSearch &search, In1<double> scores, In1<double> move, double until) {
+                const auto size = static_cast<size_t>(search.n_scores_expected());
+                check_length("scores", scores.size(), size);
+                check_length("move", move.size(), size);
+                return new PyTableLine(search, scores, move, until);
+            },
+            nb::keep_alive<0, 1>(), nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("until"),
+            "The risk on scores + t * move, t in [0, until].");
     m.def(
         "collect",
         [](In1<double> scores, In1<Index> members, double sign, double low, double high, Vec out) {
@@ -41,49 +174,6 @@ void bind_oracles(nb::module_ &m) {
         nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("low"), nb::arg("high"),
         nb::arg("out").noconvert(),
         "Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.");
-    m.def(
-        "collect_line",
-        [](In1<double> scores, In1<double> move, In1<Index> members, double sign, double low, double high, double until,
-           Vec costs, Vec rates) {
-            require(scores.size() == move.size(), "collect_line: scores and move differ in length");
-            require(costs.size() >= members.size() && rates.size() >= members.size(),
-                    "collect_line: costs or rates are shorter than members");
-            const double *s = scores.data(), *d = move.data();
-            const Index *k = members.data();
-            const auto size = static_cast<Index>(members.size());
-            double *c = costs.data(), *r = rates.data();
-            nb::gil_scoped_release unlocked;
-            const CollectedLine got = collect_line(s, d, k, size, sign, low, high, until, c, r);
-            return std::make_tuple(got.size, got.first, got.first_sum, got.first_rate);
-        },
-        nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"),
-        nb::arg("low"), nb::arg("high"), nb::arg("until"), nb::arg("costs").noconvert(), nb::arg("rates").noconvert(),
-        "Costs and their rates of what may flip on scores + t * move, t in [0, until]; returns their number, and the "
-        "number, sum and rate of what flips on all of it.");
-    m.def(
-        "collect_at",
-        [](In1<double> costs, In1<double> rates, double t, double low, double high, Vec out) {
-            require(costs.size() == rates.size() && out.size() >= costs.size(), "collect_at: lengths do not fit");
-            const double *c = costs.data(), *r = rates.data();
-            const Index size = size_of(costs);
-            double *o = out.data();
-            nb::gil_scoped_release unlocked;
-            const Collected got = collect_at(c, r, size, t, low, high, o);
-            return std::make_tuple(got.size, got.first, got.first_sum);
-        },
-        nb::arg("costs").noconvert(), nb::arg("rates").noconvert(), nb::arg("t"), nb::arg("low"), nb::arg("high"),
-        nb::arg("out").noconvert(), "As collect, for the costs of a line at t.");
-    m.def(
-        "rate_of_lowest",
-        [](In1<double> costs, In1<double> rates, double t, Index count, double last) {
-            require(costs.size() == rates.size(), "rate_of_lowest: costs and rates differ in length");
-            const double *c = costs.data(), *r = rates.data();
-            const Index size = size_of(costs);
-            nb::gil_scoped_release unlocked;
-            return rate_of_lowest(c, r, size, t, count, last);
-        },
-        nb::arg("costs").noconvert(), nb::arg("rates").noconvert(), nb::arg("t"), nb::arg("count"), nb::arg("last"),
-        "Sum of the rates of the count lowest costs at t, the highest of which is last.");
     m.def(
         "mark",
         [](In1<double> scores, In1<Index> members, double sign, Index count, double last, double value, Vec slope) {
@@ -101,25 +191,25 @@ void bind_oracles(nb::module_ &m) {
     m.def(
         "count_argmax",
         [](In1<double> pos, Index pos_first, double pos_sum, In1<double> neg, Index neg_first, double neg_sum,
-           double step, Index n_pos, Index m_low, In1<double> u, In1<double> v, double top) {
+           double step, Index n_pos, Index m_low, In1<double> u, In1<double> v) {
             require(u.size() == v.size(), "count_argmax: u and v differ in length");
             const Queue p{pos.data(), size_of(pos), pos_first, pos_sum, step};
             const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, step};
             const double *ud = u.data(), *vd = v.data();
             const Index m_high = m_low + size_of(u) - 1;
             nb::gil_scoped_release unlocked;
-            const Best best = count_argmax(p, q, n_pos, m_low, m_high, ud, vd, top);
-            return std::make_tuple(best.value, best.i, best.j, best.enough_pos, best.enough_neg);
+            const Best best = count_argmax(p, q, n_pos, m_low, m_high, ud, vd, 1.0);
+            return std::make_tuple(best.value, best.i, best.j);
         },
         nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("neg").noconvert(),
         nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("step"), nb::arg("n_pos"), nb::arg("m_low"),
-        nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"),
-        "Best (value, fn, fp, candidates that were enough of each class) of D = u[m] + v[m] tp over m = tp + fp, for "
+        nb::arg("u").noconvert(), nb::arg("v").noconvert(),
+        "Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for "
         "costs sorted ascending.");
     m.def(
         "monge_argmax",
         [](const std::string &link, In1<double> pos, Index pos_first, double pos_sum, double pos_step, In1<double> neg,
-           Index neg_first, double neg_sum, double neg_step, In1<double> A, In1<double> B, double top) {
+           Index neg_first, double neg_sum, double neg_step, In1<double> A, In1<double> B) {
             require(pos_first >= 0 && pos_first + size_of(pos) < size_of(A), "monge_argmax: A is too short");
             require(neg_first >= 0 && neg_first + size_of(neg) < size_of(B), "monge_argmax: B is too short");
             const auto run = link == "product" ? monge<ProductLink>
@@ -131,35 +221,23 @@ void bind_oracles(nb::module_ &m) {
             const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, neg_step};
             const double *a = A.data(), *b = B.data();
             nb::gil_scoped_release unlocked;
-            const Best best = run(p, q, a, b, top);
-            return std::make_tuple(best.value, best.i, best.j, best.enough_pos, best.enough_neg);
+            const Best best = run(p, q, a, b, 1.0);
+            return std::make_tuple(best.value, best.i, best.j);
         },
         nb::arg("link"), nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("pos_step"),
         nb::arg("neg").noconvert(), nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("neg_step"),
-        nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("top"),
-        "Best (value, fn, fp, candidates that were enough of each class) of D = link(A[fn], B[fp]), for costs sorted "
+        nb::arg("A").noconvert(), nb::arg("B").noconvert(),
+        "Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted "
         "ascending.");
-    m.def(
-        "margin_pairs",
-        [](In1<double> sorted, In1<double> sorted_weight, In1<double> other, In1<double> other_weight, Vec sorted_count,
-           Vec other_count) {
-            require(sorted_count.size() == sorted.size() && other_count.size() == other.size(),
-                    "margin_pairs: counts and costs differ in length");
-            require((sorted_weight.size() == 0 || sorted_weight.size() == sorted.size()) &&
-                        (other_weight.size() == 0 || other_weight.size() == other.size()),
-                    "margin_pairs: weights and costs differ in length");
-            const double *p = sorted.data(), *q = other.data();
-            const double *pw = sorted_weight.size() ? sorted_weight.data() : nullptr;
-            const double *qw = other_weight.size() ? other_weight.data() : nullptr;
-            const Index np = size_of(sorted), nq = size_of(other);
-            double *pc = sorted_count.data(), *qc = other_count.data();
-            nb::gil_scoped_release unlocked;
-            return margin_pairs(p, pw, np, q, qw, nq, pc, qc);
-        },
-        nb::arg("sorted").noconvert(), nb::arg("sorted_weight").noconvert(), nb::arg("other").noconvert(),
-        nb::arg("other_weight").noconvert(), nb::arg("sorted_count").noconvert(), nb::arg("other_count").noconvert(),
-        "Weight of the other class inside the margin with each example, for costs of which one class is sorted (empty "
-        "weights: all 1); returns the weight of all such pairs.");
+    nb::class_<PyPairSearch>(m, "PairSearch", "The pairs inside the margin, of two classes of which one is sorted.")
+        .def(nb::init<In1<Index>, double, In1<double>, In1<Index>, double, In1<double>, Index>(),
+             nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("weights").noconvert(),
+             nb::arg("other_members").noconvert(), nb::arg("other_sign"), nb::arg("other_weights").noconvert(),
+             nb::arg("size"))
+        .def("cut", &PyPairSearch::cut, nb::arg("scores").noconvert(), nb::arg("pairs"),
+             "Loss and slope of the cut at these scores, for so many pairs (their weight).")
+        .def("risk", &PyPairSearch::risk, nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("t"),
+             "Sum of the hinges of all pairs at scores + t * move, and its slope in t.");
 }
 
 } // namespace metrimax

@@ -2,7 +2,10 @@
 #include "bindings.hpp"
 #include "products.hpp"
 
+#include <nanobind/stl/vector.h>
+
 #include <cstdint>
+#include <vector>
 
 namespace metrimax {
 
@@ -60,6 +63,24 @@ Out2<double> py_transpose(In2<double> A) {
         transpose(A.data(), n, m, out.get());
     }
     return make_array(std::move(out), m, n);
+}
+
+Out2<double> py_as_columns(std::vector<In1<double>> vectors) {
+    const size_t m = vectors.size(), n = m ? vectors[0].size() : 0;
+    for (const auto &vector : vectors)
+        check_length("as_columns", vector.size(), n);
+    auto out = empty<double>(n * m);
+    {
+        nb::gil_scoped_release unlocked;
+        constexpr size_t kBlock = 512; // rows whose entries stay in the cache while all vectors pass
+        for (size_t begin = 0; begin < n; begin += kBlock)
+            for (size_t l = 0; l < m; ++l) {
+                const double *v = vectors[l].data();
+                for (size_t i = begin; i < std::min(begin + kBlock, n); ++i)
+                    out[i * m + l] = v[i];
+            }
+    }
+    return make_array(std::move(out), n, m);
 }
 
 // What can be checked in no time, at every call; csr_check has seen the rest.
@@ -160,6 +181,7 @@ template <class I> void bind_index(nb::module_ &m) {
 } // namespace
 
 void bind_products(nb::module_ &m) {
+    m.def("as_columns", &py_as_columns, nb::arg("vectors").noconvert(), "Vectors of one length side by side, (n, L).");
     m.def("transpose", &py_transpose, nb::arg("A").noconvert(), "The transpose, in C-order.");
     bind_dense<float>(m);
     bind_dense<double>(m);

@@ -9,4 +9,5 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_solvers(m);
     metrimax::bind_files(m);
     metrimax::bind_dual(m);
+    metrimax::bind_rankings(m);
 }

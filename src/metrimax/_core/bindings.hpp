@@ -81,5 +81,6 @@ void bind_smoothing(nb::module_ &m);
 void bind_solvers(nb::module_ &m);
 void bind_files(nb::module_ &m);
 void bind_dual(nb::module_ &m);
+void bind_rankings(nb::module_ &m);
 
 } // namespace metrimax

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace metrimax {
@@ -74,14 +75,6 @@ template <class F> void accumulate_parts(const std::vector<size_t> &borders, dou
     reduce_parts(partial, out, size);
 }
 
-// The borders of parts as equal as they can be, parts + 1 of them, from 0 to n.
-inline std::vector<size_t> split_evenly(size_t n, size_t parts) {
-    std::vector<size_t> borders(parts + 1);
-    for (size_t part = 0; part <= parts; ++part)
-        borders[part] = n / parts * part + std::min(part, n % parts);
-    return borders;
-}
-
 // Threads for a product whose parts each own `size` accumulators: these have to be cleared and summed, so a part
 // must do several times that work for the thread to pay.
 inline size_t accumulating_threads(int n_threads, size_t work, size_t size) {
@@ -115,37 +108,64 @@ void dense_matmat(const T *X, size_t n, size_t p, const double *W, size_t L, dou
     });
 }
 
-// The rows that have a coefficient other than zero.
-inline std::vector<size_t> active_rows(const double *C, size_t n, size_t L) {
-    std::vector<size_t> rows;
-    for (size_t i = 0; i < n; ++i)
-        if (any_nonzero(C + i * L, L))
-            rows.push_back(i);
-    return rows;
+// The rows of begin .. end - 1 with a coefficient other than zero, a few at a time: f(rows, how many).
+template <class F> void for_active_rows(const double *C, size_t begin, size_t end, size_t L, F &&f) {
+    constexpr size_t kAtOnce = 1024;
+    size_t rows[kAtOnce], count = 0;
+    for (size_t i = begin; i < end; ++i) {
+        if (!any_nonzero(C + i * L, L))
+            continue;
+        rows[count++] = i;
+        if (count == kAtOnce)
+            f(rows, std::exchange(count, 0));
+    }
+    if (count > 0)
+        f(rows, count);
+}
+
+// Borders of the rows such that each part has about the same number of those with a coefficient.
+inline std::vector<size_t> split_active(const double *C, size_t n, size_t L, size_t active, size_t parts) {
+    std::vector<size_t> borders(parts + 1, n);
+    borders[0] = 0;
+    size_t seen = 0;
+    for (size_t i = 0, part = 1; i < n && part < parts; ++i) {
+        seen += any_nonzero(C + i * L, L);
+        while (part < parts && seen >= active / parts * part)
+            borders[part++] = i + 1;
+    }
+    return borders;
 }
 
 // Share X'C among threads. Wide matrices split the columns, so that the parts share nothing; narrow ones split the
-// rows, each part with accumulators of its own. Calls add(first row, end row, first column, end column, out).
-template <class F> void share_transposed(size_t n_rows, size_t p, size_t L, double *out, int n_threads, F &&add) {
+// rows, each part with accumulators of its own. Calls add(rows, how many, first column, end column, out) for rows that
+// have a coefficient.
+template <class F>
+void share_transposed(const double *C, size_t n, size_t p, size_t L, double *out, int n_threads, F &&add) {
     constexpr size_t kWideEnough = 1024;
-    const size_t work = n_rows * p * L, threads = threads_for(n_threads, work);
+    size_t active = 0;
+    for (size_t i = 0; i < n; ++i)
+        active += any_nonzero(C + i * L, L);
+    const size_t work = active * p * L, threads = threads_for(n_threads, work);
     if (p >= kWideEnough * threads) {
-        parallel_for(threads, p, [&](size_t begin, size_t end, size_t) { add(0, n_rows, begin, end, out); });
+        parallel_for(threads, p, [&](size_t begin, size_t end, size_t) {
+            for_active_rows(C, 0, n, L, [&](const size_t *rows, size_t count) { add(rows, count, begin, end, out); });
+        });
         return;
     }
-    const std::vector<size_t> borders = split_evenly(n_rows, accumulating_threads(n_threads, work, p * L));
-    accumulate_parts(borders, out, p * L,
-                     [&](size_t begin, size_t end, double *target) { add(begin, end, 0, p, target); });
+    const size_t parts = accumulating_threads(n_threads, work, p * L);
+    accumulate_parts(split_active(C, n, L, active, parts), out, p * L, [&](size_t begin, size_t end, double *target) {
+        for_active_rows(C, begin, end, L,
+                        [&](const size_t *rows, size_t count) { add(rows, count, size_t{0}, p, target); });
+    });
 }
 
 // X'c for dense X. Rows where c is zero are not read. In: X (n, p), c (n). Out: out (p), zero on entry.
 template <class T> void dense_rmatvec(const T *X, size_t n, size_t p, const double *c, double *out, int n_threads) {
-    const std::vector<size_t> rows = active_rows(c, n, 1);
-    share_transposed(rows.size(), p, 1, out, n_threads,
-                     [&](size_t r0, size_t r1, size_t begin, size_t end, double *target) {
-                         constexpr size_t kBlock = 2048; // outputs that stay in the nearest cache while all rows pass
+    share_transposed(c, n, p, 1, out, n_threads,
+                     [&](const size_t *rows, size_t count, size_t begin, size_t end, double *target) {
+                         constexpr size_t kBlock = 2048; // outputs that stay in the nearest cache while the rows pass
                          for (size_t j = begin; j < end; j += kBlock)
-                             dense_add_rows(X, p, rows.data() + r0, r1 - r0, c, j, std::min(j + kBlock, end), target);
+                             dense_add_rows(X, p, rows, count, c, j, std::min(j + kBlock, end), target);
                      });
 }
 
@@ -153,22 +173,21 @@ template <class T> void dense_rmatvec(const T *X, size_t n, size_t p, const doub
 // In: X (n, p), C (n, L). Out: out (p, L), zero on entry.
 template <class T>
 void dense_rmatmat(const T *X, size_t n, size_t p, const double *C, size_t L, double *out, int n_threads) {
-    const std::vector<size_t> rows = active_rows(C, n, L);
     if (L == 2) {
         std::vector<double> sums(2 * p, 0.0);
-        share_transposed(rows.size(), p, 2, sums.data(), n_threads,
-                         [&](size_t r0, size_t r1, size_t begin, size_t end, double *target) {
+        share_transposed(C, n, p, 2, sums.data(), n_threads,
+                         [&](const size_t *rows, size_t count, size_t begin, size_t end, double *target) {
                              constexpr size_t kBlock = 1024;
                              for (size_t j = begin; j < end; j += kBlock)
-                                 dense_add_rows_pair(X, p, rows.data() + r0, r1 - r0, C, j, std::min(j + kBlock, end),
-                                                     target, target + p);
+                                 dense_add_rows_pair(X, p, rows, count, C, j, std::min(j + kBlock, end), target,
+                                                     target + p);
                          });
         return transpose(sums.data(), 2, p, out);
     }
-    share_transposed(rows.size(), p, L, out, n_threads,
-                     [&](size_t r0, size_t r1, size_t begin, size_t end, double *target) {
+    share_transposed(C, n, p, L, out, n_threads,
+                     [&](const size_t *rows, size_t count, size_t begin, size_t end, double *target) {
                          std::vector<double> packed(packed_size(L));
-                         dense_add_rows_many(X, p, rows.data() + r0, r1 - r0, C, L, begin, end, packed.data(), target);
+                         dense_add_rows_many(X, p, rows, count, C, L, begin, end, packed.data(), target);
                      });
 }
 

@@ -1,7 +1,7 @@
 // The most violated ranking for ROC area (Joachims 2005, Algorithm 3), sorting one class only.
 #pragma once
 
-#include "tables.hpp"
+#include "sorting.hpp"
 
 #include <cstdint>
 
@@ -48,35 +48,99 @@ class SortedLookup {
     std::vector<Index> begin;
 };
 
-// R = 1/(n+ n-) * sum over pairs of max(0, 1 - (s_i - s_j)): which pairs are inside the margin?
-// Input: a class sorted by ascending cost and the other one in any order, as costs (score of positives, minus
-// the score of negatives: 1 - cost_i - cost_j > 0 is inside), with optional weights (null: all 1).
-// Output: for every example the weight of the other class's that are inside with it, and the weight of all such pairs.
-// O(n), for the examples of the unsorted class settle a difference array over the sorted one.
-inline double margin_pairs(const double *sorted, const double *sorted_weight, Index n_sorted, const double *other,
-                           const double *other_weight, Index n_other, double *sorted_count, double *other_count) {
-    if (n_sorted == 0 || n_other == 0) {
-        std::fill(sorted_count, sorted_count + n_sorted, 0.0);
-        std::fill(other_count, other_count + n_other, 0.0);
-        return 0;
+// One class of the pairs: its examples, with cost = sign * score, and their weights (null: all 1).
+struct PairClass {
+    const Index *members;
+    Index size;
+    double sign;
+    const double *weights;
+
+    double weight(Index k) const { return weights ? weights[k] : 1.0; }
+};
+
+// R = 1/(W+ W-) * sum over pairs of w_i w_j max(0, 1 - cost_i - cost_j), at the scores s + t * move (no move: null).
+// One class is sorted, with prefix sums of weight, weighted cost and weighted rate; every example of the other one
+// looks up how many of them it is inside the margin with. Nothing of the other class's length is stored.
+class MarginPairs {
+  public:
+    MarginPairs(const PairClass &sorted, const PairClass &other, const double *scores, const double *move, double t)
+        : own(sorted), other(other), scores(scores), move(move), t(t) {
+        std::vector<Entry> entries(static_cast<std::size_t>(own.size));
+        for (Index k = 0; k < own.size; ++k)
+            entries[k] = {cost(own, k), k};
+        sort_by(entries.data(), own.size, [](const Entry &entry) { return entry.cost; });
+        const std::size_t length = static_cast<std::size_t>(own.size) + 1;
+        costs.resize(length - 1), order.resize(length - 1), W.resize(length), S.resize(length);
+        if (move)
+            D.resize(length);
+        for (Index k = 0; k < own.size; ++k) {
+            const Index at = order[k] = entries[k].at;
+            const double w = own.weight(at);
+            costs[k] = entries[k].cost;
+            W[k + 1] = W[k] + w;
+            S[k + 1] = S[k] + w * costs[k];
+            if (move)
+                D[k + 1] = D[k] + w * rate(own, at);
+        }
     }
-    std::vector<double> reached(sorted_weight ? n_sorted + 1 : 0), settled(n_sorted + 1);
-    if (sorted_weight)
-        for (Index k = 0; k < n_sorted; ++k)
-            reached[k + 1] = reached[k] + sorted_weight[k];
-    const SortedLookup lookup(sorted, n_sorted);
-    double total = 0;
-    for (Index j = 0; j < n_other; ++j) {
-        const double cost = other[j], weight = other_weight ? other_weight[j] : 1.0;
-        const Index inside = lookup.count(1 - cost, [cost](double v) { return 1 - v - cost > 0; });
-        settled[inside] += weight;
-        other_count[j] = sorted_weight ? reached[inside] : static_cast<double>(inside);
-        total += weight * other_count[j];
+
+    // The sum of the hinges of all pairs, and how fast it changes with t.
+    std::pair<double, double> risk() const {
+        double value = 0, rise = 0;
+        visit([&](Index k, double c, Index inside) {
+            const double w = other.weight(k);
+            value += w * (W[inside] * (1 - c) - S[inside]);
+            rise -= w * (W[inside] * rate(other, k) + D[inside]);
+        });
+        return {value, rise};
     }
-    double above = 0; // weight of those that reach beyond k
-    for (Index k = n_sorted; k-- > 0;)
-        sorted_count[k] = above += settled[k + 1];
-    return total;
-}
+
+    // The weight of all pairs inside the margin, and for every example -sign * share times the weight of its own.
+    double slopes(double share, double *slope) const {
+        std::vector<double> settled(costs.size() + 1);
+        double total = 0;
+        visit([&](Index k, double, Index inside) {
+            const double w = other.weight(k), pairs = w * W[inside];
+            settled[inside] += w;
+            total += pairs;
+            slope[other.members[k]] = -other.sign * share * pairs;
+        });
+        double above = 0; // weight of those that reach beyond k
+        for (Index k = own.size; k-- > 0;) {
+            above += settled[k + 1];
+            slope[own.members[order[k]]] = -own.sign * share * own.weight(order[k]) * above;
+        }
+        return total;
+    }
+
+  private:
+    struct Entry {
+        double cost;
+        Index at;
+    };
+
+    double rate(const PairClass &of, Index k) const { return of.sign * move[of.members[k]]; }
+    double cost(const PairClass &of, Index k) const {
+        const double at_start = of.sign * scores[of.members[k]];
+        return move ? at_start + t * rate(of, k) : at_start;
+    }
+
+    // Call f(k, cost, number of the sorted class inside) for every example of the other class inside with any.
+    template <class F> void visit(F &&f) const {
+        const SortedLookup lookup(costs.data(), own.size);
+        const double lowest = costs[0];
+        for (Index k = 0; k < other.size; ++k) {
+            const double c = cost(other, k);
+            if (1 - lowest - c > 0)
+                f(k, c, lookup.count(1 - c, [c](double v) { return 1 - v - c > 0; }));
+        }
+    }
+
+    PairClass own, other;
+    const double *scores, *move;
+    double t;
+    std::vector<double> costs, W, S, D;
+    std::vector<Index> order;
+};
 
 } // namespace metrimax

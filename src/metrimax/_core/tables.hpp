@@ -188,31 +188,37 @@ struct Collected {
     double first_sum;
 };
 
+// One more cost, without a branch that could be mispredicted; `out` has room for it.
+inline void take(Collected &got, double cost, double low, double high, double *out) {
+    const bool below = cost < low;
+    got.first += below;
+    got.first_sum += below ? cost : 0.0;
+    out[got.size] = cost;
+    got.size += !below && cost < high;
+}
+
 inline Collected collect(const double *scores, const Index *members, Index size, double sign, double low, double high,
                          double *out) {
     Collected got{0, 0, 0.0};
     for (Index k = 0; k < size; ++k) {
         const double cost = sign * scores[members[k]];
-        if (cost < low) {
-            ++got.first;
-            got.first_sum += cost;
-        } else if (cost < high) {
-            out[got.size++] = cost;
-        }
+        take(got, cost, low, high, out);
     }
     return got;
 }
 
 // The same for a line of scores, s + t * move with 0 <= t <= until: what flips for certain, or never does, on all of it
-// is left out. The costs kept are written at t = 0, with the rate at which they change.
+// is left out. The costs kept are written at t = 0, with the rate at which they change; false if there are more than
+// `most`, and then nothing is known.
 struct CollectedLine {
     Index size, first;
     double first_sum, first_rate;
 };
 
-inline CollectedLine collect_line(const double *scores, const double *move, const Index *members, Index size,
-                                  double sign, double low, double high, double until, double *costs, double *rates) {
-    CollectedLine got{0, 0, 0.0, 0.0};
+inline bool collect_line(const double *scores, const double *move, const Index *members, Index size, double sign,
+                         double low, double high, double until, Index most, double *costs, double *rates,
+                         CollectedLine &got) {
+    got = {0, 0, 0.0, 0.0};
     for (Index k = 0; k < size; ++k) {
         const double cost = sign * scores[members[k]], rate = sign * move[members[k]];
         const double end = cost + until * rate;
@@ -221,59 +227,66 @@ inline CollectedLine collect_line(const double *scores, const double *move, cons
             got.first_sum += cost;
             got.first_rate += rate;
         } else if (cost < high || end < high) {
+            if (got.size == most)
+                return false;
             costs[got.size] = cost;
             rates[got.size++] = rate;
         }
     }
-    return got;
+    return true;
 }
 
-// `collect` at one point of such a line.
+// `collect` at one point of such a line, from what was kept of it,
 inline Collected collect_at(const double *costs, const double *rates, Index size, double t, double low, double high,
                             double *out) {
     Collected got{0, 0, 0.0};
-    for (Index k = 0; k < size; ++k) {
-        const double cost = costs[k] + t * rates[k];
-        if (cost < low) {
-            ++got.first;
-            got.first_sum += cost;
-        } else if (cost < high) {
-            out[got.size++] = cost;
-        }
-    }
+    for (Index k = 0; k < size; ++k)
+        take(got, costs[k] + t * rates[k], low, high, out);
     return got;
 }
 
-// Sum of the rates of the `count` lowest costs at t, of which the highest is `last`. Ties at `last` go by position.
-inline double rate_of_lowest(const double *costs, const double *rates, Index size, double t, Index count, double last) {
-    double sum = 0, tied = 0;
+// or from all members.
+inline Collected collect_at(const double *scores, const double *move, const Index *members, Index size, double sign,
+                            double t, double low, double high, double *out) {
+    Collected got{0, 0, 0.0};
+    for (Index k = 0; k < size; ++k)
+        take(got, sign * scores[members[k]] + t * (sign * move[members[k]]), low, high, out);
+    return got;
+}
+
+// Sum of the rates of the `count` lowest costs, of which the highest is `last`; cost(k) and rate(k) for k < size.
+// Ties at `last` go by position.
+template <class Cost, class Rate> double rate_of_lowest(Index size, Index count, double last, Cost cost, Rate rate) {
+    double sum = 0;
     Index below = 0;
     for (Index k = 0; k < size; ++k) {
-        const bool lower = costs[k] + t * rates[k] < last;
+        const bool lower = cost(k) < last;
         below += lower;
-        sum += lower ? rates[k] : 0.0;
+        sum += lower ? rate(k) : 0.0;
     }
     for (Index k = 0; k < size && below < count; ++k)
-        if (costs[k] + t * rates[k] == last) {
-            tied += rates[k];
+        if (cost(k) == last) {
+            sum += rate(k);
             ++below;
         }
-    return sum + tied;
+    return sum;
 }
 
 // Write `value` to the slope of the `count` members with the lowest cost; `last` is the highest of their costs.
 // Ties at `last` go by position.
 inline void mark(const double *scores, const Index *members, Index size, double sign, Index count, double last,
                  double value, double *slope) {
-    Index below = 0;
+    Index marked = 0;
     for (Index k = 0; k < size; ++k)
-        below += sign * scores[members[k]] < last;
-    Index ties = count - below;
-    for (Index k = 0; k < size; ++k) {
-        const double cost = sign * scores[members[k]];
-        if (cost < last || (cost == last && ties-- > 0))
+        if (sign * scores[members[k]] <= last) {
             slope[members[k]] = value;
-    }
+            ++marked;
+        }
+    for (Index k = size; k-- > 0 && marked > count;) // ties beyond the count: the last ones do not flip
+        if (sign * scores[members[k]] == last) {
+            slope[members[k]] = 0.0;
+            --marked;
+        }
 }
 
 } // namespace metrimax

@@ -21,7 +21,7 @@ from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
-from metrimax.solvers import Bundle
+from metrimax.solvers import Auto
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -80,7 +80,7 @@ def _fit(
     arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float, kind: str
 ) -> list[FittedLabel]:
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
-    solver = Bundle(max_iter=arguments.max_iter)
+    solver = Auto(max_iter=arguments.max_iter)
     checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
     options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:

@@ -219,7 +219,7 @@ class StoredTableOracle(ContingencyOracle):
         if (n_pos + 1) * (n_neg + 1) <= self.most:
             self._table = self._loss(np.arange(n_pos + 1)[:, None], np.arange(n_neg + 1)[None, :])
 
-    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int, int, int]:
+    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
         if self._table is None:
             return super()._argmax(pos, neg)
         P, N = pos.prefix(self.pos.unit / self.n), neg.prefix(self.neg.unit / self.n)
@@ -237,7 +237,7 @@ class StoredTableOracle(ContingencyOracle):
                 best = float(values.flat[k])
                 i, j = divmod(k, int(last - first))
                 at = (int(top) + i, int(first) + j)
-        return best, *at, len(pos.costs), len(neg.costs)
+        return best, *at
 
 
 class ForcedOracle(ContingencyOracle):
@@ -245,9 +245,10 @@ class ForcedOracle(ContingencyOracle):
 
     def __init__(self, measure: ContingencyMeasure, y: Labels, *, positive: bool) -> None:
         super().__init__(measure, y)
+        self._compiled = None  # which knows no such thing
         self._positive = positive
 
-    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int, int, int]:
+    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
         if self._positive:
             pos = _force(pos)
         else:

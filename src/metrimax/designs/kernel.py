@@ -26,7 +26,9 @@ BLOCK = 2**22
 """Kernel values computed at a time, so that temporary arrays stay small beside the result."""
 
 MOST_COMPONENTS = 1000
-"""Size of the basis of a low-rank map unless the caller says otherwise or the memory allows less."""
+"""Size of the basis of a low-rank map unless the caller says otherwise or the memory allows less.
+
+On a hold-out of IJCNN1 twice as many gain nothing, nor does choosing them by k-means++ (docs/results/capo.md)."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metrimax.measure.at_k import PRBEP, PrecisionAtK, RecallAtK
+from metrimax.measure.average_precision import AveragePrecision
 from metrimax.measure.classification import (
     MCC,
     BalancedError,
@@ -19,6 +20,9 @@ from metrimax.measure.classification import (
     TableFunction,
 )
 from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.grouped import Grouped
+from metrimax.measure.ndcg import NDCG
+from metrimax.measure.partial_auc import PartialAUC
 from metrimax.measure.quantification import (
     AbsoluteError,
     KLDivergence,
@@ -44,6 +48,9 @@ _CLASSES: tuple[type, ...] = (
     RecallAtK,
     PRBEP,
     ROCArea,
+    PartialAUC,
+    AveragePrecision,
+    NDCG,
     AbsoluteError,
     RelativeAbsoluteError,
     KLDivergence,
@@ -83,9 +90,11 @@ def get_measure(measure: str | Measure | Callable[..., object]) -> Measure:
 
 __all__ = [
     "MCC",
+    "NDCG",
     "PRBEP",
     "REGISTRY",
     "AbsoluteError",
+    "AveragePrecision",
     "BalancedError",
     "CohenKappa",
     "ContingencyMeasure",
@@ -93,10 +102,12 @@ __all__ = [
     "ErrorRate",
     "FBeta",
     "GMean",
+    "Grouped",
     "Jaccard",
     "KLDivergence",
     "MinTPRTNR",
     "NormalisedKLDivergence",
+    "PartialAUC",
     "PrecisionAtK",
     "QMean",
     "QMeasure",

@@ -24,6 +24,7 @@ from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, 
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
+from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
 
@@ -63,6 +64,8 @@ class TopMeasure(ContingencyMeasure):
         return {"exact": (k, k), "at_least": (k, n), "at_most": (0.0, k)}[self.labellings]
 
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
+        if self.labellings == "rankings":
+            return self._ranking_oracle(y, sample_weight)
         if self.labellings != "exact":
             return TopRangeOracle(self, y, sample_weight)
         made = TopOracle(self, y, sample_weight)
@@ -74,6 +77,15 @@ class TopMeasure(ContingencyMeasure):
                 stacklevel=2,
             )
         return made
+
+    def _ranking_oracle(self, y: Labels, sample_weight: Vector | None) -> Oracle:
+        """Every positive among the first k gains as much, every rank counts alike."""
+        pos, neg = split(y, sample_weight)
+        k = self.number(pos.total, neg.total)
+        gain = float(self.table_loss(*(np.asarray(t) for t in (0.0, k, pos.total, neg.total - k)))) - float(
+            self.table_loss(*(np.asarray(t) for t in (1.0, k - 1, pos.total - 1, neg.total - k + 1)))
+        )
+        return TopRankingOracle(self.name, gain * np.asarray(y, dtype=np.float64), np.ones(round(k)), sample_weight)
 
 
 @dataclass(frozen=True)
@@ -92,12 +104,14 @@ class PRBEP(TopMeasure):
 @dataclass(frozen=True)
 class _AtK(TopMeasure):
     k: int | str = "1p"
-    labellings: Literal["exact", "at_least", "at_most"] = "exact"
+    labellings: Literal["exact", "at_least", "at_most", "rankings"] = "exact"
 
     def __post_init__(self) -> None:
         self._share()
-        if self.labellings not in ("exact", "at_least", "at_most"):
-            raise ValueError(f"expected labellings 'exact', 'at_least' or 'at_most', got {self.labellings!r}")
+        if self.labellings not in ("exact", "at_least", "at_most", "rankings"):
+            raise ValueError(
+                f"expected labellings 'exact', 'at_least', 'at_most' or 'rankings', got {self.labellings!r}"
+            )
 
     def _share(self) -> float | None:
         """The factor of a k given relative to the positives."""
@@ -131,16 +145,17 @@ class PrecisionAtK(_AtK):
     ----------
     k : int or str
         A number, or a multiple of the number of positives such as ``"0.5p"``.
-    labellings : {"exact", "at_least", "at_most"}
+    labellings : {"exact", "at_least", "at_most", "rankings"}
         Which labellings the training problem compares with the truth: those with exactly k positives, or SVM-perf's
-        at least k (for precision).
+        at least k (for precision). With "rankings" whole rankings are compared, pair by pair as for ROC area.
 
     Notes
     -----
     With "exact" and k other than the number of positives, every admissible labelling has the same surplus of
     positives over the truth, so a shift of all scores changes the risk by the same amount for all of them: unless C is
     small, the cheapest solution is a shift that learns nothing. "at_least" (k up to the number of positives) admits
-    the truth and has no such solution; nor has "at_most" for recall with k from the number of positives up.
+    the truth and has no such solution; nor has "at_most" for recall with k from the number of positives up, nor have
+    "rankings", for any k: only differences of scores count.
     """
 
     name: ClassVar[str] = "precision_at_k"
@@ -157,7 +172,7 @@ class RecallAtK(_AtK):
     ----------
     k : int or str
         A number, or a multiple of the number of positives: ``"2p"`` is twice the positives.
-    labellings : {"exact", "at_least", "at_most"}
+    labellings : {"exact", "at_least", "at_most", "rankings"}
         As for `PrecisionAtK`; SVM-perf's recall at k compares with labellings of at most k positives.
     """
 

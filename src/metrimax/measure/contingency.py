@@ -10,7 +10,6 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -126,21 +125,27 @@ class ContingencyOracle(SampleOracle):
             if self.structure in tables.LINKS:  # which grow with both: all wrong need not be the worst
                 self._top = float(tables.LINKS[self.structure](self._A.max(), self._B.max()))
             self._set_bounds(tables.monge_marginals(self._loss, n_pos, n_neg))
-        self._windows = [limit.high for limit in self._limits]
         self.price = self._price()
+        self._compiled = self._compile() if self.pos.whole and self.neg.whole else None
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        value, flips, queues = self._search(
-            lambda high: self.pos.queue(scores, self._limits[0].low, high),
-            lambda high: self.neg.queue(scores, self._limits[1].low, high),
-        )
+        if self._compiled is not None:
+            return Cut(*self._compiled.cut(scores))
+        queues = [units.queue(scores, *limit) for units, limit in zip((self.pos, self.neg), self._limits, strict=True)]
+        value, *flips = self._argmax(*queues)
         slope = np.zeros(self.size)
         if value <= 0:
             return Cut(0.0, slope)
-        self.pos.mark(scores, queues[0], flips[0], self.n, slope)
-        self.neg.mark(scores, queues[1], flips[1], self.n, slope)
+        for units, queue, count in zip((self.pos, self.neg), queues, flips, strict=True):
+            units.mark(scores, queue, count, self.n, slope)
         return Cut(self._loss_of(*flips), slope)
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move``, leaving out what is decided on all of it."""
+        if self._compiled is None:
+            return super().line(scores, move, until)
+        return self._compiled.line(scores, move, until)
 
     def hinges(self) -> Hinges | None:
         """The risk as a sum over examples, for a D that is linear in (fn, fp); None where mistakes do not add up."""
@@ -165,72 +170,36 @@ class ContingencyOracle(SampleOracle):
         count = (self._first_count, self._u, self._v) if self.structure == "count" else None
         return contingency_smoothing(self.pos, self.neg, self._loss, self.structure or "scan", count)
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        """The risk on ``scores + t move``, leaving out what is decided on all of it."""
-        if not (self.pos.whole and self.neg.whole):
-            return super().line(scores, move, until)
-        classes = self.pos, self.neg
-        lines = [
-            units.line(scores, move, until, limit.low, min(3 * window, limit.high))
-            for units, limit, window in zip(classes, self._limits, self._windows, strict=True)
-        ]
+    def _compile(self) -> _kernels.TableSearch | None:
+        """The search in one compiled call, for the structures that have one."""
+        if self.structure == "count":
+            first, u, v = self._first_count, self._u, self._v
+        elif self.structure in tables.LINKS:
+            first, u, v = 0, self._A, self._B
+        else:
+            return None
+        units = self.pos.unit, self.neg.unit
+        return _kernels.TableSearch(
+            self.pos.members, self.neg.members, self.size, self.structure, units, self.n, *self._limits, first, u, v,
+            self._top,
+        )  # fmt: skip
 
-        def queue(k: int, t: float, high: float) -> Queue:
-            if high > lines[k].high:  # less was collected than is wanted now
-                lines[k] = classes[k].line(scores, move, until, *self._limits[k])
-            return lines[k].queue(t, high)
-
-        def risk(t: float) -> tuple[float, float]:
-            value, (fn, fp), queues = self._search(lambda high: queue(0, t, high), lambda high: queue(1, t, high))
-            if value <= 0:
-                return 0.0, 0.0
-            rates = lines[0].rate(t, queues[0], fn), lines[1].rate(t, queues[1], fp)
-            return value, -(self.pos.unit * rates[0] + self.neg.unit * rates[1]) / self.n
-
-        return risk
-
-    def _search(
-        self, pos: Callable[[float], Queue], neg: Callable[[float], Queue]
-    ) -> tuple[float, tuple[int, int], tuple[Queue, Queue]]:
-        """The best table, from as few candidates as will do.
-
-        ``pos`` and ``neg`` give the queue of what costs less than a bound. The bounds that were enough the last time
-        are tried first: flips that cost more than all of D can give back are then not even sorted. If that does not
-        prove the table found to be the best, more are looked at.
-        """
-        while True:
-            queues = pos(self._windows[0]), neg(self._windows[1])
-            value, fn, fp, *enough = self._argmax(*queues)
-            short = False
-            for k, (queue, count, limit) in enumerate(zip(queues, enough, self._limits, strict=True)):
-                if count > len(queue.costs):
-                    if self._windows[k] < limit.high:
-                        short = True
-                        self._windows[k] = min(2 * self._windows[k], limit.high)
-                elif 0 < limit.high < np.inf:
-                    needed = queue.costs[count - 1] if count else 0.0
-                    self._windows[k] = min(max(1.6 * needed, 0.01 * limit.high), limit.high)
-            if not short:
-                return value, (fn, fp), queues
-
-    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int, int, int]:
+    def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
+        """Value, false negatives and false positives of the best table."""
         steps = self.pos.unit / self.n, self.neg.unit / self.n
         if self.structure == "count":
             return _kernels.count_argmax(
-                *pos[:3], *neg[:3], steps[0], self.pos.count, self._first_count, self._u, self._v, self._top
+                *pos[:3], *neg[:3], steps[0], self.pos.count, self._first_count, self._u, self._v
             )
         if self.structure in tables.LINKS:
-            return _kernels.monge_argmax(
-                self.structure, *pos[:3], steps[0], *neg[:3], steps[1], self._A, self._B, self._top
-            )
+            return _kernels.monge_argmax(self.structure, *pos[:3], steps[0], *neg[:3], steps[1], self._A, self._B)
         search = tables.monge_argmax if self.structure == "monge" else tables.scan_argmax
 
         def loss(i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
             return self._loss(i + pos.first, j + neg.first)
 
         value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
-        # these searches do not tell how many candidates would have done: ask for all that the limits leave
-        return value, i + pos.first, j + neg.first, len(pos.costs) + 1, len(neg.costs) + 1
+        return value, i + pos.first, j + neg.first
 
     def _loss_of(self, fn: int, fp: int) -> float:
         """D of one admissible table, in units."""

@@ -12,13 +12,44 @@ from metrimax import _kernels
 from metrimax.measure.at_k import PRBEP
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import pair_smoothing
-from metrimax.measure.tables import Indices
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
 
+class RankingMeasure:
+    """A measure of the order of the scores. A subclass gives the loss and the oracle.
+
+    All have R of at least the loss of the ranking by scores: of all rankings, that one has the greatest sum over its
+    swapped pairs (a lower grade above a higher one) of the differences of scores, and it is among those compared.
+    """
+
+    name: ClassVar[str]
+    ranks: ClassVar[bool] = True
+
+    def loss(self, y: Labels, z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
+        raise NotImplementedError
+
+    def score(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        return 1 - self.loss(y, scores, sample_weight)
+
+    def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """None is fixed by a ranking: the one that calls as many training examples positive as there are."""
+        return PRBEP().threshold(y, scores, sample_weight)
+
+    def parts(
+        self, y: npt.ArrayLike, z: npt.ArrayLike, sample_weight: npt.ArrayLike | None
+    ) -> tuple[Labels, Vector, Vector]:
+        """Labels, scores and weights of what has any, both classes present."""
+        positive, s = np.asarray(y) > 0, np.asarray(z, dtype=np.float64)
+        weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        positive, s, weight = positive[weight > 0], s[weight > 0], weight[weight > 0]
+        if not (positive.any() and not positive.all()):
+            raise ValueError(f"{self.name}: expected examples of both classes, got only one; it is undefined")
+        return positive, s, weight
+
+
 @dataclass(frozen=True)
-class ROCArea:
+class ROCArea(RankingMeasure):
     """Area under the ROC curve: the share of pairs of a positive and a negative in the right order.
 
     Notes
@@ -28,25 +59,15 @@ class ROCArea:
     """
 
     name: ClassVar[str] = "roc_area"
-    ranks: ClassVar[bool] = True
 
     def loss(self, y: Labels, z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
         """Share of pairs that the scores ``z`` put in the wrong order; a tie counts one half."""
-        y, s = np.asarray(y) > 0, np.asarray(z, dtype=np.float64)
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if not weight[y].sum() * weight[~y].sum() > 0:
-            raise ValueError("roc_area: expected examples of both classes, got only one; ROC area is undefined")
+        y, s, weight = self.parts(y, z, sample_weight)
         order = np.argsort(s[y])
         pos, reached = s[y][order], np.concatenate(([0.0], np.cumsum(weight[y][order])))
         below = reached[np.searchsorted(pos, s[~y], side="left")], reached[np.searchsorted(pos, s[~y], side="right")]
         swapped = float((below[0] + below[1]) / 2 @ weight[~y])
         return swapped / float(weight[y].sum() * weight[~y].sum())
-
-    def score(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        return 1 - self.loss(y, scores, sample_weight)
-
-    def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        return PRBEP().threshold(y, scores, sample_weight)
 
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
         return ROCOracle(y, sample_weight)
@@ -67,53 +88,22 @@ class ROCOracle(SampleOracle):
         pos, neg = split(y, sample_weight)
         super().__init__(pos.total + neg.total, len(y))
         self._pairs = pos.total * neg.total
-        self._classes = sorted((pos, neg), key=lambda units: len(units.members))
-        self._weights = [
-            np.empty(0) if sample_weight is None else sample_weight[units.members] for units in self._classes
-        ]
+        small, large = sorted((pos, neg), key=lambda units: len(units.members))
+        weights = [np.empty(0) if sample_weight is None else sample_weight[u.members] for u in (small, large)]
+        self._search = _kernels.PairSearch(
+            small.members, small.sign, weights[0], large.members, large.sign, weights[1], self.size
+        )
         self.smooth = pair_smoothing(pos, neg)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        costs = [units.sign * scores[units.members] for units in self._classes]
-        chosen = _inside(costs, costs)
-        total, counts = self._count([c[k] for c, k in zip(costs, chosen, strict=True)], chosen)
-        slope = np.zeros(self.size)
-        for units, k, count in zip(self._classes, chosen, counts, strict=True):
-            slope[units.members[k]] = -units.sign / self._pairs * count
-        return Cut(total / self._pairs, slope)
+        return Cut(*self._search.cut(scores, self._pairs))
 
     def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        """The risk on ``scores + t move``, leaving out what is outside the margin on all of it."""
-        costs = [units.sign * scores[units.members] for units in self._classes]
-        rates = [units.sign * move[units.members] for units in self._classes]
-        chosen = _inside(costs, [c + until * r for c, r in zip(costs, rates, strict=True)])
-        costs = [c[k] for c, k in zip(costs, chosen, strict=True)]
-        rates = [r[k] for r, k in zip(rates, chosen, strict=True)]
+        """The risk on ``scores + t move``."""
 
         def risk(t: float) -> tuple[float, float]:
-            here = [c + t * r for c, r in zip(costs, rates, strict=True)]
-            total, counts = self._count(here, chosen)
-            value = total - sum(_kernels.dot(n, c) for n, c in zip(counts, here, strict=True))
-            rise = -sum(_kernels.dot(n, r) for n, r in zip(counts, rates, strict=True))
+            value, rise = self._search.risk(scores, move, t)
             return value / self._pairs, rise / self._pairs
 
         return risk
-
-    def _count(self, costs: list[Vector], chosen: list[Indices]) -> tuple[float, list[Vector]]:
-        """Weight of the pairs inside the margin, and for each example its own weight times that of its pairs."""
-        weights = [w[k] if len(w) else w for w, k in zip(self._weights, chosen, strict=True)]
-        order = np.argsort(costs[0])
-        counts = np.empty(len(costs[0])), np.empty(len(costs[1]))
-        sorted_weight = weights[0][order] if len(weights[0]) else weights[0]
-        total = _kernels.margin_pairs(costs[0][order], sorted_weight, costs[1], weights[1], *counts)
-        small = np.empty(len(order))
-        small[order] = counts[0]
-        return total, [c * w if len(w) else c for c, w in zip((small, counts[1]), weights, strict=True)]
-
-
-def _inside(here: list[Vector], there: list[Vector]) -> list[Indices]:
-    """Of two classes whose costs move from here to there, what can be inside the margin with any of the other class."""
-    least = [np.minimum(a, b) if a is not b else a for a, b in zip(here, there, strict=True)]
-    lowest = [float(cost.min()) for cost in least]
-    return [np.flatnonzero(cost < 1 - other) for cost, other in zip(least, lowest[::-1], strict=True)]

@@ -44,32 +44,6 @@ class Queue(NamedTuple):
         return -step * np.cumsum(np.concatenate(([self.first_sum], self.costs)))
 
 
-class LineQueues(NamedTuple):
-    """The queues of one class along a line of scores: costs at t = 0, their rates, and what flips on all of it."""
-
-    costs: Vector
-    rates: Vector
-    first: int
-    first_sum: float
-    first_rate: float
-    low: float
-    high: float
-    buffer: Vector
-
-    def queue(self, t: float, high: float) -> Queue:
-        """The queue at ``t`` of what costs less than ``high``, which may not be more than the line's."""
-        size, first, first_sum = _kernels.collect_at(self.costs, self.rates, t, self.low, high, self.buffer)
-        total = self.first_sum + t * self.first_rate + first_sum
-        costs = self.buffer[:size]
-        costs.sort()
-        return Queue(costs, self.first + first, total, self.low)
-
-    def rate(self, t: float, queue: Queue, flips: int) -> float:
-        """How fast the cost of the first ``flips`` units of the queue at ``t`` changes."""
-        flips_here = flips - self.first
-        return self.first_rate + _kernels.rate_of_lowest(self.costs, self.rates, t, flips_here, queue.last(flips))
-
-
 class ClassUnits:
     """The members of one class; ``sign`` is +1 for positives, -1 for negatives. The cost of a flip is sign * score.
 
@@ -107,20 +81,7 @@ class ClassUnits:
             costs = self._buffer[:size]
             costs.sort()
             return Queue(costs, first, first_sum, low)
-        costs, weight, _ = self.sorted(scores)
-        if self.copies:
-            return Queue(np.repeat(costs, weight.astype(np.intp)))
-        reached = np.concatenate(([0.0], np.cumsum(weight)))
-        paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
-        return Queue(np.diff(np.interp(self.unit * np.arange(self.count + 1), reached, paid)) / self.unit)
-
-    def line(self, scores: Vector, move: Vector, until: float, low: float, high: float) -> LineQueues:
-        """What may flip on ``scores + t move`` for t from 0 to ``until``. For whole units only."""
-        costs, rates = np.empty((2, len(self.members)))
-        size, first, first_sum, first_rate = _kernels.collect_line(
-            scores, move, self.members, self.sign, low, high, until, costs, rates
-        )
-        return LineQueues(costs[:size], rates[:size], first, first_sum, first_rate, low, high, self._buffer)
+        return Queue(self.unit_costs(*self.sorted(scores)))
 
     def mark(self, scores: Vector, queue: Queue, flips: int, n: float, slope: Vector) -> None:
         """Write the slopes of the first ``flips`` units: ``-sign * weight / n`` for what flips."""
@@ -143,6 +104,27 @@ class ClassUnits:
         costs = self.sign * scores[self.members]
         order = np.argsort(costs, kind="stable")
         return costs[order], self.weight[order], order
+
+    def unit_costs(self, costs: Vector, weight: Vector, order: npt.NDArray[np.intp]) -> Vector:
+        """Costs of the units, ascending, from what `sorted` returns."""
+        if self.whole:
+            return costs
+        if self.copies:
+            return np.repeat(costs, weight.astype(np.intp))
+        reached = np.concatenate(([0.0], np.cumsum(weight)))
+        paid = np.concatenate(([0.0], np.cumsum(weight * costs)))
+        totals: Vector = np.interp(self.unit * np.arange(self.count + 1), reached, paid)
+        return np.diff(totals) / self.unit
+
+    def share_out(
+        self, costs: Vector, weight: Vector, order: npt.NDArray[np.intp], values: Vector, slope: Vector
+    ) -> None:
+        """Write the slopes where every unit, in the order of `unit_costs`, has one of its own."""
+        if not self.whole:
+            reached = np.concatenate(([0.0], np.cumsum(weight)))
+            total = np.concatenate(([0.0], np.cumsum(values)))
+            values = np.diff(np.interp(reached, self.unit * np.arange(self.count + 1), total))
+        slope[self.members[order]] = values
 
 
 def _units(weight: Vector, most: int) -> tuple[int, float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.progress import Progress
-from metrimax.solvers.search import Search
+from metrimax.solvers.search import Search, towards
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,12 @@ class Bundle:
         for _ in range(self.max_iter):
             target = yield from model.solve(run.precision)
             if self.line_search:
-                search = Search(oracle, model, run.best, target, cut)
+                search = Search(oracle, model, run.best, towards(run.best, target), cut)
                 del cut  # its slope is a vector of length n
                 step = search.minimise(self.accuracy * run.gap, reach)
                 run.best = search.advance(step)
                 cut = oracle(search.beyond(step, self.stride))
+                del search, target
                 reach = min(1.0, 2 * step.t) or reach / 2
             else:
                 _, cut = run.offer(target)

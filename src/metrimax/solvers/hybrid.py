@@ -10,7 +10,7 @@ from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Steps, Vecto
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import seek
+from metrimax.solvers.search import Search, towards
 from metrimax.solvers.smooth import START
 
 FOLLOW = 3.0
@@ -80,31 +80,36 @@ class Hybrid:
 
         here = gradient_cut(run.best.point.scores)
         slope, *_ = yield from model.add(here, *([] if start is not None or smooth is None else [near]))
+        del here, near  # vectors of length n are let go of as soon as they can be
         matrix = QuasiNewton(model, self.memory)
         reach = far = 1.0
         for _ in range(self.max_iter):
-            before = run.best
-            point = model.bare(before.point)
-            direction = matrix.direction(combine((lam, point), (1.0, slope)), weight)
+            direction = matrix.direction(combine((lam, model.bare(run.best.point)), (1.0, slope)), weight)
             target, direction = yield from model.score(model.minimiser(run.precision), direction)
-            ahead = combine((1.0, before.point), (1.0, direction))
             accuracy = self.accuracy * run.gap
-            tangent = here if smooth is None else None
-            between, t = seek(oracle, model, before, ahead, tangent, accuracy, far)
-            far = min(1.0, 2 * t) or far / 2
-            run.best, t = seek(oracle, model, between, target, None if t > 0 else tangent, accuracy, reach)
-            reach = min(1.0, 2 * t) or reach / 2
+            search = Search(oracle, model, run.best, direction, None)
+            first = search.minimise(accuracy, far)
+            run.best = search.advance(first)
+            far = min(1.0, 2 * first.t) or far / 2
+            move = towards(run.best, target)
+            search = Search(oracle, model, run.best, move, None)
+            second = search.minimise(accuracy, reach)
+            run.best = search.advance(second)
+            reach = min(1.0, 2 * second.t) or reach / 2
             if run.done():
                 break
+            step = combine((first.t, model.bare(direction)), (second.t, model.bare(move)))
+            del direction, target
             changed = smooth is not None and FOLLOW * run.gap < mu / 4
             if changed:
                 mu = FOLLOW * run.gap
-            scores = run.best.point.scores
-            here, near = gradient_cut(scores), oracle(scores + self.stride * (target.scores - scores))
+            near = oracle(search.beyond(second, self.stride))
+            del search, move
+            here = gradient_cut(run.best.point.scores)
             model.prune()
             last = slope
             slope, _ = yield from model.add(here, near)
-            if not changed and run.best is not before:
-                step = combine((1.0, model.bare(run.best.point)), (-1.0, point))
+            del here, near
+            if not changed and (first.t > 0 or second.t > 0):
                 matrix.update(step, combine((lam, step), (1.0, slope), (-1.0, last)))
         return (yield from run.solution())

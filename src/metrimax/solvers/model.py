@@ -15,7 +15,7 @@ new cut and the model's next minimiser cost one ``X' v`` and one ``X v``.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -151,7 +151,7 @@ class WeightModel(CutModel):
         super().__init__(lam, (design.shape[1],), start)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        vectors = _each((yield Ask("pull", _stack([cut.slope for cut in cuts]))))
+        vectors = yield from _products("pull", [cut.slope for cut in cuts])
         self.n_passes += 1
         for cut, vector in zip(cuts, vectors, strict=True):
             self._append(cut.loss, vector)
@@ -162,7 +162,7 @@ class WeightModel(CutModel):
         return self._point(self._combine(self._solve(tol), self._rows[0]), _NONE)
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
-        scores = _each((yield Ask("scores", _stack([point.rep for point in points]))))
+        scores = yield from _products("scores", [point.rep for point in points])
         self.n_passes += 1
         return [point._replace(scores=row) for point, row in zip(points, scores, strict=True)]
 
@@ -185,8 +185,8 @@ class ExampleModel(CutModel):
         super().__init__(lam, (n, n), start)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        pulled = yield Ask("pull", _stack([cut.slope for cut in cuts]))
-        scores = _each((yield Ask("scores", pulled)))
+        pulled = yield from _products("pull", [cut.slope for cut in cuts])
+        scores = yield from _products("scores", pulled)
         self.n_passes += 2
         for cut, row in zip(cuts, scores, strict=True):
             self._append(cut.loss, cut.slope, row)
@@ -233,12 +233,14 @@ def combine(*terms: tuple[float, Point]) -> Point:
     return Point(rep, scores)
 
 
-def _stack(vectors: list[Vector]) -> Vector:
-    return vectors[0] if len(vectors) == 1 else np.array(vectors)
-
-
-def _each(answer: Vector) -> list[Vector]:
-    return [answer] if answer.ndim == 1 else list(answer)
+def _products(product: Literal["scores", "pull"], vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
+    """The products with each of the vectors, in one pass."""
+    if len(vectors) == 1:
+        return [(yield Ask(product, vectors[0]))]
+    answers = yield Ask(product, vectors)
+    mine = list(answers)
+    cast(list[Vector], answers).clear()  # so that who sent them does not keep them alive
+    return mine
 
 
 def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Solution, Solver, Vector
+from metrimax.solvers.auto import Auto
 from metrimax.solvers.dual_cd import DualCD
 
 
@@ -23,8 +24,9 @@ def along(
 
     The first one begins with the cuts of ``start``, if there are any.
     """
-    if isinstance(solver, DualCD):  # its warm start is the multipliers
-        return (yield from solver.along(oracle, design, weights, tol=tol, start=start, callback=callback))
+    chosen = solver.choose(oracle, design) if isinstance(solver, Auto) else solver
+    if isinstance(chosen, DualCD):  # its warm start is the multipliers
+        return (yield from chosen.along(oracle, design, weights, tol=tol, start=start, callback=callback))
     solutions: dict[int, Solution] = {}
     cuts = start
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):

@@ -34,23 +34,20 @@ class Step(NamedTuple):
 
 
 class Search:
-    """Line search in score space: from a point towards the minimiser of the model.
+    """Line search in score space: from a point along a move.
 
     ``phi(t) = lam/2 |w + t d|^2 + R(s + t Xd)`` is a parabola plus a convex function of which every
     evaluation gives value and slope, so two tangents bracket the minimum and bound it from below.
 
-    Vectors of length n are few: the target's become the move's, and `advance` and `beyond` work in place.
+    Vectors of length n are few: `advance` moves the point in place, and `beyond` makes its scores from the move's.
     """
 
-    def __init__(self, oracle: Risk, model: CutModel, best: Best, target: Point, cut: Cut | None) -> None:
-        start, move = best.point, target
-        _kernels.axpy(-1.0, start.rep, move.rep)
-        _kernels.axpy(-1.0, start.scores, move.scores)
-        self._oracle = oracle
+    def __init__(self, risk: Risk, model: CutModel, best: Best, move: Point, cut: Cut | None) -> None:
+        self._risk = risk
         self._lam = model.lam
         self._best = best
         self._move = move
-        self._cross = model.inner(start, move)
+        self._cross = model.inner(best.point, move)
         self._bend = model.inner(move, move)
         self._cut = cut
 
@@ -61,7 +58,7 @@ class Search:
         cut taken near there serves as its tangent, where one is given.
         """
         scores, move = self._best.point.scores, self._move.scores
-        line = self._oracle.line(scores, move, reach)
+        line = self._risk.line(scores, move, reach)
         if self._cut is None:
             start = left = self._step(0.0, (self._best.risk, line(0.0)[1]))
         else:
@@ -72,7 +69,7 @@ class Search:
         lowest = min(start, right, key=lambda step: step.value)
         for _ in range(30):
             if right.slope < 0:
-                line = self._oracle.line(scores, move, 2 * right.t)
+                line = self._risk.line(scores, move, 2 * right.t)
                 left, right = right, self._step(2 * right.t, line(2 * right.t))
                 lowest = min(lowest, right, key=lambda step: step.value)
                 continue
@@ -97,7 +94,7 @@ class Search:
         return Best(Point(rep, scores, self._square(step.t)), step.risk, self._lam)
 
     def beyond(self, step: Step, stride: float) -> Vector:
-        """Scores a little further towards the target than the step taken by the best point; ends the search."""
+        """Scores a little further along than the step taken by the best point, up to t = 1; ends the search."""
         scores = self._move.scores
         scores *= stride * (1 - step.t)
         scores += self._best.point.scores
@@ -131,18 +128,8 @@ class Search:
         return t, self._parabola(t) + max(tangent(left, t), tangent(right, t))
 
 
-def seek(
-    oracle: Risk,
-    model: CutModel,
-    best: Best,
-    target: Point,
-    cut: Cut | None,
-    accuracy: float,
-    reach: float,
-) -> tuple[Best, float]:
-    """The line search, which leaves the points it begins at and aims at as they are; also returns how far it went."""
-    start = Point(best.point.rep.copy(), best.point.scores.copy(), best.point.square)
-    aim = Point(target.rep.copy(), target.scores.copy(), target.square)
-    search = Search(oracle, model, Best(start, best.risk, model.lam), aim, cut)
-    step = search.minimise(accuracy, reach)
-    return (best, 0.0) if step.t == 0 else (search.advance(step), step.t)
+def towards(best: Best, target: Point) -> Point:
+    """The move from a point to the target, whose vectors it takes over."""
+    _kernels.axpy(-1.0, best.point.rep, target.rep)
+    _kernels.axpy(-1.0, best.point.scores, target.scores)
+    return Point(target.rep, target.scores)

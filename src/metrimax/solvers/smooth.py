@@ -26,7 +26,7 @@ from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, P
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Best, seek
+from metrimax.solvers.search import Best, Search
 
 START = 0.1
 """The first mu: a tenth of the greatest loss."""
@@ -84,13 +84,14 @@ class _Smooth:
     def descend(self, here: Best, direction: Point, descent: float) -> Best:
         """Minimise along a direction, more accurately where the whole way down is less than what was asked for."""
         accuracy = 0.05 * min(self.run.gap, descent)
-        aim = combine((1.0, here.point), (1.0, direction))
+        start = Point(here.point.rep.copy(), here.point.scores.copy(), here.point.square)
+        search = Search(self.risk, self.run.model, Best(start, here.risk, self.run.lam), direction, self.tangent)
         for _ in range(4):
-            moved, t = seek(self.risk, self.run.model, here, aim, self.tangent, accuracy, 1.0)
-            if t > 0:
-                break
+            step = search.minimise(accuracy, 1.0)
+            if step.t > 0:
+                return search.advance(step)
             accuracy *= 0.01
-        return moved
+        return here
 
     def sharpen(self, error: float, *, stuck: bool) -> bool:
         """Let mu fall where the smoothing error is most of the gap, or where nothing moves; whether it did."""

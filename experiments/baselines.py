@@ -1,0 +1,211 @@
+"""What users do instead of training for the measure, on the collections of Joachims (2005).
+
+    python -m experiments baselines --data DIR [--out DIR] [--quick] [--jobs N] [--page]
+
+Every method with its own defaults, without and with a threshold tuned for F1 (`TunedThresholdClassifierCV`, 3 folds);
+and, for the linear ones, with C and threshold from the same hold-out that `experiments.joachims2005` gives to direct
+training, whose results the page shows beside these. Settings that a class is too small for (fewer than 3 positives
+for 3 folds) fall back on the untuned threshold.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import TunedThresholdClassifierCV
+from sklearn.svm import LinearSVC
+
+from experiments.baselines_page import page
+from experiments.data import Collection
+from experiments.harness import Options, Program, Row, Task
+from experiments.holdout import GRID, MEASURES, Chosen, best_threshold, measure_for, value, values
+from experiments.joachims2005 import part_for_choice, read
+from metrimax import MeasureSVC, MeasureSVCCV
+
+SETS = (("reuters", 1), ("optdigits", 1), ("covtype/1000", 3), ("covtype/balanced", 3))
+LINEAR = {
+    "LinearSVC": LinearSVC(),
+    "LinearSVC, balanced": LinearSVC(class_weight="balanced"),
+    "LogisticRegression": LogisticRegression(max_iter=1000),
+    "LogisticRegression, balanced": LogisticRegression(max_iter=1000, class_weight="balanced"),
+}
+BOOSTING = {"HistGradientBoosting": HistGradientBoostingClassifier(random_state=0)}
+FOLDS = 3
+
+
+def tasks(options: Options) -> Iterator[Task]:
+    sets = SETS
+    if options.quick:
+        sets = (("optdigits" if options.have_data else "digits", 1),)
+    for data, draws in sets:
+        text = data == "reuters"
+        for seed in range(draws):
+            prepare = partial(read, data, options, seed)
+            key = {"data": data, "seed": seed}
+            default = key | {"protocol": "default"}
+            for name, model in (LINEAR if text else LINEAR | BOOSTING).items():
+                yield Task(default | {"method": name}, partial(plain_and_tuned, model), prepare)
+            for measure in MEASURES:
+                yield Task(default | {"method": f"MeasureSVC {measure}"}, partial(direct, measure), prepare)
+            for measure in ("f1",) if text else MEASURES:
+                yield Task(default | {"method": f"MeasureSVCCV {measure}"}, partial(chosen, measure), prepare)
+            for name in list(LINEAR)[: 2 if text else 4]:
+                yield Task(key | {"protocol": "hold-out", "method": name}, partial(held_out, LINEAR[name]), prepare)
+            if text and libmultilabel() is not None:
+                for how in ("1vsrest", "thresholding", "cost_sensitive"):
+                    yield Task(default | {"method": f"LibMultiLabel {how}"}, partial(multilabel, how), prepare)
+
+
+def libmultilabel() -> Any:
+    """The linear part of LibMultiLabel, where it is installed."""
+    try:
+        import libmultilabel.linear as linear
+    except ImportError:
+        return None
+    return linear
+
+
+def rows_of(data: Collection, scores: Any, threshold: str, **more: Any) -> Iterator[Row]:
+    """A row per class, with all measures of the scores; a threshold changes nothing but F1."""
+    for label, y in enumerate(data.Y_test.T):
+        found = values(y, scores[:, label])
+        yield {"threshold": threshold, "label": label, "positives": int(data.Y[:, label].sum()), **found, **more}
+
+
+def decide(model: Any, X: Any) -> Any:
+    if hasattr(model, "decision_function"):
+        return model.decision_function(X)
+    share = model.predict_proba(X)[:, 1]
+    return np.log(np.maximum(share, 1e-300)) - np.log(np.maximum(1 - share, 1e-300))
+
+
+def plain_and_tuned(model: Any, prepared: tuple[Collection, bool]) -> Iterator[Row]:
+    """The model as it is, and with a threshold chosen for F1 by cross-validation; seconds of both."""
+    data = prepared[0]
+    plain, tuned = np.full((2, *data.Y_test.shape), -1.0)
+    spent = np.zeros(2)
+    for label, y in enumerate(data.Y.T):
+        if not y.any():
+            continue
+        with warnings.catch_warnings(), Clock() as clock:
+            warnings.simplefilter("ignore")  # folds with few positives; the fallback is documented
+            fitted = model.fit(data.X, y)
+        plain[:, label] = tuned[:, label] = decide(fitted, data.X_test)
+        spent += clock.seconds
+        if y.sum() >= FOLDS:
+            with warnings.catch_warnings(), Clock() as clock:
+                warnings.simplefilter("ignore")
+                kind = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
+                search = TunedThresholdClassifierCV(fitted, scoring="f1", cv=FOLDS, response_method=kind, refit=True)
+                search.fit(data.X, y)
+            at = search.best_threshold_
+            tuned[:, label] -= at if kind == "decision_function" else np.log(at / (1 - at))
+            spent[1] += clock.seconds
+    yield from rows_of(data, plain, "as trained", cpu_seconds=spent[0])
+    yield from rows_of(data, tuned, "tuned", cpu_seconds=spent[1])
+
+
+def held_out(model: Any, prepared: tuple[Collection, bool]) -> Iterator[Row]:
+    """C by hold-out, for F1 with and without a threshold that does best on the held-out part."""
+    data, quick = prepared
+    X, Y, X_held, Y_held = part_for_choice(data, 0)
+    found: dict[float, Any] = {}
+
+    def evaluate(which: int, settings: list[tuple[float, ...]]) -> Any:
+        for (C,) in settings:
+            if C not in found:
+                found[C] = np.array([one(C, label) for label in range(Y.shape[1])])
+        return [found[C][:, which] for (C,) in settings]
+
+    def one(C: float, label: int) -> tuple[float, float, float]:
+        if not (Y[:, label].any() and Y_held[:, label].any()):
+            return np.nan, np.nan, 0.0
+        scores = fit(model, C, X, Y[:, label]).decision_function(X_held)
+        return value("f1", Y_held[:, label], scores), *best_threshold(Y_held[:, label], scores)
+
+    for which, threshold in enumerate(("as trained", "tuned")):
+        selected = Chosen(partial(evaluate, which), (0.25, 1.0, 4.0) if quick else GRID)
+        scores = np.full(data.Y_test.shape, -1.0)
+        for label, (C,) in enumerate(selected.settings):
+            if data.Y[:, label].any():
+                scores[:, label] = fit(model, C, data.X, data.Y[:, label]).decision_function(data.X_test)
+                scores[:, label] -= found[C][label, 2] if which else 0.0
+        yield from rows_of(data, scores, threshold, most_C=selected.most[0])
+
+
+def fit(model: Any, C: float, X: Any, y: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.set_params(C=C).fit(X, y)
+
+
+def direct(measure: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
+    """`MeasureSVC` with its defaults, all classes at a time."""
+    data = prepared[0]
+    if measure == "recall_at_2p":  # the number of positives decides what can be trained
+        models = [MeasureSVC(measure_for(measure, y), n_threads=1).fit(data.X, y) for y in data.Y.T if y.any()]
+        scores = np.full(data.Y_test.shape, -1.0)
+        scores[:, data.Y.any(axis=0)] = np.column_stack([m.decision_function(data.X_test) for m in models])
+    else:
+        scores = MeasureSVC(measure, n_threads=1).fit(data.X, data.Y.astype(int)).decision_function(data.X_test)
+    yield from only(measure, data, scores)
+
+
+def chosen(measure: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
+    """`MeasureSVCCV` with its defaults: one C for all labels where several are trained at a time."""
+    data = prepared[0]
+    if data.Y.shape[1] > 30:
+        model = MeasureSVCCV(measure, n_threads=1).fit(data.X, data.Y.astype(int))
+        yield from only(measure, data, model.decision_function(data.X_test), most_C=model.C_)
+        return
+    scores, Cs = np.full(data.Y_test.shape, -1.0), np.zeros(data.Y.shape[1])
+    for label, y in enumerate(data.Y.T):
+        if y.sum() >= 5:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = MeasureSVCCV(measure_for(measure, y), n_threads=1).fit(data.X, y)
+            scores[:, label], Cs[label] = model.decision_function(data.X_test), model.C_
+        elif y.any():
+            scores[:, label] = (
+                MeasureSVC(measure_for(measure, y), n_threads=1).fit(data.X, y).decision_function(data.X_test)
+            )
+    for row in only(measure, data, scores):
+        yield row | {"most_C": Cs[row["label"]]}
+
+
+def only(measure: str, data: Collection, scores: Any, **more: Any) -> Iterator[Row]:
+    """Rows with the measure trained for, and no other."""
+    for row in rows_of(data, scores, "as trained", **more):
+        yield row | {name: "" for name in MEASURES if name != measure}
+
+
+def multilabel(how: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
+    """One of LibMultiLabel's ways to train, with its defaults."""
+    data, linear = prepared[0], libmultilabel()
+    np.random.seed(0)  # noqa: NPY002 - its cross-validation uses the global generator
+    Y = sparse.csr_matrix(data.Y.astype(float))
+    model = getattr(linear, f"train_{how}")(Y, data.X, options="-m 1", verbose=False)
+    yield from rows_of(data, np.asarray(linear.predict_values(model, data.X_test)), "as trained")
+
+
+class Clock:
+    """CPU seconds of a block."""
+
+    def __enter__(self) -> Clock:
+        self._began = time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.process_time() - self._began
+
+
+main = Program("baselines", tasks, page).main

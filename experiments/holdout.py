@@ -1,0 +1,146 @@
+"""The protocol of Joachims (2005), section 6: settings by a hold-out of one third, for every class on its own.
+
+The parameters are searched on a grid, extended while the setting chosen most often over the classes of a collection is
+on its border. All classes of a collection are trained in lockstep on one design.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from metrimax.designs import as_design
+from metrimax.fitting import FittedLabel, fit_path
+from metrimax.measure import RecallAtK, get_measure
+from metrimax.risk import run
+from metrimax.solvers import Auto
+
+MEASURES = {"f1": "F1", "prbep": "PRBEP", "recall_at_2p": "Rec@2p", "roc_area": "ROC area"}
+GRID = tuple(2.0**k for k in range(-6, 7))
+STEP = 3
+"""A grid is extended by so many of its own steps at a time."""
+MOST = 3
+"""How often a grid is extended at most, at each end."""
+
+
+def measure_for(name: str, y: Any) -> Any:
+    """The measure to train for. Rec@2p compares with labellings of at most 2p positives, as SVM-perf does."""
+    if name != "recall_at_2p":
+        return get_measure(name)
+    return RecallAtK("2p" if 2 * y.sum() <= len(y) else len(y), labellings="at_most")
+
+
+def value(name: str, y: Any, scores: Any) -> float:
+    """The measure of scores (positive means the positive class); not a number where no example is positive."""
+    if not y.any():
+        return float("nan")
+    if name == "recall_at_2p" and 2 * y.sum() >= len(y):
+        return 1.0
+    return float(measure_for(name, y).score(y, np.ascontiguousarray(scores, dtype=float)))
+
+
+def values(y: Any, scores: Any) -> dict[str, float]:
+    """All measures of the same scores."""
+    return {name: value(name, y, scores) for name in MEASURES}
+
+
+def best_threshold(y: Any, scores: Any) -> tuple[float, float]:
+    """The greatest F1 that a threshold on these scores reaches, and the threshold, halfway between two scores."""
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    ends = np.flatnonzero(np.diff(ranked, append=-np.inf))  # the last of equal scores
+    tp = np.cumsum(y[order])[ends]
+    f1 = 2 * tp / (ends + 1 + y.sum())
+    k = int(np.argmax(f1))
+    following = ranked[ends[k] + 1] if ends[k] + 1 < len(ranked) else ranked[ends[k]] - 1.0
+    return float(f1[k]), float((ranked[ends[k]] + following) / 2)
+
+
+def split(Y: Any, seed: int = 0, share: float = 1 / 3) -> tuple[Any, Any]:
+    """Rows to train on and rows held out, a share of every class (the rarest is divided first; Sechidis et al. 2011).
+
+    A class with a single example keeps it for training.
+    """
+    rng = np.random.default_rng(seed)
+    held = np.full(len(Y), -1)
+    for y in Y.T[np.argsort(Y.sum(axis=0), kind="stable")]:
+        free = rng.permutation(np.flatnonzero(y & (held < 0)))
+        wanted = round(share * y.sum()) - int((held[y] == 1).sum())
+        held[free] = np.arange(len(free)) < wanted
+    free = rng.permutation(np.flatnonzero(held < 0))
+    held[free] = np.arange(len(free)) < round(share * len(free))
+    return np.flatnonzero(held == 0), np.flatnonzero(held == 1)
+
+
+class Chosen:
+    """For every class the setting with the best value on the held-out part, from a grid that extends itself.
+
+    ``evaluate(settings)`` gives the values (settings, classes); a setting is a tuple of numbers, one per axis. Among
+    equals the first setting of the (sorted) grid is taken; a class that was never positive on one of the two parts
+    takes what most classes chose.
+    """
+
+    def __init__(self, evaluate: Callable[[list[tuple[float, ...]]], Any], *axes: Sequence[float], fixed: Any = ()):
+        self.axes = [list(axis) for axis in axes]
+        self.table: dict[tuple[float, ...], Any] = {}
+        extended = {(k, end): 0 for k in range(len(axes)) for end in (0, -1)}
+        while True:
+            grid = _product(self.axes)
+            new = [setting for setting in grid if setting not in self.table]
+            self.table |= dict(zip(new, evaluate(new), strict=True))
+            scores = np.array([self.table[setting] for setting in grid])
+            usable = np.isfinite(scores).all(axis=0)
+            best = np.argmax(np.where(np.isfinite(scores), scores, 0.0), axis=0)
+            self.most = grid[Counter(best[usable].tolist()).most_common(1)[0][0]] if usable.any() else grid[0]
+            self.settings = [grid[b] if ok else self.most for b, ok in zip(best, usable, strict=True)]
+            borders = [
+                (k, end)
+                for k, end in extended
+                if k not in fixed and self.most[k] == self.axes[k][end] and extended[k, end] < MOST
+            ]
+            if not borders:
+                return
+            for k, end in borders:
+                extended[k, end] += 1
+                axis = self.axes[k]
+                ratio = axis[1] / axis[0]
+                more = [axis[end] * ratio ** (i if end else -i) for i in range(1, STEP + 1)]
+                self.axes[k] = sorted(axis + more)
+
+
+def _product(axes: list[list[float]]) -> list[tuple[float, ...]]:
+    grid: list[tuple[float, ...]] = [()]
+    for axis in axes:
+        grid = [(*setting, v) for setting in grid for v in axis]
+    return grid
+
+
+def train(
+    name: str,
+    X: Any,
+    Y: Any,
+    Cs: Sequence[Sequence[float]],
+    *,
+    weights: Sequence[Any] | None = None,
+    solver: Any = None,
+    tol: float = 1e-3,
+) -> list[list[FittedLabel]]:
+    """Every class (a column of Y) for each of its own C, in lockstep and in one thread, sharing cuts along C."""
+    design = as_design(X, intercept_scaling=1.0, n_threads=1)
+    chosen = Auto() if solver is None else solver
+    weights = [None] * Y.shape[1] if weights is None else weights
+    runs = (
+        fit_path(measure_for(name, y), chosen, design, y, weight, Cs=own, tol=tol, kind="multilabel-indicator")
+        for y, own, weight in zip(Y.T, Cs, weights, strict=True)
+    )
+    return run(design, runs)
+
+
+def decision(fitted: Sequence[FittedLabel], X: Any) -> Any:
+    """Scores (n, classifiers) on other examples; the intercept is the last weight."""
+    W = np.column_stack([label.solution.w for label in fitted])
+    scores = as_design(X, intercept_scaling=1.0, n_threads=1).matvec(np.ascontiguousarray(W))
+    return scores - np.array([label.threshold for label in fitted])

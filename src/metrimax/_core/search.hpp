@@ -1,0 +1,221 @@
+// From scores to the most violated labelling in one call: collect what may flip, sort it, find the best table, mark the
+// flips. For samples whose every example is one unit; see tables.hpp for the search among the tables.
+#pragma once
+
+#include "sorting.hpp"
+#include "tables.hpp"
+
+#include <array>
+#include <memory>
+
+namespace metrimax {
+
+using Buffer = std::unique_ptr<double[]>; // not cleared, so that memory is taken only where it is written
+
+// The losses of one measure on one sample.
+struct Tables {
+    virtual ~Tables() = default;
+    virtual Best best(const Queue &pos, const Queue &neg) const = 0;
+    virtual double loss(Index fn, Index fp) const = 0;
+};
+
+struct CountTables : Tables {
+    Index n_pos, m_low, m_high;
+    const double *u, *v;
+    double top;
+
+    CountTables(Index n_pos, Index m_low, Index m_high, const double *u, const double *v, double top)
+        : n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v), top(top) {}
+    Best best(const Queue &pos, const Queue &neg) const override {
+        return count_argmax(pos, neg, n_pos, m_low, m_high, u, v, top);
+    }
+    double loss(Index fn, Index fp) const override {
+        const Index at = n_pos - fn + fp - m_low;
+        return u[at] + v[at] * static_cast<double>(n_pos - fn);
+    }
+};
+
+template <class Link> struct LinkTables : Tables {
+    const double *A, *B;
+    double top;
+
+    LinkTables(const double *A, const double *B, double top) : A(A), B(B), top(top) {}
+    Best best(const Queue &pos, const Queue &neg) const override { return MongeArgmax<Link>(pos, neg, A, B, top)(); }
+    double loss(Index fn, Index fp) const override { return Link{}(A[fn], B[fp]); }
+};
+
+// One class: its members, what is known of their flips, and room for the candidates.
+struct Side {
+    const Index *members;
+    Index size;
+    double sign;          // +1 for positives, -1 for negatives: the cost of a flip is sign * score
+    double step;          // weight of one example divided by n
+    double low;           // costs below this flip in every optimum,
+    double high;          // costs from this on in none
+    double window = high; // the bound on costs that was enough the last time
+    Buffer costs = fresh(size);
+    std::array<Buffer, 2> spare{}; // lines come and go, their buffers stay
+
+    // A line keeps what may flip apart if it is no more than this; of more it goes through all members every time.
+    Index most() const { return size / 4; }
+    Buffer room() const { return fresh(most() + 1); }
+    static Buffer fresh(Index length) { return Buffer(new double[static_cast<std::size_t>(length)]); }
+};
+
+class TableSearch {
+  public:
+    TableSearch(Side pos, Side neg, std::unique_ptr<Tables> tables)
+        : sides{std::move(pos), std::move(neg)}, tables(std::move(tables)) {}
+
+    // The loss of the labelling that attains the risk, and its slope (zero on entry). Without a positive risk, neither.
+    double cut(const double *scores, double *slope) {
+        const Found found = find([&](Side &side, Index, double high) {
+            return collect(scores, side.members, side.size, side.sign, side.low, high, side.costs.get());
+        });
+        if (!(found.best.value > 0))
+            return 0.0;
+        const Index flips[] = {found.best.i, found.best.j};
+        for (int k = 0; k < 2; ++k)
+            if (flips[k] > 0)
+                mark(scores, sides[k].members, sides[k].size, sides[k].sign, flips[k], found.last[k],
+                     -sides[k].sign * sides[k].step, slope);
+        return tables->loss(flips[0], flips[1]);
+    }
+
+    // The risk on scores + t * move for t from 0 to `until`: what is decided on all of it is left out.
+    class Line {
+      public:
+        Line(TableSearch &search, const double *scores, const double *move, double until)
+            : search(search), scores(scores), move(move), until(until) {
+            for (int k = 0; k < 2; ++k) {
+                Side &side = search.sides[k];
+                parts[k].costs = side.spare[0] ? std::move(side.spare[0]) : side.room();
+                parts[k].rates = side.spare[1] ? std::move(side.spare[1]) : side.room();
+                gather(k, std::min(3 * side.window, side.high));
+            }
+        }
+        ~Line() {
+            for (int k = 0; k < 2; ++k)
+                search.sides[k].spare = {std::move(parts[k].costs), std::move(parts[k].rates)};
+        }
+        Line(const Line &) = delete;
+        Line &operator=(const Line &) = delete;
+
+        // The risk at t and its slope there.
+        std::pair<double, double> operator()(double t) {
+            const Found found = search.find([&](Side &side, Index k, double high) {
+                Part &part = parts[k];
+                if (high > part.high) // less was gathered than is wanted now
+                    gather(k, side.high);
+                double *out = side.costs.get();
+                if (!part.apart)
+                    return collect_at(scores, move, side.members, side.size, side.sign, t, side.low, high, out);
+                Collected got = collect_at(part.costs.get(), part.rates.get(), part.got.size, t, side.low, high, out);
+                got.first += part.got.first;
+                got.first_sum += part.got.first_sum + t * part.got.first_rate;
+                return got;
+            });
+            if (!(found.best.value > 0))
+                return {0.0, 0.0};
+            const Index flips[] = {found.best.i, found.best.j};
+            double rise = 0;
+            for (int k = 0; k < 2; ++k) {
+                const Part &part = parts[k];
+                const Side &side = search.sides[k];
+                double rate = 0;
+                if (part.apart) {
+                    const double *costs = part.costs.get(), *rates = part.rates.get();
+                    rate = part.got.first_rate + rate_of_lowest(
+                                                     part.got.size, flips[k] - part.got.first, found.last[k],
+                                                     [=](Index i) { return costs[i] + t * rates[i]; },
+                                                     [=](Index i) { return rates[i]; });
+                } else {
+                    const Index *members = side.members;
+                    const double sign = side.sign, *s = scores, *d = move;
+                    rate = rate_of_lowest(
+                        side.size, flips[k], found.last[k],
+                        [=](Index i) { return sign * s[members[i]] + t * (sign * d[members[i]]); },
+                        [=](Index i) { return sign * d[members[i]]; });
+                }
+                rise -= side.step * rate;
+            }
+            return {found.best.value, rise};
+        }
+
+      private:
+        struct Part {
+            CollectedLine got;
+            double high;
+            bool apart;
+            Buffer costs, rates;
+        };
+
+        void gather(Index k, double high) {
+            const Side &side = search.sides[k];
+            parts[k].high = high;
+            parts[k].apart = collect_line(scores, move, side.members, side.size, side.sign, side.low, high, until,
+                                          side.most(), parts[k].costs.get(), parts[k].rates.get(), parts[k].got);
+        }
+
+        TableSearch &search;
+        const double *scores, *move;
+        double until;
+        std::array<Part, 2> parts;
+    };
+
+  private:
+    static constexpr Index kLarge = Index{1} << 17;
+
+    struct Found {
+        Best best;
+        std::array<double, 2> last; // the highest cost of what flips in either class
+    };
+
+    // The best table, from as few candidates as will do. fill(side, k, high) writes the costs of those below `high` to
+    // the side's buffer. The bounds that were enough the last time are tried first: flips that cost more than all of D
+    // can give back are then not even sorted. If that does not prove the table found to be the best, more are looked
+    // at.
+    template <class Fill> Found find(Fill fill) {
+        while (true) {
+            Queue queues[2];
+            for (Index k = 0; k < 2; ++k) {
+                Side &side = sides[k];
+                const Collected got = fill(side, k, side.window);
+                sort_values(side.costs.get(), got.size);
+                queues[k] = {side.costs.get(), got.size, got.first, got.first_sum, side.step};
+            }
+            const Best best = tables->best(queues[0], queues[1]);
+            const Index enough[] = {best.enough_pos, best.enough_neg}, flips[] = {best.i, best.j};
+            bool wanting = false;
+            std::array<double, 2> last;
+            for (int k = 0; k < 2; ++k) {
+                Side &side = sides[k];
+                const Queue &queue = queues[k];
+                if (enough[k] > queue.size) {
+                    if (side.window < side.high) {
+                        wanting = true;
+                        side.window = std::isfinite(side.high) ? std::min(2 * side.window, side.high) : side.high;
+                    }
+                } else if (side.high > 0) {
+                    const double needed = enough[k] > 0 ? queue.costs[enough[k] - 1] : 0.0;
+                    const double least = std::isfinite(side.high) ? 0.01 * side.high : 0.0;
+                    // without a bound of its own, a class whose flips pay at no cost is looked at whole
+                    side.window =
+                        needed > 0 || least > 0 ? std::min(std::max(1.6 * needed, least), side.high) : side.high;
+                }
+                last[k] = flips[k] > queue.first ? queue.costs[flips[k] - queue.first - 1] : side.low;
+            }
+            if (wanting)
+                continue;
+            for (Index k = 0; k < 2; ++k)
+                if (queues[k].size > sides[k].most() && queues[k].size > kLarge)
+                    sides[k].costs = sides[k].fresh(sides[k].size); // the pages that few calls touch are given back
+            return {best, last};
+        }
+    }
+
+    std::array<Side, 2> sides;
+    std::unique_ptr<Tables> tables;
+};
+
+} // namespace metrimax

@@ -1,0 +1,85 @@
+"""What the estimators that carry a certificate share: their solver, their progress line, what they report."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from metrimax.fitting import FittedLabel
+from metrimax.progress import ProgressLine
+from metrimax.protocols import Callback, Design, Measure, Record, Solution, Solver, Status
+from metrimax.solvers import SOLVERS
+from metrimax.state import PlainState
+
+
+class CertifiedEstimator(PlainState, BaseEstimator):
+    """An estimator with the parameters C, solver, tol, max_iter, verbose and callback; fitted, with a certificate."""
+
+    C: float
+    solver: str
+    tol: float
+    max_iter: int
+    verbose: int
+    callback: Callback | None
+
+    def _solver(self) -> Solver:
+        for name, low in (("C", 0.0), ("tol", 0.0)):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float, np.number)) and low < value < np.inf):
+                raise ValueError(f"expected a finite {name} > 0, got {value!r}")
+        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
+            raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
+        if self.solver not in SOLVERS:
+            raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(SOLVERS)}")
+        solver: Solver = SOLVERS[self.solver](max_iter=int(self.max_iter))
+        return solver
+
+    @contextmanager
+    def _progress(self, measure: Measure, design: Design | None = None) -> Iterator[Callback | None]:
+        if not self.verbose:
+            yield self.callback
+            return
+        with ProgressLine(f"{type(self).__name__}({measure.name})", self.tol, design) as line:
+
+            def both(record: Record) -> Any:
+                line(record)
+                return self.callback(record) if self.callback is not None else None
+
+            yield both
+
+    def _store_certificate(self, fitted: list[FittedLabel], *, single: bool) -> None:
+        """Set what the solutions prove and how they were reached: one value each, or one for every label."""
+        solutions = [label.solution for label in fitted]
+
+        def each(values: list[Any]) -> Any:
+            if single:
+                return values[0]
+            return np.array(values) if isinstance(values[0], (int, float)) else values
+
+        self.price_ = each([label.price for label in fitted])
+        self.objective_ = each([s.objective for s in solutions])
+        self.dual_bound_ = each([s.bound for s in solutions])
+        self.gap_ = each([s.gap for s in solutions])
+        self.n_iter_ = each([s.n_iter for s in solutions])
+        self.n_passes_ = each([s.n_passes for s in solutions])
+        self.n_support_ = each([s.n_support for s in solutions])
+        self.status_ = each([s.status for s in solutions])
+        self.history_ = each([s.history for s in solutions])
+
+    def _warn(self, solutions: list[Solution]) -> None:
+        missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]
+        if missed:
+            worst = max(missed, key=lambda s: s.gap)
+            which = "" if len(solutions) == 1 else f" ({len(missed)} of {len(solutions)} labels)"
+            warnings.warn(
+                f"{worst.status.value}{which}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
+                "Raise max_iter or tol, lower C, or scale the features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

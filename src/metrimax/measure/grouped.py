@@ -1,0 +1,156 @@
+"""Any measure, query by query: its mean over groups of examples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.measure.at_k import TopMeasure
+from metrimax.measure.sample import SampleOracle
+from metrimax.measure.smoothing import Smooth
+from metrimax.protocols import Cut, Line, Measure, Oracle, Vector
+
+
+class Groups(NamedTuple):
+    """A sample cut into groups: the examples of group g are ``order[starts[g] : starts[g + 1]]``."""
+
+    order: npt.NDArray[np.intp]
+    starts: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, groups: npt.NDArray[Any]) -> Groups:
+        """From the group of every example, in any order."""
+        _, codes = np.unique(groups, return_inverse=True)
+        return cls(np.argsort(codes, kind="stable"), np.concatenate(([0], np.cumsum(np.bincount(codes)))))
+
+    def split(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """The values of every group."""
+        sorted_values = values[self.order]
+        return [sorted_values[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
+
+class Grouped:
+    """The mean of a measure over the groups of one sample.
+
+    Parameters
+    ----------
+    measure : Measure
+        What is looked at in every group.
+    groups : array-like (n,)
+        The group, or query, of every example; equal entries belong together.
+
+    Notes
+    -----
+    Groups whose labels do not vary have no better or worse ranking: they are left out, of the risk and of the mean.
+    A k larger than a group means all of it, so that such a group counts in the mean and not in the risk.
+    """
+
+    ranks = True
+
+    def __init__(self, measure: Measure, groups: npt.ArrayLike) -> None:
+        self.measure = measure
+        self.name = f"{measure.name} per group"
+        self._groups = Groups.of(np.asarray(groups))
+
+    def loss(self, y: npt.NDArray[Any], z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
+        return 1 - self.score(y, np.asarray(z, dtype=np.float64), sample_weight)
+
+    def score(self, y: npt.NDArray[Any], scores: Vector, sample_weight: Vector | None = None) -> float:
+        """The mean of the measure over the groups whose labels vary."""
+        return float(np.mean(list(self.scores(y, scores, sample_weight).values())))
+
+    def scores(self, y: npt.NDArray[Any], scores: Vector, sample_weight: Vector | None = None) -> dict[int, float]:
+        """The measure of every group whose labels vary, by its place among the sorted groups."""
+        parts = self._parts(y, sample_weight)
+        of = self._groups.split(np.asarray(scores, dtype=np.float64))
+        return {g: self._local(len(own)).score(own, of[g], weight) for g, own, weight in parts}
+
+    def oracle(self, y: npt.NDArray[Any], sample_weight: Vector | None = None) -> Oracle:
+        parts = self._parts(y, sample_weight)
+        made = {g: self._local(len(own)).oracle(own, weight) for g, own, weight in parts if self._ranks(len(own))}
+        if not made:
+            raise ValueError(f"{self.name}: no group has more than k examples; choose a smaller k")
+        return GroupedOracle(self._groups, made, len(y))
+
+    def threshold(self, y: npt.NDArray[Any], scores: Vector, sample_weight: Vector | None = None) -> float:
+        """None: scores of different groups are not compared."""
+        return 0.0
+
+    def _parts(
+        self, y: npt.NDArray[Any], sample_weight: Vector | None
+    ) -> list[tuple[int, npt.NDArray[Any], Vector | None]]:
+        """Number, labels and weights of every group whose labels vary."""
+        if len(y) != len(self._groups.order):
+            raise ValueError(f"expected labels of the {len(self._groups.order)} examples grouped, got {len(y)}")
+        labels = self._groups.split(np.asarray(y))
+        weights = [None] * len(labels) if sample_weight is None else self._groups.split(sample_weight)
+        parts = []
+        for g, (own, weight) in enumerate(zip(labels, weights, strict=True)):
+            used = own if weight is None else own[weight > 0]
+            if len(used) and used.min() != used.max():
+                parts.append((g, own, weight))
+        if not parts:
+            raise ValueError(f"{self.name}: expected a group with different labels, got none: nothing can be ranked")
+        return parts
+
+    def _ranks(self, size: int) -> bool:
+        """Whether a group of this size has an example beyond the first k."""
+        k = self._k()
+        return k is None or k < size
+
+    def _local(self, size: int) -> Measure:
+        k = self._k()
+        return self.measure if k is None or k <= size else replace(self.measure, k=size)  # type: ignore[type-var]
+
+    def _k(self) -> int | None:
+        k = getattr(self.measure, "k", None) if isinstance(self.measure, TopMeasure) else None
+        return int(k) if isinstance(k, (int, np.integer)) else None
+
+
+class GroupedOracle(SampleOracle):
+    """``R = mean over groups of R_g``: the cut of the sample is put together from the cuts of its groups.
+
+    The price kappa is the mean of theirs, each group counting by its size.
+    """
+
+    def __init__(self, groups: Groups, oracles: dict[int, Oracle], size: int) -> None:
+        super().__init__(sum(oracle.n for oracle in oracles.values()), size)
+        self._groups = groups
+        self._oracles = oracles
+        self.price = sum(oracle.price * oracle.n for oracle in oracles.values()) / self.n
+        if all(getattr(oracle, "smooth", None) is not None for oracle in oracles.values()):
+            self.smooth: Smooth = self._smooth
+
+    def __call__(self, scores: Vector) -> Cut:
+        self.check(scores)
+        of = self._groups.split(scores)
+        return self._mean({g: oracle(of[g]) for g, oracle in self._oracles.items()})
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The mean of the lines of the groups."""
+        of, moves = self._groups.split(scores), self._groups.split(move)
+        lines = [oracle.line(of[g], moves[g], until) for g, oracle in self._oracles.items()]
+
+        def risk(t: float) -> tuple[float, float]:
+            values, slopes = zip(*(line(t) for line in lines), strict=True)
+            return sum(values) / len(lines), sum(slopes) / len(lines)
+
+        return risk
+
+    def _smooth(self, scores: Vector, mu: float) -> tuple[float, Cut]:
+        of = self._groups.split(scores)
+        made = {g: oracle.smooth(of[g], mu) for g, oracle in self._oracles.items()}  # type: ignore[attr-defined]
+        cut = self._mean({g: cut for g, (_, cut) in made.items()})
+        return sum(value for value, _ in made.values()) / len(made), cut
+
+    def _mean(self, cuts: dict[int, Cut]) -> Cut:
+        slope = np.zeros(self.size)
+        starts = self._groups.starts
+        for g, cut in cuts.items():
+            slope[starts[g] : starts[g + 1]] = cut.slope
+        whole = np.empty(self.size)
+        whole[self._groups.order] = slope
+        return Cut(sum(cut.loss for cut in cuts.values()) / len(cuts), whole / len(cuts))

@@ -1,0 +1,198 @@
+"""`MeasureRanker`: linear rankings trained for the measure they are judged by, query by query."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from metrimax.base import CertifiedEstimator
+from metrimax.designs import as_design
+from metrimax.fitting import fit_label
+from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, get_measure
+from metrimax.protocols import Callback, Measure, Vector
+from metrimax.risk import run
+
+
+class MeasureRanker(CertifiedEstimator):
+    """Linear ranking trained for the mean of a measure over query groups.
+
+    Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``, where R is the mean over the groups of a convex upper bound of the
+    loss of the ranking by ``X w``: see `metrimax.MeasureSVC` and docs/measures.md. Every solution comes with a lower
+    bound on the optimum.
+
+    Parameters
+    ----------
+    measure : str or measure, default="ndcg"
+        "ndcg", "average_precision", "precision_at_k", "recall_at_k", "roc_area", "partial_auc", "prbep", or a measure
+        of rankings with parameters such as ``NDCG(5, gain="linear")`` (`metrimax.measure`).
+    k : int or None, default=10
+        Number of ranks that "ndcg", "precision_at_k" and "recall_at_k", given by name, look at. None leaves the
+        measure's own default. The others have no k.
+    C : float, default=1.0
+        Weight of one margin violation.
+    solver, tol, max_iter, n_threads, verbose, callback
+        As for `metrimax.MeasureSVC`.
+
+    Attributes
+    ----------
+    coef_ : ndarray (p,)
+    objective_, dual_bound_, gap_, price_ : float
+        J at the solution, a proven lower bound of the least J, ``(objective_ - dual_bound_) / (C kappa n)``, and kappa.
+    n_iter_, n_passes_, n_support_ : int
+    status_ : Status
+        How the fit ended; its value is a sentence.
+    history_ : list of Record
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    For NDCG y holds grades from 0 up; for the other measures what is above 0 is positive. There is no intercept: it
+    would not change a ranking. Groups whose labels do not vary are left out. ``sample_weight`` means repetition within
+    the group, and has to be whole for NDCG and the measures at k; all groups count alike.
+
+    Where `status_` says that w = 0 is optimal, as it may with a small k and large groups whose grades overlap, train
+    for all ranks (``NDCG(None)``) or for "roc_area": docs/measures.md says why.
+
+    References
+    ----------
+    Yue et al. (2007); Chakrabarti et al. (2008); Narasimhan & Agarwal (2013); Joachims (2005).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax import MeasureRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 4))
+    >>> groups = np.repeat(np.arange(30), 20)
+    >>> y = np.clip(np.round(X @ [1, -1, 0.5, 0] + rng.normal(size=600)), 0, 4)
+    >>> ranker = MeasureRanker("ndcg", k=5, C=10.0).fit(X, y, groups=groups)
+    >>> ranker.gap_ <= 1e-3
+    True
+    >>> ranker.score(X, y, groups=groups) > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure = "ndcg",
+        *,
+        k: int | None = 10,
+        C: float = 1.0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.measure = measure
+        self.k = k
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> MeasureRanker:
+        """Train on X (dense or sparse), labels y, and the group (query) of each example; None for a single group."""
+        measure = self._measure()
+        solver = self._solver()
+        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
+        X, y = validate_data(
+            checked,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order=None,
+            y_numeric=True,
+            ensure_min_samples=2,
+        )
+        weight = _weight(sample_weight, X)
+        grouped = _grouped(measure, groups, y)
+        design = as_design(X, n_threads=self.n_threads)
+        with self._progress(grouped) as callback:
+            steps = fit_label(
+                grouped, solver, design, _labels(measure, y), weight, C=self.C, tol=self.tol, callback=callback
+            )
+            (fitted,) = run(design, [steps])
+        self.__dict__ = checked.__dict__
+        self.coef_ = fitted.solution.w
+        self._store_certificate([fitted], single=True)
+        self._warn([fitted.solution])
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """Scores (n,): the higher, the earlier in its group."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        return as_design(X, n_threads=self.n_threads).matvec(self.coef_)
+
+    def predict(self, X: Any) -> Vector:
+        """The scores, as other rankers do."""
+        return self.decision_function(X)
+
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
+        """The mean of the measure over the groups whose labels vary."""
+        measure = self._measure()
+        scores = self.decision_function(X)
+        y = column_or_1d(y)
+        check_consistent_length(scores, y)
+        return _grouped(measure, groups, y).score(_labels(measure, y), scores, _weight(sample_weight, scores))
+
+    def _measure(self) -> Measure:
+        """The measure of one group."""
+        if not isinstance(self.measure, str):
+            measure = get_measure(self.measure)
+        else:
+            options: dict[str, Any] = {}
+            kind = REGISTRY.get(self.measure)
+            if kind in (NDCG, PrecisionAtK, RecallAtK) and self.k is not None:
+                options["k"] = self.k
+            if kind in (PrecisionAtK, RecallAtK):
+                options["labellings"] = "rankings"  # a group with other than k positives has no shift to learn
+            measure = REGISTRY[self.measure](**options) if options else get_measure(self.measure)
+        if not measure.ranks:
+            raise ValueError(
+                f"expected a measure of rankings such as ndcg, average_precision or roc_area, got {measure.name}: "
+                "MeasureSVC trains for it"
+            )
+        return measure
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:
+    groups = np.zeros(len(y), dtype=int) if groups is None else column_or_1d(groups)
+    if len(groups) != len(y):
+        raise ValueError(f"expected groups with {len(y)} entries, the group of each example, got {len(groups)}")
+    return Grouped(measure, groups)
+
+
+def _weight(sample_weight: Any, X: Any) -> Vector | None:
+    if sample_weight is None:
+        return None
+    weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return weight
+
+
+def _labels(measure: Measure, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Grades for NDCG, positives otherwise."""
+    return np.asarray(y, dtype=np.float64) if isinstance(measure, NDCG) else y > 0

@@ -1,0 +1,161 @@
+"""The harness of the experiments: what is kept, what is computed again, what failure costs; and the statistics."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from experiments.harness import Options, Program, Table, Task, markdown, select
+from experiments.stats import average_ranks, compare
+
+
+def count_up(path, name, data=None):
+    with path.open("a") as log:
+        log.write(f"{name}\n")
+    yield {"value": 0.5, "data": data}
+    yield {"value": 1 / 3, "cpu_seconds": 7.0}
+
+
+def fail(data=None):
+    raise ArithmeticError("no such luck")
+
+
+def nothing():
+    return []
+
+
+def options(tmp_path, **changes):
+    return Options(data=tmp_path, out=tmp_path / "out", pages=tmp_path / "out", **changes)
+
+
+def program(tmp_path, names=("a", "b"), extra=(), pages=None):
+    log = tmp_path / "log"
+
+    def tasks(_):
+        return [
+            *extra,
+            *(Task({"method": n, "seed": 0}, partial(count_up, log, n), prepare=partial(str, "d")) for n in names),
+        ]
+
+    return Program("trial", tasks, lambda rows, _: None if pages is None else pages.append(len(rows)))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_rows_have_key_value_seconds_and_versions(tmp_path, jobs):
+    assert program(tmp_path).run(options(tmp_path, jobs=jobs)) == 0
+    with (tmp_path / "out" / "trial.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["method"] for row in rows) == ["a", "a", "b", "b"]
+    first, second = select(rows, method="a", seed=0)
+    assert first["data"] == "d"
+    assert first["value"] == "0.5"
+    assert "metrimax" in first["versions"]
+    assert float(first["cpu_seconds"]) >= 0
+    assert float(first["wall_seconds"]) > 0
+    assert second["value"] == "0.333333"
+    assert second["cpu_seconds"] == "7"
+
+
+def test_resumes(tmp_path):
+    pages = []
+    program(tmp_path, pages=pages).run(options(tmp_path))
+    program(tmp_path, "abc", pages=pages).run(options(tmp_path))
+    assert (tmp_path / "log").read_text().split() == ["a", "b", "c"]
+    assert pages == [4, 6]
+    program(tmp_path, pages=pages).run(options(tmp_path, quick=True))  # anew, always
+    assert (tmp_path / "log").read_text().split() == ["a", "b", "c", "a", "b"]
+    assert pages == [4, 6, 4]
+
+
+def test_a_failing_task_is_reported_and_loses_no_other(tmp_path, capsys):
+    pages = []
+    bad = [Task({"method": "bad", "seed": 0}, fail), Task({"method": "empty", "seed": 0}, nothing)]
+    trial = program(tmp_path, extra=bad, pages=pages)
+    assert trial.run(options(tmp_path)) == 2
+    said = capsys.readouterr().err
+    assert "'bad'" in said
+    assert "no such luck" in said
+    assert "no rows" in said
+    assert not pages, "a page from incomplete rows"
+    assert {row["method"] for row in Table(tmp_path / "out" / "trial.csv").rows} == {"a", "b"}
+    with pytest.raises(SystemExit, match="2 tasks failed"):
+        trial.main(["--data", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert (tmp_path / "log").read_text().split() == ["a", "b"]
+
+
+def test_the_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    table = Table(tmp_path / "t.csv")
+    table.add([{"a": 1}])
+    before = table.path.read_bytes()
+
+    class Interrupted:
+        def __init__(self, *args, **kwargs): ...
+        def writeheader(self): ...
+        def writerows(self, rows):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.harness.csv.DictWriter", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        table.add([{"a": 2}])
+    assert table.path.read_bytes() == before
+
+
+def test_new_columns_and_keys(tmp_path):
+    table = Table(tmp_path / "t.csv")
+    table.add([{"a": 1, "C": 0.1}])
+    table.add([{"a": 2, "b": "x,y"}])
+    again = Table(table.path)
+    assert again.rows == [{"a": "1", "C": "0.1", "b": ""}, {"a": "2", "C": "", "b": "x,y"}]
+    assert again.has({"a": 1, "C": 0.1})
+    assert not again.has({"a": 1, "C": 0.2})
+    assert not again.has({"d": 1})
+
+
+def test_says_where_data_is_missing(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        program(tmp_path).main(["--data", str(tmp_path / "absent")])
+    assert "--data" in capsys.readouterr().err
+
+
+def test_markdown():
+    assert markdown(["a", "b"], [(1, "x")]) == "| a | b |\n| --- | --- |\n| 1 | x |\n"
+
+
+def signed_rank_p(d):
+    """The two-tailed p-value by all assignments of signs to the ranks."""
+    d = np.asarray(d)
+    ranks = scipy_stats.rankdata(abs(d))
+    total = ranks.sum() / 2
+    seen = abs(ranks[d > 0].sum() - total)
+    signs = np.array(list(itertools.product([0, 1], repeat=len(d))))
+    return np.mean(abs(signs @ ranks - total) >= seen - 1e-9)
+
+
+def test_compare_counts_and_tests():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=10)
+    b = a + rng.normal(size=10) + 0.5
+    a[3] = b[3]
+    result = compare(a, b)
+    assert (result.wins, result.losses, result.ties) == ((a > b).sum(), (a < b).sum(), 1)
+    assert result.difference == pytest.approx(a.mean() - b.mean())
+    assert result.p == pytest.approx(signed_rank_p(np.delete(a - b, 3)))
+    assert result.p == pytest.approx(scipy_stats.wilcoxon(a, b).pvalue)
+    assert compare(a, a) == (0.0, 0, 0, 10, 1.0)
+    tied = compare([1, 2, 3, 4, 5, 6.0], [0, 1, 2, 3, 4, 5.0])  # all differences equal: the approximation
+    assert (tied.wins, tied.stars) == (6, "**")
+    assert tied.p == pytest.approx(0.0143, abs=1e-3)
+    with pytest.raises(ValueError, match="same length"):
+        compare([1.0], [1.0, 2.0])
+
+
+def test_average_ranks():
+    results = [[0.9, 0.8, 0.7], [0.5, 0.5, 0.9], [0.1, 0.3, 0.2]]
+    np.testing.assert_allclose(average_ranks(results), [(1 + 2.5 + 3) / 3, (2 + 2.5 + 1) / 3, (3 + 1 + 2) / 3])
+    with pytest.raises(ValueError, match="without gaps"):
+        average_ranks([[1.0, np.nan]])

@@ -1,0 +1,326 @@
+"""Ranking measures: their oracles against all rankings, their values against scikit-learn, groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference as ref
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_oracles import close, large_sample, value, values
+
+from metrimax import _kernels
+from metrimax.measure import (
+    NDCG,
+    AveragePrecision,
+    Grouped,
+    PartialAUC,
+    PrecisionAtK,
+    RecallAtK,
+    ROCArea,
+    get_measure,
+    top,
+)
+
+CASES = [pytest.param(case, id=case.name) for case in ref.RANKINGS]
+BINARY = [pytest.param(case, id=case.name) for case in ref.RANKINGS if not case.graded]
+quick = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+
+
+@st.composite
+def samples(draw, n_max=5, graded=False):
+    n = draw(st.integers(2, n_max))
+    label = st.integers(0, 3) if graded else st.booleans()
+    y = np.array(draw(st.lists(label, min_size=n, max_size=n).filter(lambda z: min(z) < max(z))))
+    scores, other = (np.array(draw(st.lists(values, min_size=n, max_size=n))) for _ in range(2))
+    return y, scores, other
+
+
+# --- the most violated ranking
+
+
+@pytest.mark.parametrize("case", CASES)
+@given(data=st.data())
+@quick
+def test_value_and_validity_against_all_rankings(case, data):
+    y, scores, other = data.draw(samples(graded=case.graded))
+    cut = case.measure.oracle(y)(scores)
+    both = np.concatenate((scores, other))
+    assert close(value(cut, scores), ref.ranking_risk(case, y, scores), scores)
+    assert value(cut, other) <= ref.ranking_risk(case, y, other) + 1e-10 * (1 + np.abs(both).max())
+    assert abs(cut.slope.sum()) <= 1e-12  # only differences of scores count
+    # the loss of the ranking by scores is below the risk, whatever its ties
+    assert 1 - case.measure.score(y, scores) <= value(cut, scores) + 1e-10 * (1 + np.abs(scores).max())
+
+
+@pytest.mark.parametrize("case", CASES)
+@given(data=st.data())
+@settings(parent=quick, max_examples=8)
+def test_value_on_seven_examples(case, data):
+    y, scores, _ = data.draw(samples(n_max=7, graded=case.graded).filter(lambda sample: len(sample[0]) == 7))
+    assert close(value(case.measure.oracle(y)(scores), scores), ref.ranking_risk(case, y, scores), scores)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 0.1, 1.0, 10.0, 300.0])
+def test_larger_samples(scale):
+    for seed in range(6):
+        y, scores = large_sample(seed, scale)
+        for positive, s in ((y, scores), (~y, -scores)):
+            near = {"rel": 1e-10, "abs": 1e-10 * (1 + scale)}
+            found = value(AveragePrecision().oracle(positive)(s), s)
+            assert found == pytest.approx(ref.average_precision_risk(positive, s), **near)
+            for alpha, beta in ((0, 0.1), (0, 1), (0.05, 0.5), (0.333, 1.0), (0.2, 0.21)):
+                found = value(PartialAUC(alpha, beta).oracle(positive)(s), s)
+                assert found == pytest.approx(ref.partial_auc_risk(alpha, beta, positive, s), **near)
+
+
+def test_partial_auc_of_the_whole_range_is_roc_area():
+    for seed in range(4):
+        y, scores = large_sample(seed, 1.0)
+        ours, roc = PartialAUC(0, 1).oracle(y)(scores), ROCArea().oracle(y)(scores)
+        assert ours.loss == pytest.approx(roc.loss)
+        np.testing.assert_allclose(ours.slope, roc.slope, atol=1e-14)
+
+
+def test_ndcg_of_a_larger_sample_is_at_least_that_of_many_rankings():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, size=30)
+    case = next(c for c in ref.RANKINGS if c.name == "ndcg")
+    oracle = NDCG(10).oracle(y)
+    for scale in (0.1, 3.0, 30.0):
+        scores = scale * rng.normal(size=30)
+        cut = oracle(scores)
+        gains = 2.0**y
+        orders = [np.argsort(-(scores + c * (rng.normal(size=30) - gains))) for c in np.linspace(0, 20 * scale, 100)]
+        assert value(cut, scores) >= max(case.term(y, scores, tuple(order)) for order in orders) - 1e-12
+        assert 0 <= cut.loss <= 1
+
+
+# --- weights
+
+
+@pytest.mark.parametrize("case", CASES)
+@given(data=st.data())
+@quick
+def test_whole_weights_are_repetition(case, data):
+    y, scores, other = data.draw(samples(graded=case.graded))
+    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(y), max_size=len(y))))
+    many, many_scores, many_other = (np.repeat(v, times) for v in (y, scores, other))
+    if len(many) == 0 or many.min() == many.max() or len(many) < (getattr(case.measure, "k", 0) or 0):
+        return
+    weighted, repeated = case.measure.oracle(y, times.astype(float)), case.measure.oracle(many)
+    assert weighted.n == len(many)
+    assert weighted.price == pytest.approx(repeated.price)
+    cut = weighted(scores)
+    assert close(value(cut, scores), value(repeated(many_scores), many_scores), scores)
+    both = np.concatenate((scores, other))
+    assert value(cut, other) <= value(repeated(many_other), many_other) + 1e-9 * (1 + np.abs(both).max())
+    assert not cut.slope[times == 0].any()
+    ours = case.measure.score(y, scores, times.astype(float))
+    assert ours == pytest.approx(case.measure.score(many, many_scores), abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", [AveragePrecision(), PartialAUC(0.1, 0.6), PartialAUC(0, 0.25)], ids=repr)
+def test_any_weights_give_valid_cuts_of_a_convex_risk(measure):
+    rng = np.random.default_rng(3)
+    y = rng.random(30) < 0.3
+    for weight in (rng.uniform(0.1, 3, size=30), np.where(y, 50 / 9, 50 / 21), 1e-6 * rng.uniform(0, 1, size=30)):
+        oracle = measure.oracle(y, weight)
+        assert oracle.n == pytest.approx(weight.sum())
+        points = [scale * rng.normal(size=30) for scale in (0, 1e-3, 0.5, 2, 30)]
+        cuts = [oracle(s) for s in points]
+        for at, cut in zip(points, cuts, strict=True):
+            assert value(cut, at) >= -1e-12
+            assert abs(cut.slope.sum()) <= 1e-12
+            for s, own in zip(points, cuts, strict=True):
+                assert value(cut, s) <= value(own, s) + 1e-9 * (1 + np.abs(s).max())
+    half = measure.oracle(y, np.full(30, 0.5))(points[3])
+    assert value(half, points[3]) == pytest.approx(value(measure.oracle(y)(points[3]), points[3]))
+
+
+def test_fractional_weights_are_refused_where_examples_are_counted():
+    y, weight = np.array([True, False, True]), np.array([1.0, 0.5, 2.0])
+    for measure in (NDCG(), PrecisionAtK(1, "rankings")):
+        with pytest.raises(ValueError, match="expected whole numbers as sample_weight"):
+            measure.oracle(y, weight)
+    with pytest.raises(ValueError, match="expected whole numbers as sample_weight"):
+        NDCG().score(y, np.zeros(3), weight)
+
+
+# --- values
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_loss_of_rankings_without_ties(case):
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        y = rng.permutation([3, 2, 0, 0, 1, 0]) if case.graded else rng.permutation(np.arange(6) < 2)
+        scores = rng.permutation(6).astype(float)
+        ranking = tuple(np.argsort(-scores))
+        assert case.measure.score(y, scores) == pytest.approx(1 - case.term(y, np.zeros(6), ranking), abs=1e-12)
+
+
+def test_price_is_the_greatest_loss_of_one_move_per_swapped_pair():
+    y = np.arange(12) < 3
+    assert AveragePrecision().oracle(y).price == pytest.approx(9 / 3 * (1 / 2 + 1 / 3 + 1 / 4))
+    assert PartialAUC().oracle(y).price == 1
+    grades = np.array([3, 2, 2, 1, 1, 0, 0, 0, 0])
+    for measure, labels in ((NDCG(4), grades), (NDCG(None), grades), (PrecisionAtK(5, "rankings"), y)):
+        ideal = np.sort(labels)[::-1].astype(float)
+        n = len(ideal)
+        gains = ideal if isinstance(measure, PrecisionAtK) else measure.gains(ideal)
+        discount = np.ones(5) if isinstance(measure, PrecisionAtK) else measure.discounts(n)
+        D = np.zeros(n)
+        D[: len(discount)] = discount
+        scale = 5 if isinstance(measure, PrecisionAtK) else gains @ D
+        most = 0.0
+        for p in range(n):
+            for q in range(n):
+                moved = np.insert(np.delete(ideal, p), q, ideal[p])
+                moved_gains = np.insert(np.delete(gains, p), q, gains[p])
+                swapped = sum(a < b for i, a in enumerate(moved) for b in moved[i + 1 :])
+                if swapped:
+                    most = max(most, (gains @ D - moved_gains @ D) / scale / swapped)
+        pairs = sum(a != b for i, a in enumerate(ideal) for b in ideal[i + 1 :])
+        assert measure.oracle(labels).price == pytest.approx(max(1.0, pairs * most))
+
+
+# --- groups
+
+
+def grouped_sample(seed=0, n=60, n_groups=7, graded=True):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, n_groups, size=n)
+    y = rng.integers(0, 4, size=n) if graded else rng.random(n) < 0.4
+    y[groups == 2] = 0
+    return y, groups, rng.normal(size=n), rng
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [NDCG(3), AveragePrecision(), ROCArea(), PartialAUC(0, 0.5), PrecisionAtK(3, "rankings"), get_measure("prbep")],
+    ids=lambda m: m.name,
+)
+def test_a_grouped_measure_is_the_mean_over_groups(measure):
+    y, groups, scores, rng = grouped_sample(graded=isinstance(measure, NDCG))
+    names = np.array(["b", "a", "c", "d", "e", "f", "g"])[groups]
+    for labels in (groups, names, groups.astype(float)):
+        grouped = Grouped(measure, labels)
+        parts = [groups == g for g in range(7) if g != 2]
+        oracle = grouped.oracle(y)
+        singles = [measure.oracle(y[part]) for part in parts]
+        cuts = [single(scores[part]) for single, part in zip(singles, parts, strict=True)]
+        cut = oracle(scores)
+        assert cut.loss == pytest.approx(np.mean([one.loss for one in cuts]))
+        for one, part in zip(cuts, parts, strict=True):
+            np.testing.assert_allclose(cut.slope[part], one.slope / 6, atol=1e-14)
+        assert not cut.slope[groups == 2].any()
+        assert oracle.n == sum(single.n for single in singles)
+        assert oracle.price == pytest.approx(sum(s.price * s.n for s in singles) / oracle.n)
+        assert grouped.score(y, scores) == pytest.approx(
+            np.mean([measure.score(y[part], scores[part]) for part in parts])
+        )
+        assert grouped.loss(y, scores) == pytest.approx(1 - grouped.score(y, scores))
+        move = rng.normal(size=len(y))
+        line = oracle.line(scores, move, 2.0)
+        for t in (0.0, 0.7, 2.0):
+            here = oracle(scores + t * move)
+            risk, slope = line(t)
+            assert risk == pytest.approx(value(here, scores + t * move))
+            assert slope == pytest.approx(float(here.slope @ move))
+
+
+def test_smoothing_of_groups():
+    y, groups, scores, _ = grouped_sample(graded=False)
+    oracle = Grouped(ROCArea(), groups).oracle(y)
+    risk = value(oracle(scores), scores)
+    smoothed, cut = oracle.smooth(scores, 0.05)
+    assert risk - 0.05 <= smoothed <= risk
+    assert value(cut, scores) <= risk + 1e-12
+    assert not hasattr(Grouped(AveragePrecision(), groups).oracle(y), "smooth")
+
+
+def test_groups_smaller_than_k():
+    groups = np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    y = np.array([1, 0, 1, 0, 1, 0, 0, 0], dtype=bool)
+    scores = np.array([4.0, 3, 2, 1, 1, 2, 1, 2])
+    for measure in (PrecisionAtK(3, "rankings"), RecallAtK(3, "rankings")):
+        grouped = Grouped(measure, groups)
+        first = measure.score(y[:4], scores[:4])
+        assert grouped.scores(y, scores) == {
+            0: pytest.approx(first),
+            1: pytest.approx(0.5 if "prec" in measure.name else 1),
+        }
+        cut = grouped.oracle(y)(scores)
+        assert not cut.slope[4:].any()
+        assert cut.loss == measure.oracle(y[:4])(scores[:4]).loss
+    with pytest.raises(ValueError, match="no group has more than k examples; choose a smaller k"):
+        Grouped(PrecisionAtK(4, "rankings"), groups).oracle(y)
+
+
+def test_weights_of_groups():
+    y, groups, scores, rng = grouped_sample()
+    times = rng.integers(0, 3, size=len(y)).astype(float)
+    many = np.repeat(np.arange(len(y)), times.astype(int))
+    a = Grouped(NDCG(3), groups).oracle(y, times)(scores)
+    b = Grouped(NDCG(3), groups[many]).oracle(y[many])(scores[many])
+    assert value(a, scores) == pytest.approx(value(b, scores[many]))
+
+
+# --- what is refused
+
+
+def test_refusals():
+    y = np.array([True, False, False])
+    for name in ("average_precision", "partial_auc", "ndcg"):
+        measure = get_measure(name)
+        for bad in (np.zeros(2), np.zeros((3, 1))):
+            with pytest.raises(ValueError, match="expected 3 scores"):
+                measure.oracle(y)(bad)
+        with pytest.raises(ValueError, match="both classes"):
+            measure.oracle(np.zeros(3, dtype=bool))
+        with pytest.raises(ValueError, match="both classes"):
+            measure.score(np.zeros(3, dtype=bool), np.zeros(3))
+    with pytest.raises(ValueError, match="both classes"):
+        NDCG().oracle(np.full(3, 2))
+    for bad in ((-0.1, 0.5), (0.5, 0.5), (0.2, 1.1), (np.nan, 0.5)):
+        with pytest.raises(ValueError, match="expected 0 <= alpha < beta <= 1"):
+            PartialAUC(*bad)
+    for bad in (0, -1, 1.5, True, "3"):
+        with pytest.raises(ValueError, match="expected k as a whole number"):
+            NDCG(bad)
+    with pytest.raises(ValueError, match="expected gain"):
+        NDCG(3, "square")
+    for bad in (-1, 61, np.nan):
+        with pytest.raises(ValueError, match="expected grades from 0 to 60"):
+            NDCG().oracle(np.array([0, bad]))
+    with pytest.raises(ValueError, match=r"combinations to search, more than .*; choose a smaller k, or fewer grades"):
+        NDCG(None).oracle(np.arange(40))
+    with pytest.raises(ValueError, match="expected labels of the 3 examples grouped, got 2"):
+        Grouped(ROCArea(), [0, 0, 1]).oracle(y[:2])
+    with pytest.raises(ValueError, match="expected a group with different labels, got none"):
+        Grouped(ROCArea(), [0, 1, 1]).oracle(y)
+    assert top.MOST_STATES == 2**24
+
+
+def test_kernels_refuse_other_dtypes_and_lengths():
+    d, g, gains = np.zeros(3), np.array([0, 1, 1]), np.array([0.0, 1.0])
+    with pytest.raises(TypeError):
+        _kernels.interleave(d.astype(np.float32), d, 1.0)
+    with pytest.raises(TypeError):
+        _kernels.top_argmax(d, g.astype(np.int32), gains, d, 1.0, np.zeros(3))
+    with pytest.raises(TypeError):
+        _kernels.top_argmax(d, g, gains, d, 1.0, np.zeros(3, dtype=np.float32))
+    with pytest.raises(ValueError, match="length"):
+        _kernels.top_argmax(d, g[:2].copy(), gains, d, 1.0, np.zeros(3))
+    with pytest.raises(ValueError, match="length"):
+        _kernels.top_argmax(d, g, gains, d, 1.0, np.zeros(2))
+    for bad in (g - 1, g + 1):
+        with pytest.raises(ValueError, match="grades must lie"):
+            _kernels.top_argmax(d, bad, gains, d, 1.0, np.zeros(3))
+    many = np.arange(30)
+    with pytest.raises(ValueError, match="too many combinations"):
+        _kernels.top_argmax(np.zeros(30), many, np.zeros(30), np.zeros(30), 1.0, np.zeros(30))
+    assert len(_kernels.interleave(d, np.zeros(0), 1.0)) == 0
