@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from metrimax.fitting import FittedLabel
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Callback, Measure, Record, Solution, Solver, Status
+from metrimax.protocols import Callback, Design, Measure, Record, Solution, Solver, Status
 from metrimax.solvers import SOLVERS
 from metrimax.state import PlainState
 
@@ -41,11 +41,11 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         return solver
 
     @contextmanager
-    def _progress(self, measure: Measure) -> Iterator[Callback | None]:
+    def _progress(self, measure: Measure, design: Design | None = None) -> Iterator[Callback | None]:
         if not self.verbose:
             yield self.callback
             return
-        with ProgressLine(f"{type(self).__name__}({measure.name})", self.tol) as line:
+        with ProgressLine(f"{type(self).__name__}({measure.name})", self.tol, design) as line:
 
             def both(record: Record) -> Any:
                 line(record)
