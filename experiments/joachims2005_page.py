@@ -264,8 +264,8 @@ def remarks(rows: list[Row], sets: list[str]) -> str:
             f"PRBEP {reached['prbep']:.1f}, less than what the paper reports on test examples ({paper['f1']} and "
             f"{paper['prbep']}). A Gaussian kernel, trained on 1000 examples, has F1 {kernel['f1']:.1f}, PRBEP "
             f"{kernel['prbep']:.1f}, Rec@2p {kernel['recall_at_2p']:.1f} and ROC area {kernel['roc_area']:.1f} on test "
-            "examples. So the paper's sample or its features are probably others than these; it names neither, and we could "
-            "not settle it."
+            "examples. So the paper's sample or its features are probably others than these; it names neither, "
+            "and we could not settle it."
         )
         f1 = comparison(rows, "covtype/balanced", "f1")
         at_2p = comparison(rows, "covtype/balanced", "recall_at_2p")
