@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from metrimax.fitting import FittedLabel
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Callback, Measure, Record, Solution, Status
+from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
 from metrimax.solvers import SOLVERS
 from metrimax.state import PlainState
 
@@ -42,12 +42,12 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         return self._solvers[self.solver](max_iter=int(self.max_iter))
 
     @contextmanager
-    def _progress(self, measure: Measure | None = None) -> Iterator[Callback | None]:
+    def _progress(self, measure: Measure | None = None, design: Design | None = None) -> Iterator[Callback | None]:
         if not self.verbose:
             yield self.callback
             return
         name = type(self).__name__
-        with ProgressLine(name if measure is None else f"{name}({measure.name})", self.tol) as line:
+        with ProgressLine(name if measure is None else f"{name}({measure.name})", self.tol, design) as line:
 
             def both(record: Record) -> Any:
                 line(record)

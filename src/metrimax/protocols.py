@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.bool_]
+Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Cut(NamedTuple):
@@ -237,6 +238,46 @@ class Solution:
 
 Callback = Callable[[Record], Any]
 """Called after every iteration; returning True stops the run."""
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """A callback that also keeps the state of the run: solvers offer it after every iteration."""
+
+    def __call__(self, record: Record) -> Any: ...
+
+    def keep(self, state: Callable[[], Cuts]) -> None:
+        """Called before the callback itself; ``state()`` is where the run is until it goes on."""
+
+
+def offer(callback: Callback | None, state: Callable[[], Cuts]) -> None:
+    """Offer the state of a run to a callback that keeps it."""
+    if isinstance(callback, Keeper):
+        callback.keep(state)
+
+
+class KeptRun(Protocol):
+    """The state of one run on a disk."""
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+
+    def load(self) -> tuple[Arrays, Record] | None:
+        """What an earlier run left, with its last record."""
+
+    def save(self, arrays: Arrays, record: Record) -> None: ...
+
+
+class Checkpoint(Protocol):
+    """A place for the state of the runs of a fit."""
+
+    def begin(self, problem: str, probe: Vector) -> KeptRun:
+        """The state of the run for ``problem``; ``probe`` tells its rows of X from others."""
+
+    def clear(self) -> None:
+        """Forget them: the fit has ended."""
+
 
 Steps = Generator[Ask, Vector, Solution]
 """A solver run: yields products it needs, receives them, returns a Solution.
