@@ -144,6 +144,14 @@ class Status(Enum):
         "converged on a low-rank approximation of the kernel: the duality gap is within tol for the approximate "
         "problem, not for the exact kernel (kernel_kept_ says how close; raise cache_size or n_components)"
     )
+    RELAXED = (
+        "converged on the relaxed problem: the duality gap is within tol for a risk over fractional outputs too, which "
+        "bounds the exact risk from above"
+    )
+    UNCERTIFIED = (
+        "the approximate argmax finds nothing better any more: the bound holds, but the true objective may be above "
+        "the one reported, so that the gap proves nothing (use exact or relaxed inference for a certificate)"
+    )
     MAX_ITER = "stopped at max_iter before the duality gap reached tol"
     STALLED = "stopped: no further progress in floating point before the duality gap reached tol"
     CALLBACK = "stopped by the callback"
@@ -155,7 +163,14 @@ class Status(Enum):
     @property
     def ok(self) -> bool:
         """Whether the certificate is within the tolerance asked for."""
-        return self in (Status.CONVERGED, Status.TRIVIAL, Status.UNCHANGED, Status.APPROXIMATE, Status.ONE_CLASS)
+        return self in (
+            Status.CONVERGED,
+            Status.TRIVIAL,
+            Status.UNCHANGED,
+            Status.APPROXIMATE,
+            Status.RELAXED,
+            Status.ONE_CLASS,
+        )
 
 
 class Record(NamedTuple):
