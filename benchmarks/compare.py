@@ -51,7 +51,7 @@ SMOKE: list[tuple[str, tuple[str, ...], tuple[Any, ...]]] = [
     ("dense:1000", ALL, (1.0,)),
     ("sparse:500", ("error", "roc_area"), (1.0,)),
 ]
-SLOW_FOR = {"dlib": 200_000}  # more rows than that take minutes only to convert
+SLOW_FOR = {"dlib": 60_000, "TunedThreshold": 200_000}  # more rows than that take them minutes
 
 
 def recorded() -> dict[tuple[str, str, float], dict[str, Any]]:

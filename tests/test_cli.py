@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -382,7 +383,14 @@ def test_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
             for k in range(1, 4):
                 line(Record(k, 2 * k, 0.1**k, 0.0, k, float(k)))
     assert pipe.getvalue() == ""
-    assert "fitting: iteration 2, gap 1.00e-02 (until 0.001), 2.0 s, about 1 s left" in terminal.getvalue()
+    assert (
+        "fitting: iteration 2, gap 1.00e-02 (until 0.001), 2.0 s, about 1 iterations, 1 s left" in terminal.getvalue()
+    )
+    files, terminal = SimpleNamespace(bytes_read=2_500_000_000), Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("metrimax.progress.time.monotonic", lambda: 1.0)
+    ProgressLine("fitting", 1e-3, files)(Record(1, 2, 0.1, 0.0, 1, 1.0))
+    assert "1.0 s, 2.50 GB read" in terminal.getvalue()
 
 
 def test_nothing_heavy_is_imported(train: Path) -> None:

@@ -1,5 +1,7 @@
 """The plain hinge loss beside a measure's risk, and thresholds placed on the training scores."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from metrimax import MeasureSVC, MeasureSVCCV
+from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.hinged import Hinged, place, wants_hinges
 from metrimax.protocols import Status
@@ -158,3 +161,21 @@ def test_solvers_that_cannot_say_so(solver):
     X, y = sample()
     with pytest.raises((TypeError, ValueError), match=r"auto|bundle|solver"):
         MeasureSVC("balanced_error", hinge=1.0, solver=solver).fit(X, y)
+
+
+def test_a_checkpoint_without_hinges_is_not_used_with_them(tmp_path):
+    X, y = sample(7, n=400, shift=0.5)
+
+    def stop(record):
+        if record.iteration >= 4:
+            raise KeyboardInterrupt
+
+    where = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        MeasureSVC("f1", callback=stop, checkpoint=Checkpoint(where, every=0)).fit(X, y)
+    fresh = MeasureSVC("f1", hinge=1.0, tol=1e-6).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = MeasureSVC("f1", hinge=1.0, tol=1e-6, checkpoint=Checkpoint(where, every=0)).fit(X, y)
+    assert again.n_iter_ == fresh.n_iter_
+    np.testing.assert_array_equal(again.coef_, fresh.coef_)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from metrimax.cv import MeasureSVCCV
     from metrimax.estimation import leave_one_out, xi_alpha
     from metrimax.estimators import MeasureSVC
+    from metrimax.io.dataset import open_dataset
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
     from metrimax.ranker import MeasureRanker
 
@@ -27,6 +28,7 @@ _HOME = {
     "path": "metrimax.c_path",
     "leave_one_out": "metrimax.estimation",
     "measures": "metrimax.measure",
+    "open_dataset": "metrimax.io.dataset",
     "FBeta": "metrimax.measure",
     "PrecisionAtK": "metrimax.measure",
     "RecallAtK": "metrimax.measure",
@@ -46,6 +48,7 @@ __all__ = [
     "__version__",
     "leave_one_out",
     "measures",
+    "open_dataset",
     "path",
     "xi_alpha",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from metrimax.fitting import FittedLabel
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Callback, Measure, Record, Solution, Solver, Status
+from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
 from metrimax.solvers import SOLVERS
 from metrimax.state import PlainState
 
@@ -28,24 +28,26 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     verbose: int
     callback: Callback | None
 
-    def _solver(self) -> Solver:
+    _solvers: ClassVar[dict[str, type[Any]]] = SOLVERS
+
+    def _solver(self) -> Any:
         for name, low in (("C", 0.0), ("tol", 0.0)):
             value = getattr(self, name)
             if not (isinstance(value, (int, float, np.number)) and low < value < np.inf):
                 raise ValueError(f"expected a finite {name} > 0, got {value!r}")
         if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
             raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
-        if self.solver not in SOLVERS:
-            raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(SOLVERS)}")
-        solver: Solver = SOLVERS[self.solver](max_iter=int(self.max_iter))
-        return solver
+        if self.solver not in self._solvers:
+            raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(self._solvers)}")
+        return self._solvers[self.solver](max_iter=int(self.max_iter))
 
     @contextmanager
-    def _progress(self, measure: Measure) -> Iterator[Callback | None]:
+    def _progress(self, measure: Measure | None = None, design: Design | None = None) -> Iterator[Callback | None]:
         if not self.verbose:
             yield self.callback
             return
-        with ProgressLine(f"{type(self).__name__}({measure.name})", self.tol) as line:
+        name = type(self).__name__
+        with ProgressLine(name if measure is None else f"{name}({measure.name})", self.tol, design) as line:
 
             def both(record: Record) -> Any:
                 line(record)
@@ -73,7 +75,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         self.history_ = each([s.history for s in solutions])
 
     def _warn(self, solutions: list[Solution]) -> None:
-        missed = [s for s in solutions if not s.status.ok and s.status is not Status.CALLBACK]
+        missed = [s for s in solutions if not s.status.ok and s.status not in (Status.CALLBACK, Status.UNCERTIFIED)]
         if missed:
             worst = max(missed, key=lambda s: s.gap)
             which = "" if len(solutions) == 1 else f" ({len(missed)} of {len(solutions)} labels)"

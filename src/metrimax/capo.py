@@ -180,7 +180,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         check_is_fitted(self)
         return Bunch(**dict(zip(self._names, self.estimators_, strict=True)))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> CAPOClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> CAPOClassifier:
         """Train the auxiliaries (unless ``prefit``) and adapt them."""
         measure, solver = get_measure(self.measure), self._solver()
         self._check_parameters()

@@ -165,7 +165,7 @@ class MeasureSVCCV(MeasureSVC):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MeasureSVCCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVCCV:
         """Choose C, then train on X and y with it."""
         if self.selection not in SELECTIONS:
             raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
@@ -200,7 +200,7 @@ class MeasureSVCCV(MeasureSVC):
         self.Cs_ = self.cv_results_["param_C"]
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The measure that chose C, on (X, y)."""
         return self.judge(self).score(X, y, sample_weight)
 

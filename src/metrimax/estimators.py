@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from copy import copy
 from itertools import repeat
@@ -14,10 +15,12 @@ from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from metrimax import protocols
 from metrimax.base import CertifiedEstimator
-from metrimax.designs import as_design
+from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
+from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Status, Vector
 from metrimax.risk import run
@@ -87,6 +90,10 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     callback : callable or None, default=None
         Called with a `Record` (iteration, n_passes, objective, bound, n_cuts, seconds) after each iteration. Returning
         True stops the fit.
+    checkpoint : str, path, Checkpoint or None, default=None
+        A folder in which a long fit keeps its cuts and its best point, written every two minutes and removed when it
+        ends. Fitted again on the same data after a crash, it goes on there. `metrimax.io.checkpoints.Checkpoint` for
+        other intervals.
 
     Attributes
     ----------
@@ -142,6 +149,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     True
     """
 
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None  # for subclasses that do without
     _expansion: Expansion | None = None  # what a kernel's scores are made of
 
     def __init__(
@@ -167,6 +175,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Callback | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.measure = measure
         self.C = C
@@ -188,17 +197,25 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MeasureSVC:
-        """Train on X (dense or sparse) and y: two classes, several, or a label indicator matrix."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVC:
+        """Train on X (dense, sparse, or a design) and y: two classes, several, or a label indicator matrix.
+
+        A dataset (`metrimax.open_dataset`) brings its labels; any other X needs y.
+        """
         measure = get_measure(self.measure)
         solver = self._solver()
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
-        X, y = validate_data(
-            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
-        )
+        if is_design(X):
+            X = as_design(X)
+            y = self._check_design(checked, X, y)
+        else:
+            X, y = validate_data(
+                checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            )
         classes, labels = _encode(y)
-        weight = _weights(self.class_weight, y, sample_weight, X)
+        weight = _weights(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
         fitted = self._train(measure, solver, features, features, labels, weight, type_of_target(y))
         self.__dict__ = checked.__dict__
@@ -206,6 +223,26 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self._store_weights(features, self._weights(fitted))
         self._warn([label.solution for label in fitted])
         return self
+
+    def _check_design(self, checked: MeasureSVC, X: Any, y: Any) -> Any:
+        """The labels of a design, with the checks that look at no row: of those the design takes care."""
+        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+            raise ValueError(
+                f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"
+            )
+        if y is None:
+            y = getattr(X, "y", None)
+        if y is None:
+            raise ValueError(f"expected y: {type(X).__name__} brings no labels")
+        y = y.compute() if hasattr(y, "compute") else y  # Dask's
+        y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(y)}")
+        checked.n_features_in_ = X.shape[1]
+        checked.__dict__.pop("feature_names_in_", None)
+        if getattr(X, "feature_names", None) is not None:
+            checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
+        return y
 
     def _features(self, X: Any) -> Design:
         """X as the design that the kernel asks for."""
@@ -237,8 +274,10 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
         design = as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
         solver = side_by_side(solver, labels.shape[1])
-        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind} | self._extras()
-        with self._progress(measure) as callback:
+        checkpoint = self._checkpoint()
+        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind, "checkpoint": checkpoint}
+        options |= self._extras()
+        with self._progress(measure, features) as callback:
             fitted = run(
                 design,
                 (
@@ -246,6 +285,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
                     for one, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
                 ),
             )
+        if checkpoint is not None:
+            checkpoint.clear()
         return restate(features, fitted)
 
     def _extras(self) -> dict[str, Any]:
@@ -260,7 +301,14 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        if is_design(X):
+            X = as_design(X)
+            if X.shape[1] != self.n_features_in_ or self._expansion is not None:
+                raise ValueError(
+                    f"expected {self.n_features_in_} features and kernel='linear', got {X.shape[1]} and {self.kernel!r}"
+                )
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
         scores = self._feature_scores(X)
         scores += self.intercept_ - self.threshold_
         return scores[:, 0] if self._binary else scores
@@ -296,14 +344,19 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
         return called if self._multilabel else self.classes_[called]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The measure itself on (X, y), higher is better.
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The measure itself on (X, y), higher is better; a dataset brings its labels.
 
         ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
         mean over classes, each against the rest, but for ``error``, which is the plain accuracy.
         """
         measure = get_measure(self.measure)
         scores = self.decision_function(X)
+        if y is None:
+            y = getattr(X, "y", None)
+        if y is None:
+            raise ValueError("expected y, the true labels, got None")
+        y = y.compute() if hasattr(y, "compute") else y
         y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
         if self._binary:
@@ -328,6 +381,10 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     @property
     def _binary(self) -> bool:
         return len(self.intercept_) == 1 and not self._multilabel
+
+    def _checkpoint(self) -> protocols.Checkpoint | None:
+        given = self.checkpoint
+        return Checkpoint(given) if isinstance(given, (str, os.PathLike)) else given
 
     def _store(self, classes: Array, y: Array, fitted: list[FittedLabel]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""

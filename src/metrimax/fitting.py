@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import hashlib
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from metrimax.measure.hinged import Hinged, place
 from metrimax.measure.shifted import Shifted
-from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Solution, Solver, Status, Vector
-from metrimax.solvers import along
+from metrimax.protocols import (
+    Ask,
+    Callback,
+    Checkpoint,
+    Cuts,
+    Design,
+    KeptRun,
+    Labels,
+    Measure,
+    Oracle,
+    Record,
+    Solution,
+    Solver,
+    Status,
+    Vector,
+)
+from metrimax.solvers import along, pack, unpack
 
 
 class FittedLabel(NamedTuple):
@@ -43,6 +59,7 @@ def fit_label(
     offset: Vector | None = None,
     hinge: float = 0.0,
     placed: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> Generator[Ask, Vector, FittedLabel]:
     """Train one label for one C; the parameters are those of `fit_path`."""
     fitted = yield from fit_path(
@@ -58,6 +75,7 @@ def fit_label(
         offset=offset,
         hinge=hinge,
         placed=placed,
+        checkpoint=checkpoint,
     )
     return fitted[0]
 
@@ -76,12 +94,14 @@ def fit_path(
     offset: Vector | None = None,
     hinge: float = 0.0,
     placed: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> Generator[Ask, Vector, list[FittedLabel]]:
     """Train one label for every C: its oracle, its solutions, their thresholds. The rest goes with the frame.
 
     Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
     With an ``offset`` (n,) what is trained is a correction of these scores; with ``hinge`` the plain hinge loss is
-    added to the risk; with ``placed`` the threshold goes where the training scores have it best.
+    added to the risk; with ``placed`` the threshold goes where the training scores have it best. With a ``checkpoint``
+    the run begins with what it holds and keeps its state there.
     """
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
@@ -95,8 +115,15 @@ def fit_path(
     if offset is not None:
         oracle = Shifted(oracle, offset)
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
+    run = None
+    if checkpoint is not None:
+        run = yield from _kept_run(checkpoint, measure, solver, oracle, design, labels, weight, offset, hinge, callback)
+    start, callback = (None, callback) if run is None else (run.start, run)
+    solutions = yield from along(solver, oracle, design, weights, tol=tol, start=start, callback=callback)
+    if run is not None:
+        solutions = [run.finished(solution, last=kind == "binary") for solution in solutions]
     fitted = []
-    for solution in (yield from along(solver, oracle, design, weights, tol=tol, callback=callback)):
+    for solution in solutions:
         threshold = 0.0
         if measure.ranks or placed:
             scores = yield Ask("scores", solution.w)
@@ -105,6 +132,73 @@ def fit_path(
             threshold = rule(labels, scores, weight)
         fitted.append(FittedLabel(solution, oracle.price, threshold))
     return fitted
+
+
+class _Kept:
+    """A callback that saves the state of the run now and then, and counts on from the run it continues."""
+
+    def __init__(self, run: KeptRun, callback: Callback | None) -> None:
+        self._run, self._callback = run, callback
+        self._state: Callable[[], Cuts] | None = None
+        found = run.load()
+        self.start = None if found is None else unpack(found[0])
+        self._before = Record(0, 0, np.inf, -np.inf, 0, 0.0) if found is None else found[1]
+
+    def keep(self, state: Callable[[], Cuts]) -> None:
+        self._state = state
+
+    def __call__(self, record: Record) -> Any:
+        record = self._on(record)
+        if self._run.due and self._state is not None:
+            self._run.save(pack(self._state()), record)
+        return self._callback(record) if self._callback is not None else None
+
+    def finished(self, solution: Solution, *, last: bool) -> Solution:
+        """The solution, counted from the beginning. Its state is kept unless it is the last: others may be killed."""
+        history = [self._on(record) for record in solution.history]
+        if not last and self._state is not None and history:
+            self._run.save(pack(self._state()), history[-1])
+        return replace(
+            solution,
+            history=history,
+            n_iter=solution.n_iter + self._before.iteration,
+            n_passes=solution.n_passes + self._before.n_passes,
+        )
+
+    def _on(self, record: Record) -> Record:
+        return record._replace(
+            iteration=record.iteration + self._before.iteration,
+            n_passes=record.n_passes + self._before.n_passes,
+            seconds=record.seconds + self._before.seconds,
+        )
+
+
+def _kept_run(
+    checkpoint: Checkpoint,
+    measure: Measure,
+    solver: Solver,
+    oracle: Oracle,
+    design: Design,
+    labels: Labels,
+    weight: Vector | None,
+    offset: Vector | None,
+    hinge: float,
+    callback: Callback | None,
+) -> Generator[Ask, Vector, _Kept]:
+    """The state that belongs to this label of this problem.
+
+    A name may stand for any function, so the measure is told by its name, its price and the loss of one labelling.
+    """
+    rng = np.random.default_rng(0)
+    loss = measure.loss(labels, rng.normal(size=len(labels)) if measure.ranks else rng.random(len(labels)) < 0.5)
+    digest = hashlib.sha256(
+        repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape, hinge)).encode()
+    )
+    for part in (labels, weight, offset):
+        digest.update(b"none" if part is None else part.tobytes())
+    scores = yield Ask("scores", rng.normal(size=design.shape[1]))
+    probe = rng.normal(size=(4, len(scores))) @ scores / max(float(np.linalg.norm(scores)), 1e-300)
+    return _Kept(checkpoint.begin(digest.hexdigest()[:32], probe), callback)
 
 
 def _constant(design: Design) -> Solution:

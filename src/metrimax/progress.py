@@ -12,12 +12,14 @@ from metrimax.protocols import Record
 class ProgressLine:
     """A callback that rewrites one line on the terminal, at most ten times a second.
 
-    As a context manager it ends the line when the work ends, however it ends.
+    As a context manager it ends the line when the work ends, however it ends. A design that counts the bytes it reads
+    (``bytes_read``) or sends around (``bytes_moved``) has them shown.
     """
 
-    def __init__(self, title: str, tol: float = 0.0) -> None:
+    def __init__(self, title: str, tol: float = 0.0, design: object = None) -> None:
         self._title = title
         self._tol = tol
+        self._design = design
         self._stream = sys.stderr
         self._next = 0.0 if self._stream.isatty() else float("inf")
         self._shown = False
@@ -25,7 +27,9 @@ class ProgressLine:
 
     def __call__(self, record: Record) -> None:
         gap = f"gap {record.gap:.2e} (until {self._tol:g})"
-        self.show(f"iteration {record.iteration}, {gap}, {record.seconds:.1f} s{self._remaining(record)}")
+        read, moved = (getattr(self._design, name, 0) for name in ("bytes_read", "bytes_moved"))
+        bytes_read = f", {read / 1e9:.2f} GB read" if read else f", {moved / 1e9:.2f} GB moved" if moved else ""
+        self.show(f"iteration {record.iteration}, {gap}, {record.seconds:.1f} s{bytes_read}{self._remaining(record)}")
 
     def show(self, text: str) -> None:
         """Put the text on the line, unless the line changed less than a tenth of a second ago."""
@@ -38,14 +42,15 @@ class ProgressLine:
         self._stream.flush()
 
     def _remaining(self, record: Record) -> str:
-        """How long it may still take, if the gap goes on shrinking by the same factor per second as so far."""
+        """What may still be to do, if the gap goes on shrinking by the same factor per second as so far."""
         if self._first is None or record.iteration <= self._first.iteration:  # a new run
             self._first = record
         first = self._first
         if not 0 < self._tol < record.gap < first.gap or record.seconds <= first.seconds:
             return ""
-        pace = math.log(first.gap / record.gap) / (record.seconds - first.seconds)
-        return f", about {math.log(record.gap / self._tol) / pace:.0f} s left"
+        share = math.log(record.gap / self._tol) / math.log(first.gap / record.gap)
+        iterations, seconds = record.iteration - first.iteration, record.seconds - first.seconds
+        return f", about {math.ceil(share * iterations - 1e-9)} iterations, {share * seconds:.0f} s left"
 
     def __enter__(self) -> ProgressLine:
         return self

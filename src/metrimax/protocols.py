@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.bool_]
+Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Cut(NamedTuple):
@@ -143,6 +144,14 @@ class Status(Enum):
         "converged on a low-rank approximation of the kernel: the duality gap is within tol for the approximate "
         "problem, not for the exact kernel (kernel_kept_ says how close; raise cache_size or n_components)"
     )
+    RELAXED = (
+        "converged on the relaxed problem: the duality gap is within tol for a risk over fractional outputs too, which "
+        "bounds the exact risk from above"
+    )
+    UNCERTIFIED = (
+        "the approximate argmax finds nothing better any more: the bound holds, but the true objective may be above "
+        "the one reported, so that the gap proves nothing (use exact or relaxed inference for a certificate)"
+    )
     MAX_ITER = "stopped at max_iter before the duality gap reached tol"
     STALLED = "stopped: no further progress in floating point before the duality gap reached tol"
     CALLBACK = "stopped by the callback"
@@ -154,7 +163,14 @@ class Status(Enum):
     @property
     def ok(self) -> bool:
         """Whether the certificate is within the tolerance asked for."""
-        return self in (Status.CONVERGED, Status.TRIVIAL, Status.UNCHANGED, Status.APPROXIMATE, Status.ONE_CLASS)
+        return self in (
+            Status.CONVERGED,
+            Status.TRIVIAL,
+            Status.UNCHANGED,
+            Status.APPROXIMATE,
+            Status.RELAXED,
+            Status.ONE_CLASS,
+        )
 
 
 class Record(NamedTuple):
@@ -222,6 +238,46 @@ class Solution:
 
 Callback = Callable[[Record], Any]
 """Called after every iteration; returning True stops the run."""
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """A callback that also keeps the state of the run: solvers offer it after every iteration."""
+
+    def __call__(self, record: Record) -> Any: ...
+
+    def keep(self, state: Callable[[], Cuts]) -> None:
+        """Called before the callback itself; ``state()`` is where the run is until it goes on."""
+
+
+def offer(callback: Callback | None, state: Callable[[], Cuts]) -> None:
+    """Offer the state of a run to a callback that keeps it."""
+    if isinstance(callback, Keeper):
+        callback.keep(state)
+
+
+class KeptRun(Protocol):
+    """The state of one run on a disk."""
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+
+    def load(self) -> tuple[Arrays, Record] | None:
+        """What an earlier run left, with its last record."""
+
+    def save(self, arrays: Arrays, record: Record) -> None: ...
+
+
+class Checkpoint(Protocol):
+    """A place for the state of the runs of a fit."""
+
+    def begin(self, problem: str, probe: Vector) -> KeptRun:
+        """The state of the run for ``problem``; ``probe`` tells its rows of X from others."""
+
+    def clear(self) -> None:
+        """Forget them: the fit has ended."""
+
 
 Steps = Generator[Ask, Vector, Solution]
 """A solver run: yields products it needs, receives them, returns a Solution.

@@ -10,4 +10,5 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_files(m);
     metrimax::bind_dual(m);
     metrimax::bind_rankings(m);
+    metrimax::bind_structured(m);
 }

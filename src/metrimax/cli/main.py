@@ -20,6 +20,7 @@ start here:
   metrimax evaluate test.svm my.model               every measure on other data
   metrimax predict new.svm my.model -o labels.txt   one label per line (--scores: real numbers)
   metrimax tune train.svm my.model                  choose C by cross-validation, then train
+  metrimax convert huge.svm.gz shards               data larger than memory: 'metrimax train shards my.model'
   metrimax measures                                 what --measure takes
 
 exit codes: 0 done; 1 failure (a bad file, ...); 2 wrong usage; 3 trained, but the duality gap did not reach --tol
@@ -66,6 +67,10 @@ def _command(name: str):  # type: ignore[no-untyped-def]
         from metrimax.cli import training
 
         return getattr(training, name)
+    if name == "convert":
+        from metrimax.cli.converting import convert
+
+        return convert
     if name == "demo":
         from metrimax.cli.demo import demo
 
@@ -92,6 +97,22 @@ def build_parser() -> argparse.ArgumentParser:
     _training_arguments(train)
     train.add_argument("-C", type=float, default=1.0, help="weight of one margin violation (default: 1)")
     _common(train)
+
+    convert = commands.add_parser(
+        "convert",
+        help="make binary shards of data larger than memory",
+        description="Write a folder of binary row shards, which train, predict and evaluate take as DATA and map "
+        "into memory. Text is read piece by piece, however long it is.",
+    )
+    _data_arguments(convert)
+    convert.add_argument("folder", metavar="FOLDER", help="the folder to make")
+    convert.add_argument(
+        "--shard-size", default="64MiB", metavar="SIZE", help="of a shard, about (default: %(default)s)"
+    )
+    convert.add_argument(
+        "--dtype", choices=("float32", "float64"), help="of the values (default: as in DATA; text: float64)"
+    )
+    _common(convert)
 
     tune = commands.add_parser(
         "tune",
@@ -152,7 +173,11 @@ def _data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DATA",
-        help="svmlight text (plain, .gz, .xz, .zst; - is standard input), .csv, .npz or .parquet",
+        help="svmlight text (plain, .gz, .xz, .zst; - is standard input), .csv, .npz or .parquet; "
+        "or a folder of such files or of binary shards, which is never in memory as a whole",
+    )
+    parser.add_argument(
+        "--memory", default="1GiB", metavar="SIZE", help="most memory for the rows of a folder (default: %(default)s)"
     )
     parser.add_argument(
         "--format", choices=("svmlight", "csv", "npz", "parquet"), help="of DATA (default: by its name)"
@@ -188,6 +213,11 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
         default=1.0,
         metavar="VALUE",
         help="value of the constant feature (default: 1)",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="keep the state of the training there, every two minutes; started again after a crash it goes on",
     )
     parser.add_argument(
         "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"

@@ -1,14 +1,17 @@
-"""How the commands write: tables, JSON, notes."""
+"""How the commands read and write: data, tables, JSON, notes."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metrimax.cli.main import UsageError
 from metrimax.protocols import Measure
+
+if TYPE_CHECKING:
+    from metrimax.io.data import Data
 
 SHOWN = 10
 """Entries of a list that are shown on a terminal."""
@@ -37,6 +40,33 @@ def note(arguments: argparse.Namespace, text: str) -> None:
     """A remark to standard error."""
     if not arguments.quiet:
         sys.stderr.write(f"metrimax {arguments.command}: {text}\n")
+
+
+def read(arguments: argparse.Namespace, **options: Any) -> Data:
+    """DATA: a file in memory, or a folder of shards."""
+    from metrimax.io.dataset import load
+    from metrimax.progress import ProgressLine
+
+    memory = size("--memory", arguments.memory)
+    with ProgressLine("reading") as line:
+        return load(
+            arguments.data,
+            memory=memory,
+            kind=arguments.format,
+            n_threads=arguments.threads,
+            progress=None if arguments.quiet else line.show,
+            **options,
+        )
+
+
+def size(option: str, text: str) -> int:
+    """The bytes that an option gives."""
+    from metrimax.io.shards import parse_size
+
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
 
 
 def positive_number(name: str, value: float) -> None:

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from metrimax.c_path import path
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
-from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number
-from metrimax.designs import as_design
+from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
+from metrimax.designs import Sharded, as_design
 from metrimax.fitting import FittedLabel, fit_label
-from metrimax.io.data import Data, encode, load_data, show, take_rows
+from metrimax.io.checkpoints import Checkpoint
+from metrimax.io.data import Data, encode, show, take_rows
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
@@ -64,13 +65,7 @@ def _checked(arguments: argparse.Namespace) -> Measure:
 
 
 def _load(arguments: argparse.Namespace) -> tuple[Data, str, list[Any], Labels]:
-    data = load_data(
-        arguments.data,
-        kind=arguments.format,
-        index_base=arguments.index_base,
-        target=arguments.target,
-        n_threads=arguments.threads,
-    )
+    data = read(arguments, index_base=arguments.index_base, target=arguments.target)
     kind, classes, labels = encode(data, arguments.positive)
     if arguments.model_format == "svmperf" and kind != "binary":
         raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
@@ -86,15 +81,14 @@ def _fit(
 ) -> list[FittedLabel]:
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     solver = Auto(max_iter=arguments.max_iter, labels=labels.shape[1])
-    with ProgressLine(f"training for {arguments.measure}", arguments.tol) as line:
+    checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
+    options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
+    with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         callback = None if arguments.quiet else line
-        return run(
-            design,
-            (
-                fit_label(measure, solver, design, y, C=C, tol=arguments.tol, callback=callback, kind=kind)
-                for y in labels.T
-            ),
-        )
+        fitted = run(design, (fit_label(measure, solver, design, y, callback=callback, **options) for y in labels.T))
+    if checkpoint is not None:
+        checkpoint.clear()
+    return fitted
 
 
 def _finish(
@@ -221,9 +215,11 @@ def _scores_along(
         inside, outside = truth[~held_out], truth[held_out]
         if not (inside.any() and outside.any()) or inside.all() or outside.all():
             continue
+        whole = isinstance(X, Sharded)  # rows in files cannot be taken out: those held out weigh nothing
         along = path(
-            take_rows(X, np.flatnonzero(~held_out)),
-            inside,
+            X if whole else take_rows(X, np.flatnonzero(~held_out)),
+            truth if whole else inside,
+            sample_weight=(~held_out).astype(np.float64) if whole else None,
             measure=measure,
             Cs=grid,
             tol=arguments.tol,
@@ -232,7 +228,8 @@ def _scores_along(
             intercept_scaling=arguments.intercept_scaling,
             n_threads=arguments.threads,
         )
-        values = along.decision_function(take_rows(X, np.flatnonzero(held_out)))
+        values = along.decision_function(X if whole else take_rows(X, np.flatnonzero(held_out)))
+        values = values[held_out] if whole else values
         scores.append([measure.score(outside, np.ascontiguousarray(column)) for column in values.T])
     if not scores:
         raise UsageError("a fold has examples of one class only: give fewer --folds")

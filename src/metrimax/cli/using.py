@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from metrimax.cli.main import OK, UsageError
-from metrimax.cli.report import check_threads, emit, note
+from metrimax.cli.report import check_threads, emit, note, read
 
 
 def measures(arguments: argparse.Namespace) -> int:
@@ -121,19 +121,16 @@ def info(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
-    from metrimax.io.data import load_data
     from metrimax.io.models import load_model
 
     check_threads(arguments)
     model = load_model(arguments.model)
-    data = load_data(
-        arguments.data,
-        kind=arguments.format,
+    data = read(
+        arguments,
         index_base=arguments.index_base if arguments.index_base is not None else model.index_base,
         n_features=model.n_features,
         feature_names=model.feature_names,
         target=arguments.target if arguments.target is not None else model.target,
-        n_threads=arguments.threads,
     )
     return data, model
 

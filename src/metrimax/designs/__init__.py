@@ -1,7 +1,8 @@
 """The data as a linear map: every backend offers ``X w`` and ``X' slope``, and knows no labels."""
 
-from metrimax.designs.convert import as_design
+from metrimax.designs.convert import as_design, is_design
 from metrimax.designs.linear import CSR, Dense
+from metrimax.designs.sharded import Shard, Sharded
 from metrimax.designs.wrappers import ExtraColumns, WithIntercept
 
-__all__ = ["CSR", "Dense", "ExtraColumns", "WithIntercept", "as_design"]
+__all__ = ["CSR", "Dense", "ExtraColumns", "Shard", "Sharded", "WithIntercept", "as_design", "is_design"]

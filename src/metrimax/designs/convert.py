@@ -18,9 +18,10 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
 
     Parameters
     ----------
-    X : ndarray, SciPy sparse matrix or array, or a design
+    X : ndarray, SciPy sparse matrix or array, a design, dask.array, dask.dataframe, or list of Dask futures
         float32 and float64 are kept, other real types become float64. Dense arrays in C or Fortran order are used
-        without a copy, as are CSR matrices; other layouts are copied. A design is used as it is.
+        without a copy, as are CSR matrices; other layouts are copied. A design is used as it is. The partitions of
+        Dask stay on its workers.
     intercept_scaling : float or None
         The value of a constant feature to append as the last column; None for no intercept.
     n_threads : int or None
@@ -37,14 +38,33 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
         design = _from_sparse(X, n_threads)
     elif isinstance(X, np.ndarray):
         design = _from_dense(X, n_threads)
-    elif all(hasattr(X, name) for name in ("shape", "matvec", "rmatvec")):
+    elif _multiplies(X):
         design = cast(Design, X)
+    elif is_design(X):
+        from metrimax.designs.dask import DaskDesign
+
+        design = DaskDesign(X)
     else:
         raise TypeError(
             "X must be a NumPy array, a SciPy sparse matrix or array, or a design (shape, matvec, rmatvec), "
             f"got {type(X).__name__}: convert it first, for instance with numpy.asarray"
         )
     return design if intercept_scaling is None else WithIntercept(design, intercept_scaling)
+
+
+def is_design(X: Any) -> bool:
+    """Whether X multiplies by itself, or is spread over a Dask cluster, and so cannot be looked at as a matrix."""
+    if _multiplies(X):
+        return True
+    if "dask" not in sys.modules:  # where X comes from Dask, someone has imported it
+        return False
+    from metrimax.designs.dask import is_remote
+
+    return is_remote(X)
+
+
+def _multiplies(X: Any) -> bool:
+    return all(hasattr(X, name) for name in ("shape", "matvec", "rmatvec"))
 
 
 def _is_sparse(X: Any) -> bool:

@@ -135,6 +135,8 @@ class CSR:
         The number of columns p.
     n_threads : int or None
         The most threads a product may use; None for all cores. Small products stay in one thread.
+    check : bool
+        False only for arrays that have passed the check before and cannot have changed since.
 
     Notes
     -----
@@ -156,6 +158,8 @@ class CSR:
         indptr: npt.NDArray[Any],
         n_cols: int,
         n_threads: int | None = None,
+        *,
+        check: bool = True,
     ) -> None:
         if data.dtype not in (np.float32, np.float64):
             raise TypeError(f"data must be float32 or float64, got {data.dtype}: convert it, or use as_design")
@@ -166,7 +170,8 @@ class CSR:
             )
         if data.shape != indices.shape:
             raise ValueError(f"data and indices must have the same length, got {data.shape} and {indices.shape}")
-        _kernels.csr_check(indices, indptr, n_cols)
+        if check:
+            _kernels.csr_check(indices, indptr, n_cols)
         self.data, self.indices, self.indptr = data, indices, indptr
         self.n_cols = int(n_cols)
         self.n_threads = available_threads(n_threads)

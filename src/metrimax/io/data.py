@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.designs.linear import CSR
+from metrimax.designs.sharded import Sharded
 from metrimax.io.files import FileError, read_bytes
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.protocols import Labels, Vector
@@ -30,12 +31,12 @@ USUAL_TARGETS = ("label", "target", "class", "y")
 class Data:
     """Examples and labels.
 
-    ``X`` is an array, or a `CSR` design. ``labels`` has one entry per example (numbers or strings), or is a list of
-    arrays where an example may have several, or None where the file has none.
+    ``X`` is an array, a `CSR` design, or the shards of a folder. ``labels`` has one entry per example (numbers or
+    strings), or is a list of arrays where an example may have several, or None where the file has none.
     """
 
     name: Name
-    X: Array | CSR
+    X: Array | CSR | Sharded
     labels: Array | list[Vector] | None
     index_base: int | None = None  #: the index that the first feature has in an svmlight file
     feature_names: list[str] | None = None
@@ -75,7 +76,7 @@ def load_data(
     n_threads : int, optional
         The most threads; all cores by default.
     """
-    kind = kind or _kind(path)
+    kind = kind or file_kind(path)
     if kind == "svmlight":
         least = 0 if index_base is None else index_base
         rows = parse_svmlight(read_bytes(path), path, least=least, n_threads=n_threads)
@@ -93,7 +94,8 @@ def load_data(
     return data
 
 
-def _kind(path: Name) -> str:
+def file_kind(path: Name) -> str:
+    """What the name of a file says it is."""
     endings = Path(path).suffixes
     while endings and endings[-1] in (".gz", ".xz", ".bz2", ".zst"):
         endings.pop()

@@ -6,9 +6,11 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +41,31 @@ def read_bytes(path: str | os.PathLike[str]) -> Bytes:
         if start.startswith(magic):
             return _decompress(path, raw, kind)
     return raw
+
+
+@contextmanager
+def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to read piece by piece, decompressed on the way; ``"-"`` is standard input."""
+    with ExitStack() as stack:
+        try:
+            file: Any = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
+            start = file.peek(6)[:6]
+        except OSError as error:
+            raise FileError(f"{path}: {error.strerror or error}") from error
+        kind = next((kind for magic, kind in _COMPRESSED.items() if start.startswith(magic)), None)
+        if kind == "zstd":
+            file = stack.enter_context(_zstd_stream(path, file))
+        elif kind is not None:
+            file = stack.enter_context(import_module(kind).open(file))
+        yield file
+
+
+def _zstd_stream(path: str | os.PathLike[str], file: Any) -> Any:
+    try:
+        return import_module("compression.zstd").open(file)  # Python 3.14
+    except ImportError:
+        _zstd(path)  # raises, with advice, where there is no other
+        return import_module("zstandard").ZstdDecompressor().stream_reader(file, read_across_frames=True)
 
 
 def _read_special(path: str | os.PathLike[str]) -> Bytes:
@@ -93,17 +120,24 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of ``path`` when the block ends well, and is removed otherwise."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             with open(target, "wb") as special:
-                special.write(data)
+                yield special
             return
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with open(handle, "wb") as file:
-                file.write(data)
+                yield file
             os.chmod(beside, mode)
             os.replace(beside, target)
         except BaseException:

@@ -6,6 +6,7 @@ from metrimax.solvers.auto import Auto, side_by_side
 from metrimax.solvers.bundle import Bundle, CuttingPlane
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import Hybrid
+from metrimax.solvers.kept import pack, unpack
 from metrimax.solvers.path import along
 from metrimax.solvers.smooth import AGM, LBFGS
 
@@ -19,4 +20,17 @@ SOLVERS: dict[str, type[Any]] = {
     "dual_cd": DualCD,
 }
 
-__all__ = ["AGM", "LBFGS", "SOLVERS", "Auto", "Bundle", "CuttingPlane", "DualCD", "Hybrid", "along", "side_by_side"]
+__all__ = [
+    "AGM",
+    "LBFGS",
+    "SOLVERS",
+    "Auto",
+    "Bundle",
+    "CuttingPlane",
+    "DualCD",
+    "Hybrid",
+    "along",
+    "pack",
+    "side_by_side",
+    "unpack",
+]

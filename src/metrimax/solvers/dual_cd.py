@@ -22,6 +22,7 @@ from metrimax.protocols import (
     Status,
     Steps,
     Vector,
+    offer,
 )
 
 
@@ -56,8 +57,8 @@ class DualCD:
         start: Cuts | None = None,
         callback: Callback | None = None,
     ) -> Steps:
-        """Minimise ``1/2 |w|^2 + weight R(w)``; cuts are of no use to the dual, so ``start`` is not looked at."""
-        (solution,) = yield from self.along(oracle, design, [weight], tol=tol, callback=callback)
+        """Minimise ``1/2 |w|^2 + weight R(w)``. A run starts from multipliers: ``start`` holds no cuts."""
+        (solution,) = yield from self.along(oracle, design, [weight], tol=tol, start=start, callback=callback)
         return solution
 
     def along(
@@ -67,6 +68,7 @@ class DualCD:
         weights: Sequence[float] | Vector,
         *,
         tol: float,
+        start: Cuts | None = None,
         callback: Callback | None = None,
     ) -> Generator[Ask, Vector, list[Solution]]:
         """Solutions for every weight, in the order given; each starts from the multipliers of the one before."""
@@ -83,9 +85,11 @@ class DualCD:
             )
         solutions: dict[int, Solution] = {}
         alpha, before = np.zeros(design.shape[0]), np.full(design.shape[0], np.inf)
+        if start is not None:
+            (alpha,) = start.rows
         for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
             upper = hinges.weight * (float(weights[k]) / oracle.n)
-            alpha = np.where(alpha >= before, upper, alpha)  # what was at its bound goes on with it
+            alpha = np.where(alpha >= before, upper, np.minimum(alpha, upper))  # what was at its bound goes on with it
             solutions[k] = yield from self._solve(hinges, design, float(weights[k]), upper, alpha, tol, callback)
             before = upper
         return [solutions[k] for k in range(len(weights))]
@@ -126,6 +130,7 @@ class DualCD:
                     len(history) + 1, round(passes), objective / weight, bound / weight, 1, time.perf_counter() - began
                 )
             )
+            offer(callback, lambda: Cuts(np.empty(0), np.empty((0, 0)), (alpha,)))
             if history[-1].gap <= tol:
                 status = Status.TRIVIAL if (at_zero - bound) / weight <= tol else Status.CONVERGED
             elif callback is not None and callback(history[-1]) is True:

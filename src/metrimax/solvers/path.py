@@ -17,14 +17,18 @@ def along(
     weights: Sequence[float] | Vector,
     *,
     tol: float,
+    start: Cuts | None = None,
     callback: Callback | None = None,
 ) -> Generator[Ask, Vector, list[Solution]]:
-    """Solutions for every weight (C kappa n) of R, in the order given; solved from the least to the greatest."""
+    """Solutions for every weight (C kappa n) of R, in the order given; solved from the least to the greatest.
+
+    The first one begins with the cuts of ``start``, if there are any.
+    """
     chosen = solver.choose(oracle, design) if isinstance(solver, Auto) else solver
     if isinstance(chosen, DualCD):  # its warm start is the multipliers
-        return (yield from chosen.along(oracle, design, weights, tol=tol, callback=callback))
+        return (yield from chosen.along(oracle, design, weights, tol=tol, start=start, callback=callback))
     solutions: dict[int, Solution] = {}
-    cuts: Cuts | None = None
+    cuts = start
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
         solution = yield from solver.steps(oracle, design, float(weights[k]), tol=tol, start=cuts, callback=callback)
         solutions[k] = replace(solution, cuts=None)

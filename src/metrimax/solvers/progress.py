@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Point, Record, Solution, Status, Steps
+from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Point, Record, Solution, Status, Steps, offer
 from metrimax.solvers.model import cut_model
 from metrimax.solvers.search import Best
 
@@ -66,6 +66,7 @@ class Progress:
         seconds, model = time.perf_counter() - self._began, self.model
         number = len(self.history) + 1
         self.history.append(Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds))
+        offer(self._callback, self._state)
         if self.gap <= self.tol:
             trivial = self._at_zero - model.bound <= self.tol
             self.status = Status.TRIVIAL if trivial else Status.CONVERGED
@@ -92,5 +93,9 @@ class Progress:
             n_support=self.model.n_support,
             status=self.status,
             history=self.history,
-            cuts=replace(self.model.cuts(), best=(self.best.point, self.best.risk)),
+            cuts=self._state(),
         )
+
+    def _state(self) -> Cuts:
+        """Where the run is, for another to start from it."""
+        return replace(self.model.cuts(), best=(self.best.point, self.best.risk))

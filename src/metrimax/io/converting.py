@@ -1,0 +1,148 @@
+"""``metrimax convert``: data files, once, into binary shards that are mapped into memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from metrimax.designs.linear import CSR
+from metrimax.io.data import file_kind, load_data
+from metrimax.io.dataset import open_dataset
+from metrimax.io.files import Bytes, FileError, open_stream
+from metrimax.io.shards import MANIFEST, ShardWriter, parse_size
+from metrimax.io.svmlight import parse_svmlight
+
+Name = str | os.PathLike[str]
+
+
+def convert(
+    source: Name,
+    folder: Name,
+    *,
+    shard_size: int | str = "64MiB",
+    dtype: str | None = None,
+    kind: str | None = None,
+    target: str | None = None,
+    index_base: int | None = None,
+    memory: int | str = "1GiB",
+    n_threads: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Write binary shards from a data file or a folder of data files; returns the manifest.
+
+    svmlight text is read piece by piece, however long it is, compressed or not; other files one at a time. The folder
+    appears when it is complete.
+
+    Parameters
+    ----------
+    source : str or path
+        ``"-"`` is standard input.
+    folder : str or path
+        Must not exist, or be empty.
+    shard_size : int or str
+        Bytes of a shard, about; a pass holds one per thread in memory.
+    dtype : {"float32", "float64"}, optional
+        Of the values: float32 halves dense files. By default as in the source (text: float64).
+    kind, target, index_base, n_threads
+        As for a single file.
+    memory : int or str
+        Most memory for the rows of a folder of other than text files.
+    progress : callable, optional
+        Called with a line of text.
+    """
+    size = parse_size(shard_size)
+    tell = progress or (lambda text: None)
+    with ShardWriter(folder, shard_size=size, dtype=dtype) as writer:
+        texts = _texts(source, kind)
+        if texts is not None:
+            base = _add_texts(writer, texts, size, index_base, n_threads, tell)
+            return writer.finish(index_base=base)
+        options: dict[str, Any] = {"kind": kind, "target": target, "index_base": index_base, "n_threads": n_threads}
+        if source != "-" and Path(source).is_dir():
+            dataset: Any = open_dataset(source, memory=memory, progress=progress, **options)
+            labels = dataset.labels
+            for k, shard in enumerate(dataset.shards):
+                tell(f"shard {k + 1} of {len(dataset.shards)}")
+                rows: Any = shard.load(1)
+                own = None if labels is None else labels[dataset.starts[k] : dataset.starts[k + 1]]
+                writer.add(rows if isinstance(rows, CSR) else rows.X, own)
+            writer.n_cols = dataset.n_cols
+            return writer.finish(index_base=dataset.index_base, feature_names=dataset.feature_names)
+        data = load_data(source, **options)
+        writer.add(data.X, data.labels)
+        return writer.finish(index_base=data.index_base, feature_names=data.feature_names)
+
+
+def _texts(source: Name, kind: str | None) -> list[Name] | None:
+    """The files of svmlight text, or None where it is something else."""
+    if source == "-" or not Path(source).is_dir():
+        return [source] if (kind or file_kind(source)) == "svmlight" else None
+    files = sorted(file for file in Path(source).iterdir() if file.is_file() and not file.name.startswith("."))
+    binary = any(file.suffix == ".npy" or file.name == MANIFEST for file in files)
+    text = bool(files) and not binary and all((kind or file_kind(file)) == "svmlight" for file in files)
+    return list(files) if text else None
+
+
+def _add_texts(
+    writer: ShardWriter,
+    texts: list[Name],
+    size: int,
+    index_base: int | None,
+    n_threads: int | None,
+    tell: Callable[[str], None],
+) -> int:
+    """Append all rows of the files; returns the index of the first feature.
+
+    It is taken for 1 until the index 0 turns up, which moves the columns written before.
+    """
+    base = 1 if index_base is None else index_base
+    least = 0 if index_base is None else index_base
+    for path in texts:
+        lines = 0
+        for text in _blocks(path, size):
+            rows = parse_svmlight(text, path, least=least, n_threads=n_threads, lines_before=lines)
+            lines += int(np.count_nonzero(text == ord("\n")))
+            if rows.lowest < base and rows.n and len(rows.values):
+                writer.shift_columns(1)
+                base = 0
+            if not rows.n:
+                continue
+            several = rows.multilabel or len(rows.labels) != rows.n
+            labels = np.split(rows.labels, rows.label_starts[1:-1]) if several else rows.labels
+            X = SimpleNamespace(
+                data=rows.values,
+                indices=rows.indices - np.int32(base),
+                indptr=rows.indptr,
+                shape=(rows.n, max(rows.highest - base + 1, 0)),
+            )
+            writer.add(X, labels if len(rows.labels) else None)
+            tell(f"{path}: {writer.n} rows")
+    return base
+
+
+def _blocks(path: Name, size: int) -> Iterator[Bytes]:
+    """The text in pieces of whole lines, ``size`` bytes each or the length of a line."""
+    with open_stream(path) as stream:
+        rest = b""
+        while True:
+            try:
+                piece = stream.read(size)
+            except MemoryError:
+                raise
+            except Exception as error:  # every compressed format has its own kinds
+                raise FileError(f"{path}: the data are damaged or cut off ({error})") from error
+            end = piece.rfind(b"\n") + 1
+            if not piece:
+                if rest:
+                    yield np.frombuffer(rest, dtype=np.uint8)
+                return
+            if end:
+                yield np.frombuffer(rest + piece[:end], dtype=np.uint8)
+                rest = piece[end:]
+            else:
+                rest += piece

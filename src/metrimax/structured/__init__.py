@@ -1,0 +1,20 @@
+"""Structural support vector machines: outputs that are sequences, trees, clusterings, or anything of your own."""
+
+from metrimax.structured.clustering import SupervisedClustering, pair_differences
+from metrimax.structured.estimator import StructuredSVM
+from metrimax.structured.parsing import CFGParser, Grammar, binarise, constituent_f1
+from metrimax.structured.problem import StructuredProblem
+from metrimax.structured.sequence import SequenceTagger, word_features
+
+__all__ = [
+    "CFGParser",
+    "Grammar",
+    "SequenceTagger",
+    "StructuredProblem",
+    "StructuredSVM",
+    "SupervisedClustering",
+    "binarise",
+    "constituent_f1",
+    "pair_differences",
+    "word_features",
+]

@@ -1,0 +1,215 @@
+"""`StructuredSVM`: the structural support vector machine as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from metrimax.base import CertifiedEstimator
+from metrimax.fitting import FittedLabel
+from metrimax.protocols import Callback, Solution, Status
+from metrimax.solvers import Bundle, CuttingPlane
+from metrimax.structured.problem import StructuredProblem
+from metrimax.structured.training import Cached, StructuredRisk, solve_cuts
+
+
+class StructuredSVM(CertifiedEstimator):
+    """Structural support vector machine: learns to predict outputs of any kind.
+
+    Minimises ``J(w) = 1/2 |w|^2 + C n R(w)``, where R is the mean over the n examples of
+
+        max over outputs z of  loss(y, z) + w @ (joint_feature(x, z) - joint_feature(x, y))
+
+    a convex upper bound of the mean loss of the predictions ``argmax over z of w @ joint_feature(x, z)``. Every
+    solution comes with a lower bound on the optimum.
+
+    Parameters
+    ----------
+    problem : StructuredProblem
+        Features, loss and the two argmaxes: four methods of your own, or one of the problems of this package.
+    C : float, default=1.0
+        Weight of one unit of loss of one example. (Joachims, Finley and Yu, 2009, write C/n for it.)
+    tol : float, default=1e-3
+        Largest duality gap, in units of the mean loss.
+    max_iter : int, default=1000
+        Most iterations.
+    solver : {"cached", "bundle", "cutting_plane"}, default="cached"
+        "cached" keeps every constraint found and solves the problem over them with the bundle method before it calls
+        the argmax again: one pass over the examples per iteration, and few iterations. The other two make one cut of
+        each pass, the mean of the most violated constraints, and keep nothing else: "cutting_plane" is the 1-slack
+        algorithm of Joachims, Finley and Yu (2009), "bundle" adds a line search, every point of which is one more pass.
+    rescaling : {"margin", "slack"}, default="margin"
+        "slack" multiplies the margin violation by the loss instead of adding the loss to it; the problem must define
+        `slack_rescaled_argmax`.
+    n_jobs : int or None, default=None
+        Argmaxes at a time: threads if the problem ``releases_gil``, otherwise processes; -1 for all cores.
+    verbose : int, default=0
+        1 shows a line with the gap while fitting, if standard error is a terminal.
+    callback : callable or None, default=None
+        Called with a `Record` after each iteration. Returning True stops the fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray (p,)
+        w.
+    objective_, dual_bound_ : float
+        J at the solution, and a proven lower bound of the least J.
+    gap_ : float
+        ``(objective_ - dual_bound_) / (C n)``.
+    n_iter_, n_passes_ : int
+        Iterations, and passes over all examples.
+    n_support_ : int
+        Cuts with weight in the solution.
+    price_ : float
+        kappa: 1 for structured problems.
+    status_ : Status
+        How the fit ended; its value is a sentence.
+    history_ : list of Record
+        ``n_passes`` counts passes over the examples, ``n_cuts`` the constraints or cuts kept.
+    problem_ : StructuredProblem
+        The problem that was trained.
+
+    Notes
+    -----
+    The certificate is one of the problem as given where its inference is exact. With a relaxed argmax it is one of the
+    relaxed problem, whose risk bounds the exact one from above. With an approximate one ``dual_bound_`` still holds,
+    ``objective_`` may be too low, and `status_` says that the gap proves nothing.
+
+    References
+    ----------
+    Tsochantaridis, Joachims, Hofmann & Altun (2005). Large margin methods for structured and interdependent output
+    variables. JMLR. Joachims, Finley & Yu (2009). Cutting-plane training of structural SVMs. Machine Learning.
+
+    Examples
+    --------
+    Several classes as outputs (Crammer and Singer, 2001):
+
+    >>> import numpy as np
+    >>> from metrimax.structured import StructuredProblem, StructuredSVM
+    >>> class MultiClass(StructuredProblem):
+    ...     def joint_feature(self, x, y):
+    ...         return np.outer(np.arange(3) == y, x).ravel()
+    ...     def loss(self, y, z):
+    ...         return float(y != z)
+    ...     def loss_augmented_argmax(self, x, y, w):
+    ...         return np.argmax(w.reshape(3, -1) @ x + (np.arange(3) != y))
+    ...     def argmax(self, x, w):
+    ...         return np.argmax(w.reshape(3, -1) @ x)
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(3, size=60)
+    >>> X = rng.normal(size=(60, 2)) + 4 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    >>> X = np.column_stack((X, np.ones(60)))
+    >>> svm = StructuredSVM(MultiClass(), C=1.0).fit(X, y)
+    >>> svm.gap_ <= 1e-3, -svm.score(X, y) < 0.05
+    (True, True)
+    """
+
+    _solvers: ClassVar[dict[str, type[Any]]] = {"cached": Cached, "bundle": Bundle, "cutting_plane": CuttingPlane}
+
+    def __init__(
+        self,
+        problem: StructuredProblem | None = None,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "cached",
+        rescaling: str = "margin",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.problem = problem
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.rescaling = rescaling
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
+        """Train on a sequence of inputs and a sequence of their outputs."""
+        solver = self._solver()
+        if self.rescaling not in ("margin", "slack"):
+            raise ValueError(f"unknown rescaling {self.rescaling!r}: expected one of margin, slack")
+        self._check_lengths(X, y)
+        learnt = self._learn(X, y)
+        problem: StructuredProblem = learnt["problem_"]
+        inputs = self._inputs(X, learnt)
+        outputs = self._outputs(y, inputs, learnt)
+        own = problem.losses(outputs, outputs)
+        if own.any():
+            i = int(np.flatnonzero(own)[0])
+            raise ValueError(f"example {i}: expected a loss of 0 for the true output itself, got {own[i]!r}")
+        solution = self._solve(solver, problem, inputs, outputs)
+        for name, value in learnt.items():  # all at the end, so that an interrupted fit leaves the estimator as it was
+            setattr(self, name, value)
+        self.coef_ = solution.w
+        self._store_certificate([FittedLabel(solution, 1.0, 0.0)], single=True)
+        self._warn([solution])
+        return self
+
+    def predict(self, X: Sequence[Any]) -> list[Any]:
+        """The outputs with the highest ``w @ joint_feature(x, z)``, as a list."""
+        check_is_fitted(self)
+        return self._names(self.problem_.outputs(self._inputs(X, self.__dict__), self.coef_, n_jobs=self.n_jobs))
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Minus the mean loss of the predictions: higher is better."""
+        return -float(self._losses(X, y).mean())
+
+    def _losses(self, X: Sequence[Any], y: Sequence[Any]) -> Any:
+        """The losses of the predictions."""
+        check_is_fitted(self)
+        self._check_lengths(X, y)
+        inputs = self._inputs(X, self.__dict__)
+        predicted = self.problem_.outputs(inputs, self.coef_, n_jobs=self.n_jobs)
+        return self.problem_.losses(self._outputs(y, inputs, self.__dict__), predicted)
+
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
+        """What is learnt from the data before training, as attributes; the problem among them."""
+        if not isinstance(self.problem, StructuredProblem):
+            raise TypeError(
+                f"expected problem as an instance of a subclass of metrimax.structured.StructuredProblem, "
+                f"got {self.problem!r}"
+            )
+        return {"problem_": self.problem}
+
+    def _inputs(self, X: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
+        """X in the form that the problem expects."""
+        return X
+
+    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
+        """Y in the form that the problem expects."""
+        return y
+
+    def _names(self, outputs: list[Any]) -> list[Any]:
+        """The problem's outputs in the form that the user expects."""
+        return outputs
+
+    def _solve(self, solver: Any, problem: StructuredProblem, X: Sequence[Any], Y: Sequence[Any]) -> Solution:
+        oracle = StructuredRisk(problem, X, Y, rescaling=self.rescaling, n_jobs=self.n_jobs)  # type: ignore[arg-type]
+        weight = float(self.C) * len(X)
+        with self._progress() as callback:
+            if isinstance(solver, Cached):
+                solution = solver.solve(oracle, weight, tol=self.tol, callback=callback)
+            else:
+                solution = solve_cuts(solver, oracle, weight, tol=self.tol, callback=callback)
+        if problem.inference == "approximate" and solution.status in (Status.CONVERGED, Status.TRIVIAL, Status.STALLED):
+            return replace(solution, status=Status.UNCERTIFIED)
+        if problem.inference == "relaxed" and solution.status is Status.CONVERGED:
+            return replace(solution, status=Status.RELAXED)
+        return solution
+
+    @staticmethod
+    def _check_lengths(X: Sequence[Any], y: Sequence[Any]) -> None:
+        if len(X) != len(y):
+            raise ValueError(f"expected as many outputs as inputs, got {len(X)} inputs and {len(y)} outputs")
+        if not len(X):
+            raise ValueError("expected at least one example, got none")

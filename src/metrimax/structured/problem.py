@@ -1,0 +1,180 @@
+"""What a structural SVM must know of a problem: four methods, and the constraints that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
+
+from metrimax.protocols import Vector
+
+Inference = Literal["exact", "relaxed", "approximate"]
+Rescaling = Literal["margin", "slack"]
+Row = tuple[npt.NDArray[np.int64], Vector]
+
+
+class Constraints(NamedTuple):
+    """One constraint per example: its slack is at least ``losses[i] + rows[i] @ w``."""
+
+    losses: Vector
+    rows: Any  #: CSR (n, p)
+
+    def values(self, w: Vector) -> Vector:
+        return np.asarray(self.losses + self.rows @ w)
+
+
+class StructuredProblem:
+    """A structured output problem, for `StructuredSVM`: subclass it and write four methods.
+
+    An output z of x is judged by ``w @ joint_feature(x, z)``; the one that is highest is predicted. Training minimises
+    over w, with slacks that bound the losses on the training examples from above::
+
+        1/2 |w|^2 + C sum_i max over z of [ loss(y_i, z) + w @ (joint_feature(x_i, z) - joint_feature(x_i, y_i)) ]
+
+    Inputs and outputs are whatever the four methods agree on.
+
+    Notes
+    -----
+    ``inference`` says what `loss_augmented_argmax` finds: "exact" the best output, "relaxed" the best of a larger set
+    (fractional outputs, which `joint_feature` and `loss` must then understand), "approximate" some good output. Only
+    with the first is the certificate one of this problem (docs/structured.md).
+
+    ``releases_gil`` is True where the argmax spends its time in compiled code that other threads can run beside;
+    ``n_jobs`` then means threads, otherwise processes.
+    """
+
+    inference: Inference = "exact"
+    releases_gil: ClassVar[bool] = False
+
+    def joint_feature(self, x: Any, y: Any) -> Any:
+        """The features of x and y together: an array (p,), or a sparse one with one row."""
+        raise NotImplementedError(f"{type(self).__name__} does not define joint_feature(x, y)")
+
+    def loss(self, y: Any, z: Any) -> float:
+        """The price of z where y is true: at least 0, and 0 for y itself."""
+        raise NotImplementedError(f"{type(self).__name__} does not define loss(y, z)")
+
+    def loss_augmented_argmax(self, x: Any, y: Any, w: Vector) -> Any:
+        """The output z with the highest ``loss(y, z) + w @ joint_feature(x, z)``."""
+        raise NotImplementedError(f"{type(self).__name__} does not define loss_augmented_argmax(x, y, w)")
+
+    def argmax(self, x: Any, w: Vector) -> Any:
+        """The output z with the highest ``w @ joint_feature(x, z)``."""
+        raise NotImplementedError(f"{type(self).__name__} does not define argmax(x, w)")
+
+    def slack_rescaled_argmax(self, x: Any, y: Any, w: Vector) -> Any:
+        """The output z with the highest ``loss(y, z) (1 + w @ (joint_feature(x, z) - joint_feature(x, y)))``.
+
+        Needed only for ``rescaling="slack"``.
+        """
+        raise NotImplementedError(
+            f'{type(self).__name__} does not define slack_rescaled_argmax(x, y, w), which rescaling="slack" needs'
+        )
+
+    def difference(self, x: Any, y: Any, z: Any) -> Any:
+        """``joint_feature(x, z) - joint_feature(x, y)``; override it where most of the two is the same."""
+        return self.joint_feature(x, z) - self.joint_feature(x, y)
+
+    def size(self, X: Sequence[Any], Y: Sequence[Any]) -> int:
+        """Number of features."""
+        return _length(self.joint_feature(X[0], Y[0]), 0)
+
+    def constraints(
+        self,
+        X: Sequence[Any],
+        Y: Sequence[Any],
+        w: Vector,
+        *,
+        rescaling: Rescaling = "margin",
+        n_jobs: int | None = None,
+    ) -> Constraints:
+        """The most violated constraint of every example; override it where all together are quicker than one by one."""
+        parts = self._chunks(n_jobs, partial(_violators, self, w, rescaling), X, Y)
+        losses = np.concatenate([part[0] for part in parts])
+        lengths, indices, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        return Constraints(losses, sparse.csr_array((values, indices, indptr), shape=(len(X), len(w))))
+
+    def outputs(self, X: Sequence[Any], w: Vector, *, n_jobs: int | None = None) -> list[Any]:
+        """The predicted output of every example."""
+        return [z for part in self._chunks(n_jobs, partial(_outputs, self, w), X) for z in part]
+
+    def losses(self, Y: Sequence[Any], Z: Sequence[Any]) -> Vector:
+        """The loss of every pair, checked."""
+        return np.array([_loss(self, i, y, z) for i, (y, z) in enumerate(zip(Y, Z, strict=True))])
+
+    def _chunks(self, n_jobs: int | None, work: Callable[..., Any], *data: Sequence[Any]) -> list[Any]:
+        """``work(first, *chunk)`` on chunks of the data: more than workers, for some take longer than others."""
+        n = len(data[0])
+        workers = max(1, min(effective_n_jobs(n_jobs), n))
+        borders = np.linspace(0, n, (1 if workers == 1 else min(4 * workers, n)) + 1).astype(int).tolist()
+        return list(
+            Parallel(n_jobs=workers, prefer="threads" if self.releases_gil else None)(
+                delayed(work)(first, *([values[i] for i in range(first, last)] for values in data))
+                for first, last in pairwise(borders)
+            )
+        )
+
+
+def _violators(
+    problem: StructuredProblem, w: Vector, rescaling: Rescaling, first: int, X: list[Any], Y: list[Any]
+) -> tuple[Vector, npt.NDArray[np.int64], npt.NDArray[np.int64], Vector]:
+    """Losses, number of entries, indices and values of the most violated constraints of a chunk."""
+    argmax = problem.loss_augmented_argmax if rescaling == "margin" else problem.slack_rescaled_argmax
+    losses = np.empty(len(X))
+    rows: list[Row] = []
+    for k, (x, y) in enumerate(zip(X, Y, strict=True)):
+        z = argmax(x, y, w)
+        losses[k] = _loss(problem, first + k, y, z)
+        indices, values = _row(problem.difference(x, y, z), len(w), first + k)
+        rows.append((indices, values if rescaling == "margin" else losses[k] * values))
+    lengths = np.array([len(values) for _, values in rows], dtype=np.int64)
+    return losses, lengths, *(np.concatenate(parts) for parts in zip(*rows, strict=True))  # type: ignore[return-value]
+
+
+def _outputs(problem: StructuredProblem, w: Vector, first: int, X: list[Any]) -> list[Any]:
+    return [problem.argmax(x, w) for x in X]
+
+
+def _loss(problem: StructuredProblem, i: int, y: Any, z: Any) -> float:
+    loss = problem.loss(y, z)
+    if not 0 <= loss < np.inf:
+        raise ValueError(f"example {i}: expected a finite loss of at least 0, got {loss!r} from {_name(problem)}.loss")
+    return float(loss)
+
+
+def _row(vector: Any, p: int, i: int) -> Row:
+    """A vector of features as indices and values."""
+    length = _length(vector, i)
+    if length != p:
+        raise ValueError(f"example {i}: expected {p} joint features, as for the first example, got {length}")
+    if sparse.issparse(vector):
+        entries = vector.reshape((1, p)).tocsr()
+        entries.sum_duplicates()
+        indices, values = entries.indices.astype(np.int64), entries.data.astype(np.float64)
+    else:
+        dense = np.asarray(vector, dtype=np.float64)
+        indices = np.flatnonzero(dense)  # a NaN is not zero
+        values = dense[indices]
+    if not np.isfinite(values).all():
+        raise ValueError(f"example {i}: expected finite joint features, got NaN or infinity")
+    return indices, values
+
+
+def _length(vector: Any, i: int) -> int:
+    shape = vector.shape if sparse.issparse(vector) else np.shape(vector)
+    if len(shape) == 1 or (sparse.issparse(vector) and shape[0] == 1):
+        return int(shape[-1])
+    raise ValueError(
+        f"example {i}: expected joint features as an array (p,) or a sparse array with one row, got shape {shape}"
+    )
+
+
+def _name(problem: StructuredProblem) -> str:
+    return type(problem).__name__

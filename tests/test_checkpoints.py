@@ -1,0 +1,226 @@
+"""Fits that were stopped, one way or another, and go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.base import clone
+
+from metrimax import MeasureSVC, open_dataset
+from metrimax.cli import main
+from metrimax.io.checkpoints import Checkpoint
+from metrimax.io.files import FileError
+from metrimax.io.shards import ShardWriter
+
+
+@pytest.fixture(scope="module")
+def tall():
+    rng = np.random.default_rng(0)
+    y = rng.random(2000) < 0.1
+    return rng.normal(size=(2000, 30)) + 0.5 * y[:, None], y
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(1)
+    y = rng.random(150) < 0.3
+    X = rng.normal(size=(150, 1200)) * (rng.random((150, 1200)) < 0.05) + 0.02 * y[:, None]
+    return sparse.csr_array(X), y
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(iteration):
+    def callback(record):
+        if record.iteration >= iteration:
+            raise Stop
+
+    return callback
+
+
+CASES = [
+    ("tall", "f1", "auto"),
+    ("tall", "f1", "cutting_plane"),
+    ("tall", "prbep", "hybrid"),
+    ("tall", "roc_area", "lbfgs"),
+    ("tall", "f1", "agm"),
+    ("tall", "error", "dual_cd"),
+    ("wide", "f1", "bundle"),
+    ("wide", "f1", "hybrid"),
+    ("wide", "error", "auto"),
+]
+
+
+@pytest.mark.parametrize(("data", "measure", "solver"), CASES)
+def test_a_stopped_fit_goes_on(data, measure, solver, request, tmp_path):
+    X, y = request.getfixturevalue(data)
+    C, tol = 0.03 if solver in ("cutting_plane", "agm") else 1.0, 1e-8 if measure == "error" else 1e-3
+    clf = MeasureSVC(measure, solver=solver, tol=tol, C=C)
+    whole = clone(clf).fit(X, y)
+    clf.set_params(checkpoint=Checkpoint(tmp_path / "state", minutes=0))
+    half = max(1, whole.n_iter_ // 2)
+    with pytest.raises(Stop):
+        clone(clf).set_params(callback=stop_at(half)).fit(X, y)
+    assert len(list((tmp_path / "state").iterdir())) == 1
+    again = clone(clf).fit(X, y)
+    done = again.history_[0].iteration
+    assert half < done <= half + 1  # it counts on from there
+    assert again.n_iter_ <= 1.5 * whole.n_iter_ + 10  # and does not start over
+    assert again.status_ is whole.status_
+    assert abs(again.objective_ - whole.objective_) <= 1e-3 * clf.C * again.price_ * len(y)
+    assert again.dual_bound_ <= whole.objective_ * (1 + 1e-12)
+    assert again.objective_ >= whole.dual_bound_ * (1 - 1e-12)
+    assert not (tmp_path / "state").exists()
+
+
+def test_cuts_of_one_C_serve_another(tall, tmp_path):
+    X, y = tall
+    clf = MeasureSVC(tol=1e-4, checkpoint=Checkpoint(tmp_path / "state", minutes=0))
+    with pytest.raises(Stop):
+        clone(clf).set_params(callback=stop_at(20)).fit(X, y)
+    other = clone(clf).set_params(C=0.5).fit(X, y)
+    expected = MeasureSVC(C=0.5, tol=1e-4).fit(X, y)
+    assert other.objective_ == pytest.approx(expected.objective_, abs=2e-4 * 0.5 * other.price_ * len(y))
+
+
+def test_several_labels_keep_what_is_finished(tall, tmp_path):
+    X, y = tall
+    Y = np.column_stack([y, X[:, 0] > 1, X[:, 1] + X[:, 2] > 2]).astype(int)
+    seen = []
+
+    def late(record):
+        seen.append(record)
+        if len(seen) == 60:
+            raise Stop
+
+    clf = MeasureSVC(tol=1e-3, checkpoint=Checkpoint(tmp_path / "state", minutes=0))
+    with pytest.raises(Stop):
+        clone(clf).set_params(callback=late).fit(X, Y)
+    again, whole = clone(clf).fit(X, Y), MeasureSVC(tol=1e-3).fit(X, Y)
+    assert_allclose(again.objective_, whole.objective_, rtol=1e-2)
+    assert all(history[0].iteration > 5 for history in again.history_)
+    assert not (tmp_path / "state").exists()
+
+
+def test_other_rows_other_labels_other_measures(tall, tmp_path):
+    X, y = tall
+    clf = MeasureSVC(checkpoint=Checkpoint(tmp_path, minutes=0))
+    with pytest.raises(Stop):
+        clone(clf).set_params(callback=stop_at(5)).fit(X, y)
+    changed = X.copy()
+    changed[7, 3] += 1e-3
+    with pytest.raises(FileError, match="written for other rows of X with the same labels"):
+        clone(clf).fit(changed, y)
+    (kept,) = tmp_path.iterdir()
+    for other, labels in ((clf, ~y), (clone(clf).set_params(measure="jaccard"), y)):
+        assert clone(other).fit(X, labels).history_[0].iteration == 1
+        assert list(tmp_path.iterdir()) == [kept]
+    content = kept.read_bytes()
+    for damage in (content[: len(content) // 2], b"", content.replace(b"about", b"outab"), os.urandom(200)):
+        kept.write_bytes(damage)
+        with pytest.raises(FileError, match="damaged, or no checkpoint"):
+            clone(clf).fit(X, y)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="cannot be a folder for checkpoints"):
+        clone(clf).set_params(checkpoint=tmp_path / "file").fit(X, y)
+
+
+def test_nothing_is_written_before_it_is_time(tall, tmp_path):
+    X, y = tall
+    with pytest.raises(Stop):
+        MeasureSVC(checkpoint=tmp_path / "state", callback=stop_at(10)).fit(X, y)
+    assert list((tmp_path / "state").iterdir()) == []
+
+
+def test_a_disk_that_is_full(tall, tmp_path, monkeypatch):
+    X, y = tall
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("metrimax.io.checkpoints.np.savez", full)
+    with pytest.raises(FileError, match="No space left"):
+        MeasureSVC(checkpoint=Checkpoint(tmp_path / "state", minutes=0)).fit(X, y)
+    assert list((tmp_path / "state").iterdir()) == []
+
+
+TRAIN = """
+    import sys, time
+    import numpy as np
+    from metrimax import MeasureSVC, open_dataset
+    from metrimax.io.checkpoints import Checkpoint
+
+    def tell(record):
+        print(record.iteration, flush=True)
+        time.sleep(0.003)
+
+    kind, folder, state = sys.argv[1:]
+    data = open_dataset(folder, memory="200kB")
+    X, y = (data, None) if kind == "shards" else (data.matvec(np.eye(data.shape[1])), data.labels)
+    clf = MeasureSVC(tol=1e-4, checkpoint=Checkpoint(state, minutes=0), callback=tell)
+    clf.fit(X, y)
+    print("done", clf.objective_, clf.dual_bound_, clf.n_iter_, clf.history_[0].iteration)
+"""
+
+
+@pytest.mark.parametrize("kind", ["memory", "shards"])
+def test_kill_9_and_again(tall, tmp_path, kind):
+    X, y = tall
+    with ShardWriter(tmp_path / "data", shard_size=50_000) as writer:
+        writer.add(X, y.astype(float))
+        writer.finish()
+    command = [sys.executable, "-c", textwrap.dedent(TRAIN), kind, str(tmp_path / "data"), str(tmp_path / "state")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if int(line) == 25:
+                os.kill(process.pid, signal.SIGKILL)
+                break
+    assert process.returncode == -signal.SIGKILL
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    word, objective, bound, _, first = done.stdout.splitlines()[-1].split()
+    assert word == "done"
+    assert int(first) >= 25
+    expected = MeasureSVC(tol=1e-4).fit(X, y)
+    scale = 1e-4 * expected.price_ * len(y)
+    assert float(objective) == pytest.approx(expected.objective_, abs=scale)
+    assert float(bound) == pytest.approx(expected.dual_bound_, abs=scale)
+    assert not (tmp_path / "state").exists()
+
+
+def test_the_command_goes_on(tall, tmp_path, capsys, monkeypatch):
+    X, y = tall
+    with ShardWriter(tmp_path / "data") as writer:
+        writer.add(X, y.astype(float))
+        writer.finish()
+    monkeypatch.setattr("metrimax.io.checkpoints.MINUTES", 0.0)
+    monkeypatch.setattr(Checkpoint.__init__, "__kwdefaults__", {"minutes": 0.0})
+    count = [0]
+
+    def killed(self, record):
+        count[0] += 1
+        if count[0] == 10:
+            raise KeyboardInterrupt
+
+    arguments = ["train", str(tmp_path / "data"), str(tmp_path / "model"), "--checkpoint", str(tmp_path / "state")]
+    with monkeypatch.context() as patch:
+        patch.setattr("metrimax.progress.ProgressLine.__call__", killed)
+        assert main(arguments) == 130
+    assert len(list((tmp_path / "state").iterdir())) == 1
+    assert not (tmp_path / "model").exists()
+    began = time.perf_counter()
+    assert main(arguments) == 0
+    assert time.perf_counter() > began
+    assert not (tmp_path / "state").exists()
+    dataset = open_dataset(tmp_path / "data")
+    assert f"examples:       {dataset.shape[0]}" in capsys.readouterr().out

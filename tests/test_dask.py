@@ -1,0 +1,328 @@
+"""Rows on a Dask cluster of real processes, some of which die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'metrimax[dask]'")
+import dask
+import dask.array
+from distributed import Client, LocalCluster
+
+from metrimax import MeasureSVC, open_dataset
+from metrimax.designs import as_design
+from metrimax.designs.dask import DaskDesign, NoNews, is_remote
+from metrimax.io.shards import ShardWriter, part_file
+
+N, P = 1200, 12
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(0)
+    y = rng.random(N) < 0.2
+    return rng.normal(size=(N, P)) + 0.5 * y[:, None], y.astype(float)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "5s"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as made,
+        Client(made) as client,
+    ):
+        yield client
+
+
+def blocks(problem, pieces=5):
+    X, _ = problem
+    return np.array_split(X, pieces)
+
+
+def collections(kind, problem, client):
+    X, y = problem
+    if kind == "array":
+        return dask.array.from_array(X, chunks=(250, 5)), dask.array.from_array(y, chunks=250)
+    if kind == "sparse":
+        made = [
+            dask.array.from_delayed(dask.delayed(sparse.csr_array)(block), shape=block.shape, dtype=float)
+            for block in blocks(problem)
+        ]
+        return dask.array.concatenate(made), y
+    if kind == "dataframe":
+        pandas = pytest.importorskip("pandas")
+        frames = pytest.importorskip("dask.dataframe")
+        table = pandas.DataFrame(X, columns=[f"f{j}" for j in range(P)]).assign(label=y)
+        spread = frames.from_pandas(table, npartitions=4)
+        return spread.drop(columns="label"), spread["label"]
+    return client.scatter(blocks(problem)), y
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "dataframe", "futures"])
+def test_products_and_fits(kind, problem, cluster):
+    X, y = problem
+    spread, labels = collections(kind, problem, cluster)
+    design = as_design(spread)
+    assert isinstance(design, DaskDesign)
+    assert design.shape == X.shape
+    rng = np.random.default_rng(1)
+    for many in ((), (3,)):
+        w, slope = rng.normal(size=(P, *many)), rng.normal(size=(N, *many))
+        few = slope * (rng.random((N, *many)) < 0.1)
+        assert_allclose(design.matvec(w), X @ w, atol=1e-12)
+        assert_allclose(design.rmatvec(slope), X.T @ slope, atol=1e-11)
+        assert_allclose(design.rmatvec(few), X.T @ few, atol=1e-11)
+    assert_allclose(design.rmatvec(np.zeros(N)), 0)
+    # the same arithmetic but for the order of sums, hence the same iterates
+    inside = MeasureSVC(C=0.02, tol=1e-3).fit(X, y)
+    outside = MeasureSVC(C=0.02, tol=1e-3).fit(spread, labels)
+    assert outside.objective_ == pytest.approx(inside.objective_, rel=1e-6)
+    assert outside.dual_bound_ == pytest.approx(inside.dual_bound_, rel=1e-6)
+    assert_allclose(outside.decision_function(spread), outside.decision_function(X), atol=1e-10)
+    if kind == "dataframe":
+        assert list(outside.feature_names_in_) == [f"f{j}" for j in range(P)]
+        assert outside.score(spread, labels) == pytest.approx(inside.score(X, y), abs=1e-3)
+
+
+def test_traffic_is_what_the_documentation_says(problem, cluster):
+    design = DaskDesign(cluster.scatter(blocks(problem, 4)))
+    workers = len(set(design._where))
+    before = design.bytes_moved
+    design.matvec(np.ones(P))
+    assert design.bytes_moved - before == 8 * (workers * P + N)
+    before = design.bytes_moved
+    design.rmatvec(np.ones(N))
+    assert design.bytes_moved - before == 8 * (N + P)
+    slope = np.zeros(N)
+    slope[:7] = 1.0
+    before = design.bytes_moved
+    design.rmatvec(slope)
+    assert design.bytes_moved - before == 7 * 12 + 8 * P  # seven rows and their positions
+
+
+def test_task_names(problem, cluster):
+    design = DaskDesign([partial(as_design, block) for block in blocks(problem, 2)])
+    assert all(part.key.startswith("metrimax-part-") for part in design._parts)
+
+
+def pid_of_worker(client, address):
+    return client.run(os.getpid, workers=[address])[address]
+
+
+@pytest.mark.parametrize("kind", ["shards", "array"])
+def test_kill_9_of_a_worker_during_a_fit(kind, problem, cluster, tmp_path):
+    X, y = problem
+    if kind == "shards":
+        data, labels = shard_folder(tmp_path, problem), None
+        data = open_dataset(data, dask=cluster)
+    else:
+        data, labels = as_design(dask.array.from_array(X, chunks=(200, P))), y
+    victim = data._where[0]
+    pid = pid_of_worker(cluster, victim)
+    seen = []
+
+    def kill(record):
+        seen.append(record.iteration)
+        if len(seen) == 3:
+            os.kill(pid, signal.SIGKILL)
+
+    clf = MeasureSVC(C=0.02, tol=1e-3, callback=kill).fit(data, labels)
+    assert len(seen) > 3
+    expected = MeasureSVC(C=0.02, tol=1e-3).fit(X, y)
+    assert clf.objective_ == pytest.approx(expected.objective_, rel=1e-6)
+    assert clf.dual_bound_ == pytest.approx(expected.dual_bound_, rel=1e-6)
+
+
+def shard_folder(tmp_path, problem):
+    with ShardWriter(tmp_path / "data", shard_size=20_000) as writer:
+        writer.add(*problem)
+        writer.finish()
+    return tmp_path / "data"
+
+
+def test_shards_read_by_workers(problem, cluster, tmp_path):
+    X, y = problem
+    dataset = open_dataset(shard_folder(tmp_path, problem), dask=cluster)
+    clf = MeasureSVC(C=0.02, tol=1e-3).fit(dataset)
+    assert clf.objective_ == pytest.approx(MeasureSVC(C=0.02, tol=1e-3).fit(X, y).objective_, rel=1e-6)
+    assert clf.score(dataset) == pytest.approx(clf.score(X, y))
+    assert "1200 rows" in repr(dataset)
+
+
+def test_bad_partitions_are_named(problem, cluster, tmp_path):
+    folder = shard_folder(tmp_path, problem)
+    victim = part_file(folder / "shard-00003", "X")
+    content = victim.read_bytes()
+    victim.write_bytes(content[:-8] + np.array([np.nan]).tobytes())
+    with pytest.raises(ValueError, match=r"shard-00003\.X\.npy: damaged"):
+        MeasureSVC().fit(open_dataset(folder, dask=cluster))
+    with pytest.raises(ValueError, match=r"shard-00003: row \d+, column 11 \(from 0\) holds nan"):
+        MeasureSVC().fit(open_dataset(folder, dask=cluster, verify=False))
+    parts = blocks(problem)
+    parts[3] = parts[3].copy()
+    parts[3][4, 1] = np.inf
+    with pytest.raises(ValueError, match=r"partition 3: row 4 \(from 0\) holds NaN or infinite"):
+        DaskDesign(cluster.scatter(parts))
+    parts[3] = sparse.csr_array(parts[3])
+    with pytest.raises(ValueError, match=r"partition 3: row 4 \(from 0\) holds NaN or infinite"):
+        DaskDesign(cluster.scatter(parts))
+    with pytest.raises(ValueError, match="partition 1: expected 12 columns, as in partition 0, got 3"):
+        DaskDesign(cluster.scatter([parts[0], parts[1][:, :3]]))
+    with pytest.raises(TypeError, match="partition 0: X must hold real numbers"):
+        DaskDesign(cluster.scatter([np.array([["a"]])]))
+    with pytest.raises(ValueError, match="at least one partition"):
+        DaskDesign([])
+    with pytest.raises(ValueError, match="two dimensions"):
+        DaskDesign(dask.array.ones(5))
+    with pytest.raises(TypeError, match=r"expected a dask\.array or a dask\.dataframe"):
+        DaskDesign(dask.delayed(3))
+    assert not is_remote([1.0, 2.0])
+
+
+def test_no_scheduler_there():
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(ConnectionError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
+    ):
+        DaskDesign([np.ones((2, 2))], client="tcp://127.0.0.1:9")
+
+
+def test_no_news_is_an_error_and_not_a_hang(problem, cluster):
+    design = DaskDesign(cluster.scatter(blocks(problem)), timeout=0.5)
+    began = time.monotonic()
+    with pytest.raises(NoNews, match="no news from the workers for"):
+        design._results("slow", lambda: cluster.map(time.sleep, [15, 15.5], pure=False))
+    assert time.monotonic() - began < 12
+
+
+SCATTERED = """
+    import os, signal
+    import numpy as np
+    import dask
+    from distributed import Client, LocalCluster
+    from metrimax.designs.dask import DaskDesign
+
+    def greedy():
+        return np.ones((60_000_000, 8))  # 3.8 GB
+
+    if __name__ == "__main__":
+        dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "3s"})
+        with LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50,
+            memory_limit="400MB",
+        ) as cluster, Client(cluster) as client:
+            try:
+                DaskDesign([greedy], client=client)
+            except RuntimeError as error:
+                print("memory:", error)
+            client.wait_for_workers(1, timeout=60)
+            blocks = client.scatter([np.ones((10, 2)), np.ones((10, 2))])
+            design = DaskDesign(blocks, client=client)
+            pid = client.submit(os.getpid).result()
+            os.kill(pid, signal.SIGKILL)
+            try:
+                for _ in range(5):
+                    design.matvec(np.ones(2))
+            except RuntimeError as error:
+                print("scattered:", error)
+        embedded = DaskDesign([np.ones((4, 2)), np.ones((3, 2))])
+        print("embedded:", embedded.matvec(np.ones(2)).tolist() == [2.0] * 7, type(embedded.client.cluster).__name__)
+        embedded.close()
+        print("closed:", embedded.client.status)
+"""
+
+SCHEDULER = """
+    import os, signal, subprocess, sys, time
+    import numpy as np
+    import dask
+    from distributed import Client
+    from metrimax import MeasureSVC
+    from metrimax.designs.dask import DaskDesign
+
+    def block(k):
+        return np.random.default_rng(k).normal(size=(500, 4))
+
+    if __name__ == "__main__":
+        dask.config.set({"distributed.comm.timeouts.connect": "2s", "distributed.client.heartbeat": "1s"})
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        address = f"tcp://127.0.0.1:{sys.argv[1]}"
+        run = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", sys.argv[1], "--no-dashboard"]
+        scheduler = subprocess.Popen(run, **quiet)
+        run = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--nworkers", "1"]
+        worker = subprocess.Popen([*run, "--death-timeout", "10"], **quiet)
+        try:
+            for _ in range(20):
+                try:
+                    client = Client(address, timeout=10)
+                    break
+                except OSError:
+                    time.sleep(0.5)
+            client.wait_for_workers(1, timeout=60)
+            design = DaskDesign(client.map(block, range(4)), client=client, timeout=20)
+            y = np.random.default_rng(0).random(2000) < 0.2
+
+            def kill(record):
+                if record.iteration == 3:
+                    scheduler.kill()
+
+            try:
+                MeasureSVC(tol=1e-9, callback=kill).fit(design, y)
+            except ConnectionError as error:
+                print("scheduler:", error)
+        finally:
+            scheduler.kill()
+            worker.kill()
+            os._exit(0)  # the client would go on looking for its scheduler
+"""
+
+
+def run_program(program, tmp_path, *arguments):
+    file = tmp_path / "program.py"
+    file.write_text(textwrap.dedent(program))
+    done = subprocess.run(
+        [sys.executable, str(file), *arguments], capture_output=True, text=True, timeout=180, env=os.environ
+    )
+    return done.stdout, done.stderr
+
+
+def test_out_of_memory_and_scattered_data_and_the_embedded_cluster(tmp_path):
+    out, err = run_program(SCATTERED, tmp_path)
+    assert "embedded: True LocalCluster\nclosed: closed" in out, err
+    assert "memory: metrimax-part-" in out, err
+    assert "most likely out of memory" in out
+    assert "scattered: partition 0 was lost with its worker and cannot be computed again" in out, err
+
+
+def test_the_scheduler_goes_away(tmp_path):
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    out, err = run_program(SCHEDULER, tmp_path, str(port))
+    assert "scheduler: the Dask scheduler has gone away" in out, err
+
+
+def test_grids_and_folds_with_joblib(problem, cluster):
+    joblib = pytest.importorskip("joblib")
+    from sklearn.model_selection import GridSearchCV
+
+    X, y = problem
+    grid = GridSearchCV(MeasureSVC(tol=1e-2), {"C": [0.1, 1.0]}, cv=2)
+    expected = grid.fit(X, y).cv_results_["mean_test_score"]
+    with joblib.parallel_backend("dask", client=cluster):
+        found = grid.fit(X, y).cv_results_["mean_test_score"]
+    assert_allclose(found, expected, atol=1e-12)

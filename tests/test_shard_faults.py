@@ -1,0 +1,250 @@
+"""Shards that are not as they should be, limits on memory that are kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from shard_folders import P, make_problem, write_folder
+
+from metrimax import MeasureSVC, open_dataset
+from metrimax.cli import main
+from metrimax.designs import CSR
+from metrimax.io.converting import convert
+from metrimax.io.files import FileError
+from metrimax.io.shards import MANIFEST, ShardWriter, parse_size, part_file
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return make_problem()
+
+
+@pytest.fixture
+def shards(problem, tmp_path):
+    convert(write_folder("svmlight", tmp_path / "text", *problem), tmp_path / "data", shard_size=8000)
+    return tmp_path / "data"
+
+
+def spoil(path, change):
+    array = np.load(path)
+    change(array)
+    np.save(path, array)
+
+
+def test_a_shard_that_is_missing_cut_off_or_damaged_is_named(shards):
+    victim = part_file(shards / "shard-00002", "data")
+    content = victim.read_bytes()
+    victim.unlink()
+    with pytest.raises(FileError, match=r"shard-00002\.data\.npy: missing"):
+        open_dataset(shards)
+    victim.write_bytes(content[:-8])
+    with pytest.raises(FileError, match=r"shard-00002\.data\.npy: cut off"):
+        open_dataset(shards)
+    victim.write_bytes(content[:-3] + b"\x01" + content[-2:])
+    with pytest.raises(FileError, match=r"shard-00002\.data\.npy: damaged: its checksum"):
+        MeasureSVC().fit(open_dataset(shards))
+    victim.write_bytes(b"no numbers".ljust(len(content)))
+    with pytest.raises(FileError, match=r"shard-00002\.data\.npy: no NumPy array"):
+        MeasureSVC().fit(open_dataset(shards, verify=False))
+    victim.write_bytes(content)
+    labels = part_file(shards / "shard-00001", "y")
+    spoil(labels, lambda y: y.__setitem__(0, 7.0))
+    with pytest.raises(FileError, match=r"shard-00001\.y\.npy: damaged"):
+        open_dataset(shards)
+
+
+def test_bad_numbers_are_found_where_they_are(shards, problem, tmp_path):
+    spoil(part_file(shards / "shard-00003", "data"), lambda data: data.__setitem__(2, np.nan))
+    with pytest.raises(FileError, match=r"shard-00003: row 0, column \d+ \(from 0\) holds nan"):
+        MeasureSVC().fit(open_dataset(shards, verify=False))
+    spoil(part_file(shards / "shard-00003", "indices"), lambda indices: indices.__setitem__(0, 10**6))
+    with pytest.raises(FileError, match="shard-00003: bad CSR matrix: column index 1000000"):
+        MeasureSVC().fit(open_dataset(shards, verify=False))
+    dense = write_folder("npy", tmp_path / "dense", *problem)
+    spoil(dense / "part-1.X.npy", lambda X: X.__setitem__((4, 2), np.inf))
+    with pytest.raises(FileError, match=r"part-1: row 4, column 2 \(from 0\) holds inf"):
+        MeasureSVC().fit(open_dataset(dense))
+
+
+@pytest.mark.parametrize("open_before", [True, False])
+def test_a_shard_that_changes_or_goes_away_during_a_fit(shards, open_before):
+    dataset = open_dataset(shards, memory="1MB" if open_before else 30_000)
+    w = np.ones(P)
+    dataset.matvec(w)
+    victim = part_file(shards / "shard-00001", "indices")
+    spoil(victim, lambda indices: indices.__setitem__(0, 10**6))
+    with pytest.raises(FileError, match="shard-00001: has changed since it was opened"):
+        dataset.matvec(w)
+    victim.unlink()
+    with pytest.raises(FileError, match=r"shard-00001\.indices\.npy: No such file"):
+        dataset.matvec(w)
+
+
+def test_text_shards_that_change_or_go_away(problem, tmp_path):
+    folder = write_folder("svmlight", tmp_path / "text", *problem)
+    dataset = open_dataset(folder, memory=150_000)
+    dataset.matvec(np.ones(P))
+    dataset._open.clear()
+    (folder / "part-4.svm").write_text("1 1:1\n")
+    with pytest.raises(FileError, match=r"part-4\.svm: has changed since it was opened: 80 rows, now 1"):
+        dataset.matvec(np.ones(P))
+    dataset._open.clear()
+    (folder / "part-4.svm").unlink()
+    with pytest.raises(FileError, match=r"part-4\.svm: No such file"):
+        dataset.matvec(np.ones(P))
+
+
+def test_folders_that_are_no_data(tmp_path, problem):
+    X, y = problem
+    with pytest.raises(FileError, match="got nothing"):
+        open_dataset(tmp_path / "absent")
+    (tmp_path / "file").write_text("1 1:1\n")
+    with pytest.raises(FileError, match="got a file"):
+        open_dataset(tmp_path / "file")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileError, match="empty folder"):
+        open_dataset(tmp_path / "empty")
+    mixed = write_folder("svmlight", tmp_path / "mixed", X, y)
+    (mixed / "table.csv").write_text("a,label\n1,2\n")
+    with pytest.raises(FileError, match=r"table\.csv: taken for csv, but part-0\.svm for svmlight|part-0"):
+        open_dataset(mixed)
+    arrays = write_folder("npy", tmp_path / "arrays", X, y)
+    (arrays / "README").write_text("?")
+    with pytest.raises(FileError, match=r"README: expected NAME\.X\.npy"):
+        open_dataset(arrays)
+    (arrays / "README").unlink()
+    np.save(arrays / "part-2.X.npy", X[:80, :4])
+    with pytest.raises(FileError, match="part-2: expected 30 columns, as in the first shard, got 4"):
+        open_dataset(arrays)
+    np.save(arrays / "part-2.X.npy", X[:80])
+    np.save(arrays / "part-2.y.npy", y[:79])
+    with pytest.raises(FileError, match=r"part-2\.y\.npy: expected 80 labels"):
+        open_dataset(arrays)
+    (arrays / "part-2.y.npy").unlink()
+    with pytest.raises(FileError, match="some shards have labels"):
+        open_dataset(arrays)
+    (arrays / "part-2.X.npy").rename(arrays / "part-2.data.npy")
+    with pytest.raises(FileError, match="dense and sparse shards are mixed"):
+        open_dataset(arrays)
+    sparse_arrays = write_folder("npy-csr", tmp_path / "sparse_arrays", X, y)
+    (sparse_arrays / "part-2.indices.npy").unlink()
+    with pytest.raises(FileError, match=r"part-2\.indices\.npy is missing"):
+        open_dataset(sparse_arrays)
+    objects = tmp_path / "objects"
+    objects.mkdir()
+    np.save(objects / "a.X.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(FileError, match="holds pickled objects"):
+        open_dataset(objects)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": "metrimax-shards"}', '{"format": "x", "version": 3}'])
+def test_bad_manifests(shards, content):
+    (shards / MANIFEST).write_text(content)
+    with pytest.raises(FileError, match=r"metrimax\.json: (damaged|expected metrimax-shards)"):
+        open_dataset(shards)
+
+
+def test_sizes():
+    assert [parse_size(size) for size in (7, "1kB", "2 MiB", "1.5G")] == [7, 1000, 2 << 20, 1_500_000_000]
+    for size in ("", "lots", 0, "-3MB", "1XB"):
+        with pytest.raises(ValueError, match="expected a size"):
+            parse_size(size)
+
+
+def test_sizes_on_the_command_line(shards, tmp_path, capsys):
+    assert main(["train", str(shards), str(tmp_path / "model"), "--memory", "much"]) == 2
+    assert main(["convert", str(shards), str(tmp_path / "out"), "--shard-size", "0"]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert "--memory: expected a size" in errors[0]
+    assert "--shard-size: expected a size" in errors[1]
+
+
+def test_a_limit_below_one_shard_is_an_error(shards):
+    with pytest.raises(ValueError, match=r"needs up to .* bytes of memory, more than the 1,000 allowed"):
+        open_dataset(shards, memory=1000)
+
+
+def test_the_writer_refuses_what_does_not_fit_together(tmp_path):
+    def write(*blocks):
+        with ShardWriter(tmp_path / "out") as writer:
+            for block in blocks:
+                writer.add(*block)
+            writer.finish()
+
+    with pytest.raises(FileError, match="of one width"):
+        write([np.ones((2, 3))], [np.ones((2, 4))])
+    with pytest.raises(FileError, match="of one kind"):
+        write([np.ones((2, 3))], [sparse.csr_array(np.ones((2, 3)))])
+    with pytest.raises(FileError, match="some rows have labels"):
+        write([np.ones((2, 3)), np.ones(2)], [np.ones((2, 3))])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_with_more_columns_than_the_shards(tmp_path):
+    convert_from = tmp_path / "narrow.svm"
+    convert_from.write_text("1 1:1\n-1 2:1\n")
+    convert(convert_from, tmp_path / "narrow")
+    dataset = open_dataset(tmp_path / "narrow", n_features=5)
+    assert_array_equal(dataset.matvec(np.arange(5.0)), [0, 1])
+    with pytest.raises(FileError, match="expected 1 features, those of the model, got 2"):
+        open_dataset(tmp_path / "narrow", n_features=1)
+
+
+# --- memory
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits on address space are kept on Linux only")
+def test_training_on_more_data_than_the_process_may_have(tmp_path):
+    """120 MB of rows under a limit that leaves 64 MB above what the interpreter has taken."""
+    rng = np.random.default_rng(0)
+    n, p, pieces = 10_000, 50, 30
+    with ShardWriter(tmp_path / "data", shard_size=8 * n * p) as writer:
+        for _ in range(pieces):
+            y = rng.random(n) < 0.1
+            writer.add(rng.normal(size=(n, p)) + 0.3 * y[:, None], y.astype(float))
+        writer.finish()
+    program = """
+        import resource, sys
+        import numpy as np
+        from metrimax import MeasureSVC, open_dataset
+        from metrimax.designs import Sharded
+        taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        limit = taken + 64 * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        dataset = open_dataset(sys.argv[1], memory="10MiB", n_threads=2)
+        assert sum(shard.held for shard in dataset.shards) > 115e6
+        clf = MeasureSVC("f1", C=0.01, tol=1e-2).fit(dataset)
+        try:
+            np.concatenate([np.load(f"{shard.stem}.X.npy") for shard in dataset.shards])
+        except MemoryError:
+            print(clf.objective_, clf.gap_)
+    """
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "data")],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    _, gap = map(float, done.stdout.split())
+    assert gap <= 1e-2
+
+
+def test_csr_of_a_shard_is_checked_once(shards, monkeypatch):
+    from metrimax.designs import linear
+
+    checked = []
+    monkeypatch.setattr(linear._kernels, "csr_check", lambda *a: checked.append(a))
+    dataset = open_dataset(shards, memory=30_000)
+    for _ in range(3):
+        dataset.matvec(np.ones(P))
+    assert len(checked) == len(dataset.shards)
+    assert isinstance(dataset.shards[0].load(1), CSR)
