@@ -172,10 +172,10 @@ def test_a_checkpoint_without_hinges_is_not_used_with_them(tmp_path):
 
     where = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        MeasureSVC("f1", callback=stop, checkpoint=Checkpoint(where, every=0)).fit(X, y)
+        MeasureSVC("f1", callback=stop, checkpoint=Checkpoint(where, minutes=0)).fit(X, y)
     fresh = MeasureSVC("f1", hinge=1.0, tol=1e-6).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        again = MeasureSVC("f1", hinge=1.0, tol=1e-6, checkpoint=Checkpoint(where, every=0)).fit(X, y)
+        again = MeasureSVC("f1", hinge=1.0, tol=1e-6, checkpoint=Checkpoint(where, minutes=0)).fit(X, y)
     assert again.n_iter_ == fresh.n_iter_
     np.testing.assert_array_equal(again.coef_, fresh.coef_)
