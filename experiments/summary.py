@@ -139,8 +139,8 @@ TEXT = """# Does training for the measure pay?
 Made by `python -m experiments summary` from the CSV files in [experiments/results](../../experiments/results); every
 number below is computed from them. Of {total} comparisons, one for each collection and measure with the cost model, and
 one with the best baseline, training for the measure is ahead in {ahead} and behind in {behind} with p <= 0.05
-(two-tailed Wilcoxon signed-rank test over classes or data sets); the rest are undecided. The best baseline was picked by
-its test results, in its own favour, and may be nonlinear.
+(two-tailed Wilcoxon signed-rank test over classes or data sets); the rest are undecided. The best baseline was picked
+by its test results, in its own favour, and may be nonlinear.
 
 ![Points of F1 by which training for the measure is ahead](figures/summary.png)
 
