@@ -15,7 +15,9 @@ from experiments.harness import add_options
 PROGRAMS = {
     "joachims2005": "Joachims (2005), Table 1 and Figure 1",
     "baselines": "what users do instead, on the same data",
+    "imbalanced": "the imbalanced-learn and KEEL collections",
     "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",
+    "summary": "the one-page summary, from the CSV files of the others",
 }
 """The programs on the harness, in the order in which `all` runs them."""
 OLDER = {

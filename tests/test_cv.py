@@ -27,8 +27,9 @@ Cs = [0.01, 0.1, 1.0, 10.0]
 def test_cross_validation_is_that_of_scikit_learn():
     X, y = sample()
     cv = StratifiedKFold(3, shuffle=True, random_state=1)
-    model = MeasureSVCCV("f1", Cs=Cs, cv=cv, tol=1e-5).fit(X, y)
-    expected = [cross_val_score(MeasureSVC("f1", C=C, tol=1e-5), X, y, cv=cv).mean() for C in Cs]
+    options = {"hinge": 1.0, "threshold": "placed", "tol": 1e-5}
+    model = MeasureSVCCV("f1", Cs=Cs, cv=cv, **options).fit(X, y)
+    expected = [cross_val_score(MeasureSVC("f1", C=C, **options), X, y, cv=cv).mean() for C in Cs]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=0.01)
     assert Cs[int(np.argmax(model.cv_results_["mean_test_score"]))] == model.C_
     assert model.best_score_ == model.cv_results_["mean_test_score"].max()
@@ -41,7 +42,7 @@ def test_cross_validation_is_that_of_scikit_learn():
         "sum_passes",
         "fit_time",
     }
-    refit = MeasureSVC("f1", C=model.C_, tol=1e-5).fit(X, y)
+    refit = MeasureSVC("f1", C=model.C_, **options).fit(X, y)
     np.testing.assert_allclose(model.coef_, refit.coef_, atol=1e-6)
     np.testing.assert_array_equal(model.predict(X), refit.predict(X))
 
@@ -133,12 +134,13 @@ def test_kernels():
     X, y = sample(9, n=150)
     y = ((X - 0.4) ** 2).sum(axis=1) > 6
     cv = StratifiedKFold(3)
-    options = {"gamma": 0.2, "tol": 1e-5}
+    paper = {"tol": 1e-5, "hinge": 0.0, "threshold": "trained"}
+    options = {"gamma": 0.2, **paper}
     model = MeasureSVCCV("f1", kernel="rbf", Cs=Cs, cv=cv, **options).fit(X, y)
     expected = [cross_val_score(MeasureSVC("f1", kernel="rbf", C=C, **options), X, y, cv=cv).mean() for C in Cs]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=0.01)
     K = Kernel("rbf", 0.2)(X, X)
-    given = MeasureSVCCV("f1", kernel="precomputed", Cs=Cs, cv=cv, tol=1e-5).fit(K, y)
+    given = MeasureSVCCV("f1", kernel="precomputed", Cs=Cs, cv=cv, **paper).fit(K, y)
     np.testing.assert_allclose(given.cv_results_["mean_test_score"], expected, atol=0.01)
     assert given.C_ == model.C_
     nystroem = {"kernel": "rbf", "gamma": 0.2, "n_components": 40, "random_state": 3, "tol": 1e-8}

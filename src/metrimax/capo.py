@@ -113,6 +113,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     True
     """
 
+    hinge = 0.0  # the auxiliaries have heard all examples
+    threshold = "trained"
+
     def __init__(
         self,
         estimators: list[tuple[str, Any]],

@@ -24,6 +24,7 @@ from metrimax.fitting import FittedLabel, fit_path
 from metrimax.machine import path_machines
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.hinged import wants_hinges
 from metrimax.protocols import Hinges, RowDesign, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
@@ -69,6 +70,12 @@ class MeasureSVCCV(MeasureSVC):
         Of the hold-out, and of Nystroem features.
     n_jobs : int or None, default=None
         Folds trained at a time, each then in one thread.
+    hinge : float or None, default=None
+    threshold : {"trained", "placed"} or None, default=None
+        As for `MeasureSVC`. None, for F1 and all other measures of the contingency table that are no sums over the
+        examples, is a hinge of 1 and the threshold that does better in the folds, together with C ("placed" among
+        equals); for the rest it is 0 and "trained". With ``hinge=0, threshold="trained"`` this is the method of
+        Joachims (2005).
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
@@ -82,7 +89,8 @@ class MeasureSVCCV(MeasureSVC):
         The grid, with its extensions.
     best_score_ : float
     cv_results_ : dict of ndarrays
-        The whole path, one row per C, for ``pandas.DataFrame``: ``param_C``, ``mean_test_score``, ``std_test_score``,
+        The whole path, one row per C, for ``pandas.DataFrame``: ``param_C``, ``param_threshold`` (the better one for
+        this C), ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``split0_test_score`` and so on, ``max_gap``, ``sum_passes`` and ``fit_time``. With
         xi-alpha, ``error``, ``recall``, ``precision`` and ``f1`` instead of the splits.
     coef_, intercept_, ...
@@ -118,6 +126,8 @@ class MeasureSVCCV(MeasureSVC):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
+        hinge: float | None = None,
+        threshold: str | None = None,
         kernel: str | Callable[..., Any] = "linear",
         gamma: float | str = "scale",
         degree: int = 3,
@@ -143,6 +153,8 @@ class MeasureSVCCV(MeasureSVC):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.hinge = hinge  # type: ignore[assignment]
+        self.threshold = threshold  # type: ignore[assignment]
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -177,7 +189,7 @@ class MeasureSVCCV(MeasureSVC):
                 break
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
         best = _best(rows)
-        model = chooser.refit(best["param_C"])
+        model = chooser.refit(best)
         self.__dict__ = checked.__dict__
         _take_over(self, model)
         self.C_ = float(best["param_C"])
@@ -195,7 +207,19 @@ class MeasureSVCCV(MeasureSVC):
     def plain(self, **changes: Any) -> MeasureSVC:
         """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
-        return MeasureSVC(**{name: getattr(self, name) for name in names} | changes)
+        given = {name: getattr(self, name) for name in names}
+        if self.hinge is None:
+            given["hinge"] = 1.0 if wants_hinges(get_measure(self.measure)) else 0.0
+        if self.threshold is None:
+            given["threshold"] = self.thresholds[0]
+        return MeasureSVC(**given | changes)
+
+    @property
+    def thresholds(self) -> tuple[str, ...]:
+        """Those to choose from, the one preferred among equals first."""
+        if self.threshold is not None:
+            return (self.threshold,)
+        return ("placed", "trained") if wants_hinges(get_measure(self.measure)) else ("trained",)
 
     def judge(self, model: MeasureSVC) -> MeasureSVC:
         """The fitted model as one whose `score` is the measure that chooses."""
@@ -250,28 +274,34 @@ class _BySplits:
         seconds = (time.perf_counter() - began) / len(Cs)
         rows = []
         for k, C in enumerate(Cs):
-            scores = [part[k][0] for part in parts]
-            row: Row = {"param_C": C, "mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
+            table = np.array([part[k][0] for part in parts])  # folds by thresholds
+            best = int(np.argmax(table.mean(axis=0)))  # the first of equals
+            scores = table[:, best]
+            row: Row = {"param_C": C, "param_threshold": owner.thresholds[best]}
+            row |= {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
             row |= {f"split{i}_test_score": score for i, score in enumerate(scores)}
             row |= {"max_gap": max(part[k][1] for part in parts), "sum_passes": sum(part[k][2] for part in parts)}
             rows.append(row | {"fit_time": seconds})
         return rows
 
-    def refit(self, C: float) -> MeasureSVC:
-        return self._owner.plain(C=float(C)).fit(self._X, self._y, self._weight)
+    def refit(self, best: Row) -> MeasureSVC:
+        chosen = {"C": float(best["param_C"]), "threshold": best["param_threshold"]}
+        return self._owner.plain(**chosen).fit(self._X, self._y, self._weight)
 
 
 def _split_scores(
     owner: MeasureSVCCV, template: MeasureSVC, X: Any, y: Any, weight: Vector | None, Cs: Vector, train: Any, test: Any
-) -> list[tuple[float, float, int]]:
-    """For every C, the score on ``test`` of the model trained on ``train``, its gap and its passes."""
+) -> list[tuple[list[float], float, int]]:
+    """For every C, the scores on ``test`` of the model trained on ``train`` by threshold, its gap and its passes."""
     (X_train, y_train), (X_test, y_test) = _safe_split(template, X, y, train), _safe_split(template, X, y, test, train)
     path = _Path(template, X_train, y_train, None if weight is None else weight[train])
     results = []
     for C, fitted in path.fit(Cs):
-        judge = owner.judge(path.model(C, fitted))
-        score = judge.score(X_test, y_test, None if weight is None else weight[test])
-        results.append((score, _gap(fitted), _passes(fitted)))
+        scores = []
+        for threshold in owner.thresholds:
+            judge = owner.judge(path.model(C, fitted if threshold == template.threshold else _unplaced(fitted)))
+            scores.append(judge.score(X_test, y_test, None if weight is None else weight[test]))
+        results.append((scores, _gap(fitted), _passes(fitted)))
     return results
 
 
@@ -314,7 +344,8 @@ class _ByXiAlpha:
         for C, *of_labels in zip(Cs, *estimates, strict=True):
             tables = ([np.asarray(float(v)) for v in estimate.table] for estimate in of_labels)
             score = float(np.mean([self._scoring.table_score(*table) for table in tables]))
-            row: Row = {"param_C": C, "mean_test_score": score, "std_test_score": 0.0}
+            row: Row = {"param_C": C, "param_threshold": self._path.template.threshold}
+            row |= {"mean_test_score": score, "std_test_score": 0.0}
             named = [estimate.as_dict() for estimate in of_labels]
             row |= {name: float(np.mean([one[name] for one in named])) for name in named[0]}
             rows.append(row | {"max_gap": _gap(along[C]), "sum_passes": _passes(along[C])})
@@ -337,8 +368,9 @@ class _ByXiAlpha:
             self._rho[k] = min(1.0, machines[at].drift(self._R2) / self._R2) if given is None else float(given)
         return [Estimate.count(m.doubtful(self._rho[k], self._R2), m.y) for m in machines]
 
-    def refit(self, C: float) -> MeasureSVC:
-        fitted = self._fitted[float(C)]
+    def refit(self, best: Row) -> MeasureSVC:
+        C = float(best["param_C"])
+        fitted = self._fitted[C]
         model = self._path.model(C, fitted)
         model._warn([label.solution for label in fitted])
         return model
@@ -363,6 +395,7 @@ class _Path:
         """Every C with its labels; the solutions of a label share cuts, or multipliers."""
         kind = type_of_target(self._y)
         options: dict[str, Any] = {"Cs": Cs, "tol": self.template.tol, "callback": self.template.callback, "kind": kind}
+        options |= self.template._extras()
         per_label = run(
             self.design,
             (
@@ -388,6 +421,11 @@ class _Path:
 
 def _constant(label: FittedLabel) -> bool:
     return label.solution.status is Status.ONE_CLASS
+
+
+def _unplaced(fitted: list[FittedLabel]) -> list[FittedLabel]:
+    """The labels with the threshold that training gave them: zero, but for those that do not vary."""
+    return [label if _constant(label) else label._replace(threshold=0.0) for label in fitted]
 
 
 def _gap(fitted: list[FittedLabel]) -> float:

@@ -27,6 +27,7 @@ from metrimax.risk import run
 from metrimax.solvers import side_by_side
 
 Array = npt.NDArray[Any]
+THRESHOLDS = ("trained", "placed")
 
 
 class MeasureSVC(ClassifierMixin, CertifiedEstimator):
@@ -59,6 +60,14 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Value of that constant feature.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
+    hinge : float, default=0.0
+        Adds the plain hinge loss: ``C hinge sum_i max(0, 1 - y_i s_i)``. With 1 (what `MeasureSVCCV` does for F1 and
+        its like) the weights are learnt from all examples, which pays where classes overlap
+        (docs/results/imbalanced.md).
+        The bound on the measure's loss stays a bound, and the gap keeps its unit.
+    threshold : {"trained", "placed"}, default="trained"
+        "trained": where training puts it. "placed": where the measure on the training sample is best, if that is
+        better. Measures of the ranking have a rule of their own, see `threshold_`.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance" (formulas:
         `metrimax.designs.kernel.Kernel`), "precomputed" (X holds the kernel's values, (n, n) in `fit` and (examples, n)
@@ -98,7 +107,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Share of the kernel's trace that the features keep: 1 for an exact kernel.
     intercept_ : ndarray (1,) or (L,)
     threshold_ : ndarray (1,) or (L,)
-        Subtracted from ``X coef_ + intercept_`` by `decision_function`. Zero where training places the threshold; for
+        Subtracted from ``X coef_ + intercept_`` by `decision_function`. Zero where training puts the threshold; for
         ROC area, PRBEP and the measures at k, which leave it open, the score halfway between the last of the top
         k training examples and the next (k: the number of positives for ROC area and PRBEP).
     objective_, dual_bound_ : float, or ndarray (L,)
@@ -154,6 +163,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
+        hinge: float = 0.0,
+        threshold: str = "trained",
         kernel: str | Callable[..., Any] = "linear",
         gamma: float | str = "scale",
         degree: int = 3,
@@ -174,6 +185,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.hinge = hinge
+        self.threshold = threshold
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -263,6 +276,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         solver = side_by_side(solver, labels.shape[1])
         checkpoint = self._checkpoint()
         options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind, "checkpoint": checkpoint}
+        options |= self._extras()
         with self._progress(measure, features) as callback:
             fitted = run(
                 design,
@@ -274,6 +288,15 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         if checkpoint is not None:
             checkpoint.clear()
         return restate(features, fitted)
+
+    def _extras(self) -> dict[str, Any]:
+        """What `fit_label` adds to the risk, and whether it places the threshold."""
+        if self.threshold not in THRESHOLDS:
+            raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
+        hinge = self.hinge
+        if not (isinstance(hinge, (int, float, np.number)) and 0 <= hinge < np.inf):
+            raise ValueError(f"expected a finite hinge >= 0, got {hinge!r}")
+        return {"hinge": float(hinge), "placed": self.threshold == "placed"}
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from metrimax.measure.hinged import Hinged, place
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import (
     Ask,
@@ -55,6 +57,8 @@ def fit_label(
     callback: Callback | None = None,
     kind: str = "binary",
     offset: Vector | None = None,
+    hinge: float = 0.0,
+    placed: bool = False,
     checkpoint: Checkpoint | None = None,
 ) -> Generator[Ask, Vector, FittedLabel]:
     """Train one label for one C; the parameters are those of `fit_path`."""
@@ -69,6 +73,8 @@ def fit_label(
         callback=callback,
         kind=kind,
         offset=offset,
+        hinge=hinge,
+        placed=placed,
         checkpoint=checkpoint,
     )
     return fitted[0]
@@ -86,13 +92,16 @@ def fit_path(
     callback: Callback | None = None,
     kind: str = "binary",
     offset: Vector | None = None,
+    hinge: float = 0.0,
+    placed: bool = False,
     checkpoint: Checkpoint | None = None,
 ) -> Generator[Ask, Vector, list[FittedLabel]]:
     """Train one label for every C: its oracle, its solutions, their thresholds. The rest goes with the frame.
 
     Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
-    With an ``offset`` (n,) what is trained is a correction of these scores. With a ``checkpoint`` the run begins with
-    what it holds and keeps its state there.
+    With an ``offset`` (n,) what is trained is a correction of these scores; with ``hinge`` the plain hinge loss is
+    added to the risk; with ``placed`` the threshold goes where the training scores have it best. With a ``checkpoint``
+    the run begins with what it holds and keeps its state there.
     """
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
@@ -101,12 +110,14 @@ def fit_path(
         threshold = -1.0 if used.all() else 1.0 if kind.startswith("multilabel") else np.inf
         return [FittedLabel(_constant(design), 1.0, threshold)] * len(Cs)
     oracle = measure.oracle(labels, weight)
+    if hinge:
+        oracle = Hinged(oracle, labels, weight, hinge)
     if offset is not None:
         oracle = Shifted(oracle, offset)
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
     run = None
     if checkpoint is not None:
-        run = yield from _kept_run(checkpoint, measure, solver, oracle, design, labels, weight, offset, callback)
+        run = yield from _kept_run(checkpoint, measure, solver, oracle, design, labels, weight, offset, hinge, callback)
     start, callback = (None, callback) if run is None else (run.start, run)
     solutions = yield from along(solver, oracle, design, weights, tol=tol, start=start, callback=callback)
     if run is not None:
@@ -114,9 +125,11 @@ def fit_path(
     fitted = []
     for solution in solutions:
         threshold = 0.0
-        if measure.ranks:
+        if measure.ranks or placed:
             scores = yield Ask("scores", solution.w)
-            threshold = measure.threshold(labels, scores if offset is None else scores + offset, weight)
+            scores = scores if offset is None else scores + offset
+            rule = measure.threshold if measure.ranks else partial(place, measure)
+            threshold = rule(labels, scores, weight)
         fitted.append(FittedLabel(solution, oracle.price, threshold))
     return fitted
 
@@ -169,6 +182,7 @@ def _kept_run(
     labels: Labels,
     weight: Vector | None,
     offset: Vector | None,
+    hinge: float,
     callback: Callback | None,
 ) -> Generator[Ask, Vector, _Kept]:
     """The state that belongs to this label of this problem.
@@ -178,7 +192,7 @@ def _kept_run(
     rng = np.random.default_rng(0)
     loss = measure.loss(labels, rng.normal(size=len(labels)) if measure.ranks else rng.random(len(labels)) < 0.5)
     digest = hashlib.sha256(
-        repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape)).encode()
+        repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape, hinge)).encode()
     )
     for part in (labels, weight, offset):
         digest.update(b"none" if part is None else part.tobytes())

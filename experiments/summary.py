@@ -1,0 +1,177 @@
+"""docs/results/README.md: what the experiments say, on one page, from their CSV files. Nothing is computed here.
+
+A collection or a comparison whose rows are not there yet is named as missing, not left out silently.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from experiments import baselines_page, imbalanced_page, joachims2005_page
+from experiments.figures import plt, save
+from experiments.harness import Options, Row, Table, add_options, markdown, options_of, write
+from experiments.holdout import MEASURES
+from experiments.stats import Comparison, compare
+
+
+class Line(NamedTuple):
+    """Training for the measure against something else, on one collection."""
+
+    collection: str
+    measure: str
+    ours: str
+    other: str
+    values: tuple[float, float]  #: means in percent
+    result: Comparison
+
+    @property
+    def difference(self) -> float:
+        return self.values[0] - self.values[1]
+
+    def cells(self) -> list[str]:
+        one, other = self.values
+        duel = f"{self.result.wins}/{self.result.losses}/{self.result.ties}"
+        numbers = [f"{one:.1f}", f"{other:.1f}", f"{self.difference:+.1f}", duel, f"{self.result.p:.2g}"]
+        return [self.collection, self.measure, self.ours, self.other, *numbers]
+
+
+def paper_lines(rows: list[Row]) -> list[Line]:
+    """Joachims (2005): direct training against the cost model, both by hold-out."""
+    lines = []
+    for data, title in joachims2005_page.TITLES.items():
+        for measure, name in MEASURES.items():
+            pair = [joachims2005_page.results(rows, data, m, measure) for m in joachims2005_page.METHODS]
+            if all(len(values) for values in pair) and len(pair[0]) == len(pair[1]):
+                means = (float(pair[0].mean()), float(pair[1].mean()))
+                result = joachims2005_page.comparison(rows, data, measure)
+                lines.append(
+                    Line(title, name, "direct, C by hold-out", "cost model, C and j by hold-out", means, result)
+                )
+    return lines
+
+
+def user_lines(rows: list[Row], other: list[Row]) -> list[Line]:
+    """The default classifier against the best of what users do instead, chosen with hindsight."""
+    joined = baselines_page.joined(rows, other)
+    lines = []
+    for data, title in joachims2005_page.TITLES.items():
+        for measure, name in MEASURES.items():
+            found = baselines_page.results(joined, data, measure)
+            methods = [m for m in baselines_page.REFERENCES if ("default", m, "as trained") in found]
+            others = [key for key in found if not key[1].startswith(baselines_page.DIRECT)]
+            if not methods or not others:
+                continue
+            ours = found["default", methods[0], "as trained"]
+            best = max(others, key=lambda key: float(found[key].mean()))
+            means = (float(ours.mean()), float(found[best].mean()))
+            result = compare(ours, found[best], digits=6)
+            lines.append(Line(title, name, f"{methods[0]}, defaults", baselines_page.label(best), means, result))
+    return lines
+
+
+def imbalanced_lines(results: imbalanced_page.Results) -> list[Line]:
+    """The default classifier against every linear or nonlinear baseline with a threshold."""
+    if not results.enough:
+        return []
+    ours, title = results.column(imbalanced_page.OURS), f"{len(results.sets)} imbalanced sets"
+    rivals = [name for name in results.methods if not name.startswith("MeasureSVC") and "+ threshold" in name]
+    lines = []
+    for name in sorted(rivals, key=lambda name: -float(results.column(name).mean())):
+        other = results.column(name)
+        means = (100 * float(ours.mean()), 100 * float(other.mean()))
+        lines.append(Line(title, "F1", "MeasureSVCCV, defaults", name, means, compare(ours, other)))
+    return lines
+
+
+def figure(lines: Sequence[Line], options: Options) -> None:
+    """Points by which training for the measure is ahead."""
+    fig, ax = plt.subplots(figsize=(9, 0.6 + 0.26 * len(lines)))
+    for k, line in enumerate(lines):
+        sure = line.result.p <= 0.05
+        color = ("C2" if line.difference > 0 else "C3") if sure else "0.65"
+        ax.barh(k, line.difference, color=color, height=0.65)
+    ax.set_yticks(range(len(lines)), [f"{x.collection} · {x.measure} · against {x.other}" for x in lines], fontsize=7)
+    ax.invert_yaxis()
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set_xlabel("percentage points ahead (grey: Wilcoxon p > 0.05)", fontsize=8)
+    ax.tick_params(axis="x", labelsize=8)
+    save(fig, options.pages / "figures" / "summary.png")
+
+
+def page(options: Options) -> None:
+    tables = {name: Table(options.out / f"{name}.csv").rows for name in ("joachims2005", "baselines", "imbalanced")}
+    paper, users = paper_lines(tables["joachims2005"]), user_lines(tables["baselines"], tables["joachims2005"])
+    results = imbalanced_page.collect(tables["imbalanced"])
+    imbalanced = imbalanced_lines(results)
+    lines = paper + users + imbalanced
+    if lines:
+        figure([*(x for x in paper + users if x.measure == "F1"), *imbalanced], options)
+    verdict = imbalanced_page.verdict(results) if results.enough else "Not computed yet"
+    header = ["collection", "measure", "trained for it", "against", "ours", "theirs", "ahead", "won/lost/tied", "p"]
+
+    def block(own: Sequence[Line]) -> str:
+        return markdown(header, [line.cells() for line in own]) if own else "Not computed yet.\n"
+
+    write(
+        options.pages / "README.md",
+        TEXT.format(
+            paper=block(paper),
+            users=block(users),
+            imbalanced=block(imbalanced),
+            verdict=verdict,
+            ahead=_count(lines, ahead=True),
+            behind=_count(lines, ahead=False),
+            total=len(lines),
+        ),
+    )
+
+
+def _count(lines: Sequence[Line], *, ahead: bool) -> int:
+    return sum(line.result.p <= 0.05 and (line.difference > 0) == ahead for line in lines)
+
+
+TEXT = """# Does training for the measure pay?
+
+Made by `python -m experiments summary` from the CSV files in [experiments/results](../../experiments/results); every
+number below is computed from them. Of the {total} comparisons on this page, training for the measure is ahead in
+{ahead} and behind in {behind} with p <= 0.05 (two-tailed Wilcoxon signed-rank test over classes or data sets); the
+rest are undecided. Where a baseline is "the best", it was picked by its test results, in its own favour.
+
+![Points of F1 by which training for the measure is ahead](figures/summary.png)
+
+## Against the cost model, as in the paper
+
+Direct training and an SVM whose positives count j times; C, and j, by hold-out. Percent, macro-averaged over classes.
+The paper's own numbers beside ours, and where they differ: [Joachims (2005)](joachims2005.md).
+
+{paper}
+## Against what users do instead
+
+Our classifier with its defaults against the best of `LinearSVC`, `LogisticRegression`, balanced and cost-sensitive
+ones, with and without a tuned threshold: [the whole tables](baselines.md).
+
+{users}
+## On imbalanced sets
+
+{verdict}. All methods, ranks and tests: [the imbalanced collections](imbalanced.md).
+
+{imbalanced}
+## What else was measured
+
+* [CAPO](capo.md): adapting classifiers of any kind to a measure.
+* [Xi-alpha](xi_alpha.md): estimating recall, precision and F1 without a test set.
+* [Smoothing](smoothing.md): smoothed risks and their solvers.
+* [Speed](speed.md) against other programs, and the [solvers](solvers.md) against each other.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments summary")
+    add_options(parser)
+    page(options_of(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""A measure's risk with the plain hinge loss beside it, and the threshold that suits the training scores best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrimax.measure.classification import ErrorRate
+from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.protocols import Cut, Labels, Line, Measure, Oracle, Vector
+
+
+class Hinged:
+    """``R'(s) = R(s) + hinge / kappa R_error(s)``, so that C kappa n R' counts every hinge with weight C hinge.
+
+    Where classes overlap, the most violated labelling of F1 and its like flips about as many negatives as there are
+    positives, so a risk of its own learns from few examples. The hinges of the error rate hear all of them.
+    R' still bounds the measure's loss, and its sum of cuts is a cut: bound and gap mean what they meant.
+    """
+
+    def __init__(self, oracle: Oracle, y: Labels, sample_weight: Vector | None, hinge: float) -> None:
+        self._oracle, self._errors = oracle, ErrorRate().oracle(y, sample_weight)
+        self._share = hinge / oracle.price
+        self.n, self.price = oracle.n, oracle.price
+
+    def __call__(self, scores: Vector) -> Cut:
+        cut, errors = self._oracle(scores), self._errors(scores)
+        return Cut(cut.loss + self._share * errors.loss, cut.slope + self._share * errors.slope)
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        lines = self._oracle.line(scores, move, until), self._errors.line(scores, move, until)
+
+        def both(t: float) -> tuple[float, float]:
+            (value, slope), (errors, their_slope) = (line(t) for line in lines)
+            return value + self._share * errors, slope + self._share * their_slope
+
+        return both
+
+
+def wants_hinges(measure: Measure) -> bool:
+    """Whether the measure is one of the contingency table that is no sum over the examples itself."""
+    return isinstance(measure, ContingencyMeasure) and not measure.ranks and not _additive(measure)
+
+
+def _additive(measure: ContingencyMeasure) -> bool:
+    sample = np.arange(12) < 5  # with very few examples a measure may look like a sum
+    hinges = getattr(measure.oracle(sample, None), "hinges", None)
+    return hinges is not None and hinges() is not None
+
+
+def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+    """The threshold with the best value of the measure on these scores.
+
+    Zero if none is better. Otherwise halfway between two scores that follow one another; of several equally good
+    places the one in the middle. Beyond the last score on either side is no place: nobody would be called positive, or
+    everybody.
+    """
+    if not isinstance(measure, ContingencyMeasure):
+        return measure.threshold(y, scores, sample_weight)
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    order = np.argsort(-scores, kind="stable")
+    ordered, positive = scores[order], np.where(y, weight, 0.0)[order]
+    places = np.flatnonzero(ordered[:-1] > ordered[1:])
+    if not len(places):
+        return 0.0
+    tp = np.cumsum(positive)
+    fp = np.cumsum(weight[order]) - tp
+    n_pos, n_neg = float(tp[-1]), float(fp[-1])
+    tp, fp = tp[places], fp[places]
+    values = measure.table_score(tp, fp, n_pos - tp, n_neg - fp)
+    best = float(np.max(values))
+    if measure.score(y, scores, sample_weight) >= best - 1e-12:
+        return 0.0
+    equals = places[values >= best - 1e-12]
+    k = equals[len(equals) // 2]
+    return float(ordered[k] + ordered[k + 1]) / 2

@@ -1,0 +1,181 @@
+"""The plain hinge loss beside a measure's risk, and thresholds placed on the training scores."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from metrimax import MeasureSVC, MeasureSVCCV
+from metrimax.io.checkpoints import Checkpoint
+from metrimax.measure import get_measure
+from metrimax.measure.hinged import Hinged, place, wants_hinges
+from metrimax.protocols import Status
+
+
+def sample(seed=0, n=120, rate=0.2, shift=1.0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < rate
+    return rng.normal(size=(n, 3)) + shift * y[:, None], y
+
+
+@pytest.mark.parametrize("name", ["f1", "gmean", "mcc", "prbep"])
+def test_the_risk_is_the_sum_of_both(name):
+    _, y = sample()
+    rng = np.random.default_rng(1)
+    oracle = get_measure(name).oracle(y, None)
+    both = Hinged(oracle, y, None, 0.7)
+    sign = np.where(y, 1.0, -1.0)
+    for _ in range(5):
+        scores, move = rng.normal(size=(2, len(y)))
+
+        def risk(s):
+            cut = oracle(s)
+            return cut.loss + cut.slope @ s + 0.7 / oracle.price * np.maximum(0, 1 - sign * s).mean()
+
+        cut = both(scores)
+        assert cut.loss + cut.slope @ scores == pytest.approx(risk(scores))
+        other = rng.normal(size=len(y))
+        assert cut.loss + cut.slope @ other <= risk(other) + 1e-12  # a cut
+        value, slope = both.line(scores, move, 2.0)(0.5)
+        assert value == pytest.approx(risk(scores + 0.5 * move))
+        step = 1e-6
+        ahead, behind = (both.line(scores, move, 2.0)(t)[0] for t in (0.5 + step, 0.5 - step))
+        assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-3, abs=1e-6)
+
+
+def test_the_optimum_is_that_of_the_objective_written_out():
+    X, y = sample(2, n=60)
+    model = MeasureSVC("f1", C=0.1, hinge=2.0, tol=1e-7).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    oracle, sign = get_measure("f1").oracle(y, None), np.where(y, 1.0, -1.0)
+
+    def objective(w):
+        scores = X @ w[:3] + w[3]
+        cut = oracle(scores)
+        hinges = np.maximum(0, 1 - sign * scores).sum()
+        return w @ w / 2 + 0.1 * (oracle.price * len(y) * (cut.loss + cut.slope @ scores) + 2.0 * hinges)
+
+    w = np.append(model.coef_[0], model.intercept_)
+    assert objective(w) == pytest.approx(model.objective_, rel=1e-9)
+    found = minimize(objective, w + 0.01, method="Nelder-Mead", options={"maxiter": 4000, "fatol": 1e-10}).fun
+    assert model.dual_bound_ <= found + 1e-9
+    assert model.objective_ <= found * (1 + 1e-4)
+
+
+def test_with_the_error_rate_hinges_add_to_C():
+    X, y = sample(3)
+    one = MeasureSVC("error", C=0.5, hinge=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    other = MeasureSVC("error", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=0.02)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(3, 12), st.booleans(), st.sampled_from(["f1", "gmean", "error", "jaccard"]))
+def test_no_threshold_is_better_than_the_one_placed(seed, n, weighted, name):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) < rng.integers(1, n)
+    scores = rng.integers(-3, 4, n) / 2.0 + y  # ties
+    weight = rng.integers(1, 4, n).astype(float) if weighted else None
+    measure = get_measure(name)
+    at = place(measure, y, scores, weight)
+    reached = measure.score(y, scores - at, weight)
+    ordered = np.unique(scores)
+    tried = [0.0, *((ordered[1:] + ordered[:-1]) / 2)]
+    assert reached >= max(measure.score(y, scores - t, weight) for t in tried) - 1e-9
+    if at:
+        assert reached > measure.score(y, scores, weight)
+
+
+def test_equal_scores_leave_the_threshold_where_it_was():
+    assert place(get_measure("f1"), np.array([True, False]), np.array([0.3, 0.3])) == 0.0
+
+
+def test_the_rule_of_ranking_measures_is_their_own():
+    _, y = sample()
+    scores = np.random.default_rng(0).normal(size=len(y)) + y
+    measure = get_measure("roc_area")
+    assert place(measure, y, scores) == measure.threshold(y, scores)
+
+
+def test_placed_is_at_least_as_good_on_the_training_sample():
+    X, y = sample(4, n=300)
+    for labels in (y, np.column_stack([y, X[:, 0] > 1]).astype(int)):
+        trained = MeasureSVC("f1", C=0.1).fit(X, labels)
+        placed = MeasureSVC("f1", C=0.1, threshold="placed").fit(X, labels)
+        np.testing.assert_array_equal(trained.coef_, placed.coef_)
+        assert placed.score(X, labels) > trained.score(X, labels)
+        assert not trained.threshold_.any()
+        assert placed.threshold_.any()
+
+
+def test_which_measures_take_hinges_by_default():
+    wanted = {"f1", "jaccard", "gmean", "qmean", "kappa", "mcc", "min_tpr_tnr"}
+    others = {"error", "cost", "balanced_error", "prbep", "roc_area"}
+    assert all(wants_hinges(get_measure(name)) for name in wanted)
+    assert not any(wants_hinges(get_measure(name)) for name in others)
+
+
+def test_the_defaults_of_cross_validation():
+    X, y = sample(5)
+    assert MeasureSVCCV("f1").plain().get_params().items() >= {"hinge": 1.0, "threshold": "placed"}.items()
+    assert MeasureSVCCV("error").plain().get_params().items() >= {"hinge": 0.0, "threshold": "trained"}.items()
+    chosen = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3).fit(X, y)
+    rule = chosen.cv_results_["param_threshold"][list(chosen.Cs_).index(chosen.C_)]
+    same = MeasureSVC("f1", C=chosen.C_, hinge=1.0, threshold=rule).fit(X, y)
+    np.testing.assert_array_equal(chosen.predict(X), same.predict(X))
+    np.testing.assert_array_equal(chosen.threshold_, same.threshold_)
+    paper = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3, hinge=0.0, threshold="trained").fit(X, y)
+    assert paper.threshold_[0] == 0
+    assert not np.allclose(paper.coef_, chosen.coef_)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_folds_choose_between_the_thresholds(several):
+    X, y = sample(6, n=200, shift=0.8)
+    if several:  # the last label never occurs: its threshold stays above all scores
+        y = np.column_stack([y, X[:, 0] > 1, np.zeros(len(y), dtype=bool)]).astype(int)
+    kept = {name: MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3, threshold=name).fit(X, y) for name in ("placed", "trained")}
+    free = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3).fit(X, y)
+    means = {name: model.cv_results_["mean_test_score"] for name, model in kept.items()}
+    best = np.where(means["placed"] >= means["trained"], "placed", "trained")
+    np.testing.assert_array_equal(free.cv_results_["param_threshold"], best)
+    np.testing.assert_allclose(free.cv_results_["mean_test_score"], np.maximum(*means.values()))
+    assert (means["placed"] != means["trained"]).any()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [({"hinge": -1.0}, "finite hinge >= 0, got -1.0"), ({"hinge": "1"}, "hinge"), ({"threshold": "best"}, "'best'")],
+)
+def test_wrong_values_say_what_was_expected(wrong, says):
+    X, y = sample()
+    with pytest.raises(ValueError, match=says):
+        MeasureSVC("f1", **wrong).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["dual_cd", "lbfgs"])
+def test_solvers_that_cannot_say_so(solver):
+    X, y = sample()
+    with pytest.raises((TypeError, ValueError), match=r"auto|bundle|solver"):
+        MeasureSVC("balanced_error", hinge=1.0, solver=solver).fit(X, y)
+
+
+def test_a_checkpoint_without_hinges_is_not_used_with_them(tmp_path):
+    X, y = sample(7, n=400, shift=0.5)
+
+    def stop(record):
+        if record.iteration >= 4:
+            raise KeyboardInterrupt
+
+    where = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        MeasureSVC("f1", callback=stop, checkpoint=Checkpoint(where, every=0)).fit(X, y)
+    fresh = MeasureSVC("f1", hinge=1.0, tol=1e-6).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = MeasureSVC("f1", hinge=1.0, tol=1e-6, checkpoint=Checkpoint(where, every=0)).fit(X, y)
+    assert again.n_iter_ == fresh.n_iter_
+    np.testing.assert_array_equal(again.coef_, fresh.coef_)
