@@ -71,14 +71,16 @@ def measure_cell(design: Any, oracle: Any, C: float) -> list[dict[str, Any]]:
             rows.append(rows[0] | {"solver": name})  # the very same run
             continue
         limit = LIMITS.get(name, 10**9)
-        began = time.perf_counter()
 
         def stop(record: Any, limit: int = limit) -> bool:
             return record.n_passes >= limit or record.seconds > SECONDS
 
         weight = C * oracle.price * oracle.n
-        [solution] = run(design, [solver.steps(oracle, design, weight, tol=TOL, callback=stop)])
-        seconds = time.perf_counter() - began
+        seconds = np.inf
+        for _ in range(1 if name in LIMITS else 2):  # the least of two runs
+            began = time.process_time()
+            [solution] = run(design, [solver.steps(oracle, design, weight, tol=TOL, callback=stop)])
+            seconds = min(seconds, time.process_time() - began)
         result = {"passes": solution.n_passes, "seconds": f"{seconds:.3f}", "gap": f"{solution.gap:.3g}"}
         rows.append({"solver": name} | result)
     return rows
@@ -119,7 +121,7 @@ def page(rows: list[dict[str, str]]) -> str:
         "# Passes and seconds to a certified gap of 1e-3",
         "",
         "Made by `python -m benchmarks.solvers`; the numbers are in [solvers.csv](solvers.csv). Seconds",
-        "are of one thread,",
+        "are CPU seconds of one thread, the least of two runs (one for the solvers with a limit of passes),",
         "on a machine that does other things as well: compare them within a row, and passes everywhere.",
         "A pass is one read",
         "of the data matrix, for however many vectors (two at a time in the hybrid).",
