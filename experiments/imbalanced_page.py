@@ -175,8 +175,8 @@ def _text(results: Results, halves: dict[str, Any], tests: dict[str, Friedman]) 
     return f"""# The imbalanced collections
 
 `python -m experiments imbalanced`: {len(results.sets)} data sets of imbalanced-learn's benchmark and of KEEL, those
-that every method below has, of {results.known} with a result of `MeasureSVCCV` and 116 in all. The larger ones are computed
-last, so they are the ones missing from an unfinished run.
+that every method below has, of {results.known} with a result of `MeasureSVCCV` and 116 in all. The larger ones are
+computed last, so they are the ones missing from an unfinished run.
 Standardised features, five stratified folds, F1 of the contingency tables added over the folds, the same for all.
 "+ threshold" is scikit-learn's `TunedThresholdClassifierCV` (5 folds) for default settings; where C (13 values,
 2^-6 .. 2^6) or the price of a missed positive (13 values, 1 .. 64) is chosen, setting and threshold are chosen together
