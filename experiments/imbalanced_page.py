@@ -204,7 +204,8 @@ half {alike["confirmation"]}; on all data sets {alike["all"]}. The p-values of t
 ## What was changed, and why
 
 `MeasureSVC` with `hinge=0, threshold="trained"` is the method of Joachims (2005). On sets this small and overlapping
-it did not come first, for two reasons that the development half (every other set by name) showed:
+it did not come first on the development half (every other set by name). We think for two reasons; that both changes
+help there was measured, the reasons themselves were not:
 
 * **The weights.** The most violated labelling of F1 flips about as many negatives as there are positives, so the
   weights are learnt from few examples and vary from sample to sample, and where classes overlap w = 0 is optimal. The

@@ -216,7 +216,11 @@ class DaskDesign:
                     raise
                 time.sleep(0.2 * attempt)
                 self._check_parts()
-                self._where = self._places() if hasattr(self, "_where") else []
+                try:
+                    self._where = self._places() if hasattr(self, "_where") else []
+                except OSError:
+                    self._await_scheduler()
+                    raise
         raise AssertionError("the last attempt returns or raises")
 
     def _wait(self, name: str, futures: list[Any]) -> None:
@@ -243,9 +247,16 @@ class DaskDesign:
         if self.client.status != "running":
             raise ConnectionError(f"the Dask scheduler has gone away ({self.client.status}): start it, and fit again")
 
+    def _await_scheduler(self) -> None:
+        """Before others are blamed: the client may take a while to see that its scheduler has gone."""
+        for _ in range(25):
+            self._check_scheduler()
+            time.sleep(0.2)
+
     def _check_parts(self) -> None:
         lost = [k for k, part in enumerate(getattr(self, "_parts", [])) if part.cancelled()]
         if lost:
+            self._await_scheduler()
             raise RuntimeError(
                 f"partition {lost[0]} was lost with its worker and cannot be computed again: "
                 "make partitions from files or from a Dask collection, not from scattered data"
