@@ -277,3 +277,29 @@ def test_features_whose_squares_overflow():
     for scale in (1e160, 1e300):
         with pytest.raises(ValueError, match="too large: their inner products overflow; scale them"):
             solve(scale * X, y, "f1", 1.0, Bundle(), 1e-3)
+
+
+class Strided:
+    """A design of somebody else's, whose products come in any order of memory."""
+
+    def __init__(self, X):
+        self.X, self.shape = X, X.shape
+
+    def matvec(self, w):
+        return np.repeat(self.X @ w, 2, axis=0)[::2] if w.ndim == 1 else np.asfortranarray(self.X @ w)
+
+    def rmatvec(self, slope):
+        return np.asfortranarray(self.X.T @ slope)
+
+
+@pytest.mark.parametrize("solver", ["auto", "bundle", "hybrid"])
+def test_products_may_come_in_any_order_of_memory(solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + rng.normal(size=60) > 1
+    oracle = get_measure("f1").oracle(y)
+    runs = [
+        run(design, [SOLVERS[solver]().steps(oracle, design, oracle.price * oracle.n, tol=1e-6)])[0].objective
+        for design in (Strided(X), as_design(X))
+    ]
+    assert runs[0] == pytest.approx(runs[1], rel=1e-5)

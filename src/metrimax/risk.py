@@ -67,6 +67,6 @@ def _listed(vector: Vector | list[Vector]) -> list[Vector]:
 def _products(multiply: Callable[[Vector], Vector], vectors: list[Vector]) -> Vector:
     """The products with several vectors, as rows, in one pass."""
     if len(vectors) == 1:
-        return multiply(vectors[0])[np.newaxis]
-    products: Vector = _kernels.transpose(multiply(_kernels.as_columns(vectors)))
+        return np.ascontiguousarray(multiply(vectors[0]))[np.newaxis]
+    products: Vector = _kernels.transpose(np.ascontiguousarray(multiply(_kernels.as_columns(vectors))))
     return products
