@@ -26,7 +26,7 @@ class Auto:
     Elsewhere, on text, the bundle method begins; what is not solved after `EASY` iterations is taken over by the
     hybrid, with all cuts but from w = 0, since quasi-Newton steps do not get away from a kink.
     Sums of hinges (error, cost, balanced error) on many features go to dual coordinate descent, and labels side by
-    side, which share every pass, on few features to the bundle method.
+    side, which share every pass, to the bundle method.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class Auto:
     def choose(self, oracle: Oracle, design: Design) -> Solver | None:
         """The one solver for this problem; None for the bundle method followed by the hybrid."""
         n, p = design.shape
-        if p <= MANY:
-            return Hybrid(self.max_iter) if self.labels == 1 else Bundle(self.max_iter)
         rows = hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
-        if rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None:
+        if p > MANY and rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None:
             return DualCD(self.max_iter)
-        if self.labels == 1 and 2 * np.count_nonzero(oracle(np.zeros(n)).slope) > n:
+        if self.labels > 1:
+            return Bundle(self.max_iter)
+        if p <= MANY or 2 * np.count_nonzero(oracle(np.zeros(n)).slope) > n:
             return Hybrid(self.max_iter)
         return None
 
