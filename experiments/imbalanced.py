@@ -115,6 +115,8 @@ def _tuned(make: Callable[[], Any]) -> Any:
 CS = [{"C": float(C)} for C in GRID]
 PRICES = [{"class_weight": {False: 1.0, True: float(j)}} for j in 2.0 ** np.arange(0, 6.5, 0.5)]  # as many as C's
 
+PAPER = {"hinge": 0.0, "threshold": "trained", "standard_errors": 0.0}
+
 LINEAR: dict[str, Callable[[], Any]] = {
     "LinearSVC": LinearSVC,
     "LinearSVC balanced": partial(LinearSVC, class_weight="balanced"),
@@ -129,7 +131,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "LinearSVC, C chosen": partial(Chosen, LinearSVC(), CS),
     "LogisticRegression, C chosen": partial(Chosen, LogisticRegression(max_iter=1000), CS),
     "LinearSVC, cost chosen": partial(Chosen, LinearSVC(), PRICES),
-    "MeasureSVCCV, as in the paper": partial(MeasureSVCCV, "f1", hinge=0.0, threshold="trained", n_threads=1),
+    "MeasureSVCCV, as in the paper": partial(MeasureSVCCV, "f1", **PAPER, n_threads=1),
     BOOSTING: partial(HistGradientBoostingClassifier, random_state=0),
     BOOSTING + TUNED: partial(_tuned, partial(HistGradientBoostingClassifier, random_state=0)),
 }

@@ -51,7 +51,7 @@ class MeasureSVCCV(MeasureSVC):
     cv : int, splitter or iterable, default=5
         The folds of ``selection="cv"``, as everywhere in scikit-learn.
     selection : {"cv", "holdout", "xi_alpha"}, default="cv"
-        "cv" takes the C with the best mean over the folds. "holdout" trains on two thirds and tests on the rest.
+        "cv" goes by the mean over the folds. "holdout" trains on two thirds and tests on the rest.
         "xi_alpha" trains once per C on everything and looks at the xi-alpha estimates, so it needs neither folds nor
         a test set; for a measure whose mistakes add up (error, cost, balanced_error) and a kernel with features
         (linear, or Nystroem's). With several labels, or classes each against the rest, the mean of their estimates
@@ -59,6 +59,11 @@ class MeasureSVCCV(MeasureSVC):
     scoring : str, measure, callable or None, default=None
         The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
         contingency table.
+    standard_errors : float or None, default=None
+        Of the folds' mean: what is behind the best by no more than so many of them counts as equal, and of equals the
+        C nearest to 1 is taken (the default of `MeasureSVC`). With few positives the best of a grid is the luckiest,
+        and a worse choice than none (docs/results/imbalanced.md). 0 takes the best, the least C among equals. None is
+        1 for F1 and all other measures of the contingency table that are no sums over the examples, and 0 for the rest.
     extend : bool, default=False
         Whether to go on beyond the grid, by its own ratio, while the best C is on its border. With
         ``selection="holdout"`` this is the protocol of Joachims (2005).
@@ -72,10 +77,9 @@ class MeasureSVCCV(MeasureSVC):
         Folds trained at a time, each then in one thread.
     hinge : float or None, default=None
     threshold : {"trained", "placed"} or None, default=None
-        As for `MeasureSVC`. None, for F1 and all other measures of the contingency table that are no sums over the
-        examples, is a hinge of 1 and the threshold that does better in the folds, together with C ("placed" among
-        equals); for the rest it is 0 and "trained". With ``hinge=0, threshold="trained"`` this is the method of
-        Joachims (2005).
+        As for `MeasureSVC`. None, for the measures whose ``standard_errors`` is 1, is a hinge of 1 and for every C the
+        threshold that does better in the folds ("placed" among equals); for the rest it is 0 and "trained". With
+        ``hinge=0, threshold="trained", standard_errors=0`` this is the method of Joachims (2005).
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
@@ -84,10 +88,11 @@ class MeasureSVCCV(MeasureSVC):
     Attributes
     ----------
     C_ : float
-        The C chosen: among equals the least.
+        The C chosen.
     Cs_ : ndarray
         The grid, with its extensions.
     best_score_ : float
+        Mean over the folds with this C.
     cv_results_ : dict of ndarrays
         The whole path, one row per C, for ``pandas.DataFrame``: ``param_C``, ``param_threshold`` (the better one for
         this C), ``mean_test_score``, ``std_test_score``,
@@ -116,6 +121,7 @@ class MeasureSVCCV(MeasureSVC):
         cv: Any = 5,
         selection: str = "cv",
         scoring: Any = None,
+        standard_errors: float | None = None,
         extend: bool = False,
         rho: float | None = None,
         random_state: Any = 0,
@@ -143,6 +149,7 @@ class MeasureSVCCV(MeasureSVC):
         self.cv = cv
         self.selection = selection
         self.scoring = scoring
+        self.standard_errors = standard_errors
         self.extend = extend
         self.rho = rho
         self.random_state = random_state
@@ -172,6 +179,9 @@ class MeasureSVCCV(MeasureSVC):
         grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
         if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
             raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {self.Cs!r}")
+        given = self.standard_errors
+        if given is not None and not (isinstance(given, (int, float, np.number)) and 0 <= given < np.inf):
+            raise ValueError(f"expected finite standard_errors >= 0, or None, got {given!r}")
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
             checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
@@ -188,7 +198,7 @@ class MeasureSVCCV(MeasureSVC):
             if beyond is None:
                 break
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
-        best = _best(rows)
+        best = _choose(rows, self.slack)
         model = chooser.refit(best)
         self.__dict__ = checked.__dict__
         _take_over(self, model)
@@ -215,6 +225,13 @@ class MeasureSVCCV(MeasureSVC):
         return MeasureSVC(**given | changes)
 
     @property
+    def slack(self) -> float:
+        """How many standard errors are no difference."""
+        if self.standard_errors is not None:
+            return float(self.standard_errors)
+        return 1.0 if wants_hinges(get_measure(self.measure)) else 0.0
+
+    @property
     def thresholds(self) -> tuple[str, ...]:
         """Those to choose from, the one preferred among equals first."""
         if self.threshold is not None:
@@ -237,6 +254,22 @@ def _take_over(model: MeasureSVC, fitted: MeasureSVC) -> None:
 
 def _best(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: float(row["mean_test_score"]))  # the first of equals
+
+
+def _error(row: Row) -> float:
+    """The standard error of the mean over the folds; zero for one fold, which does not say."""
+    folds = sum(key.startswith("split") for key in row)
+    return float(row["std_test_score"]) / np.sqrt(folds - 1) if folds > 1 else 0.0
+
+
+def _choose(rows: list[Row], slack: float) -> Row:
+    """The best row; with slack the one of the C nearest to 1, of those that are no worse as far as can be told."""
+    best = _best(rows)
+    if not slack:
+        return best
+    least = float(best["mean_test_score"]) - slack * _error(best)
+    equals = [row for row in rows if float(row["mean_test_score"]) >= least]
+    return min(equals, key=lambda row: abs(np.log(float(row["param_C"]))))
 
 
 def _beyond(rows: list[Row]) -> float | None:
@@ -275,11 +308,11 @@ class _BySplits:
         rows = []
         for k, C in enumerate(Cs):
             table = np.array([part[k][0] for part in parts])  # folds by thresholds
-            best = int(np.argmax(table.mean(axis=0)))  # the first of equals
-            scores = table[:, best]
-            row: Row = {"param_C": C, "param_threshold": owner.thresholds[best]}
-            row |= {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
-            row |= {f"split{i}_test_score": score for i, score in enumerate(scores)}
+            pairs = zip(owner.thresholds, table.T, strict=True)
+            row, *others = ({"param_C": C, "param_threshold": name} | _summary(scores) for name, scores in pairs)
+            for other in others:  # the first one is preferred
+                if other["mean_test_score"] > row["mean_test_score"] + owner.slack * _error(other):
+                    row = other
             row |= {"max_gap": max(part[k][1] for part in parts), "sum_passes": sum(part[k][2] for part in parts)}
             rows.append(row | {"fit_time": seconds})
         return rows
@@ -287,6 +320,12 @@ class _BySplits:
     def refit(self, best: Row) -> MeasureSVC:
         chosen = {"C": float(best["param_C"]), "threshold": best["param_threshold"]}
         return self._owner.plain(**chosen).fit(self._X, self._y, self._weight)
+
+
+def _summary(scores: Vector) -> Row:
+    """Mean, standard deviation and the scores of the folds, by scikit-learn's names."""
+    row: Row = {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
+    return row | {f"split{i}_test_score": score for i, score in enumerate(scores)}
 
 
 def _split_scores(
