@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 from experiments import imbalanced, summary
 from experiments.critical_difference import cliques, friedman, nemenyi, plot
 from experiments.harness import Options, Program
-from experiments.imbalanced_page import collect, page, verdict
+from experiments.imbalanced_page import VARIANTS, collect, page, verdict
 
 
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (7, 2.949), (10, 3.164)])
@@ -68,7 +68,9 @@ def test_the_program_from_data_to_page(tmp_path):
     assert "LinearSVC + threshold" in text
 
 
-def test_methods_without_all_sets_are_left_out():
+def test_methods_without_all_sets_are_left_out_and_variants_are_told_apart(tmp_path):
+    pytest.importorskip("matplotlib")
+
     def row(data, method, f1, half):
         key = {"data": data, "method": method, "f1": f1, "half": half, "measure": "f1"}
         return key | {"cpu_seconds": "1", "n": "100", "positives": "10"}
@@ -84,6 +86,15 @@ def test_methods_without_all_sets_are_left_out():
     np.testing.assert_allclose(results.ratios, 9)
     assert "before all baselines" in verdict(results)
     assert "wins 4, loses 0 and ties 0" in " ".join(verdict(results).split())
+    variants = [row(f"s{k}", name, "0.95", "development") for k in range(4) for name in VARIANTS]
+    beside = collect(rows + variants)  # better than the default, but part of no ranking
+    assert set(beside.methods) == {*methods, *VARIANTS}
+    assert beside.linear == list(methods)
+    assert verdict(beside) == verdict(results)
+    options = Options(out=tmp_path, pages=tmp_path)
+    page(rows + variants, options)
+    text = (tmp_path / "imbalanced.md").read_text()
+    assert text.count("| 0/4/0, -5.0 | 0/2/0, -5.0 | 0/2/0, -5.0 |") == len(VARIANTS)
 
 
 def test_the_summary_says_what_is_missing(tmp_path):
