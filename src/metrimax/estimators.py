@@ -350,13 +350,16 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
         mean over classes, each against the rest, but for ``error``, which is the plain accuracy.
         """
-        measure = get_measure(self.measure)
         scores = self.decision_function(X)
         if y is None:
             y = getattr(X, "y", None)
         if y is None:
             raise ValueError("expected y, the true labels, got None")
-        y = y.compute() if hasattr(y, "compute") else y
+        return self._score_of(scores, y.compute() if hasattr(y, "compute") else y, sample_weight)
+
+    def _score_of(self, scores: Vector, y: Any, sample_weight: Any) -> float:
+        """The measure of scores as `decision_function` gives them."""
+        measure = get_measure(self.measure)
         y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
         if self._binary:

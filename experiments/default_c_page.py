@@ -1,0 +1,2 @@
+"""The page of `experiments.default_c`."""
+def page(rows, options): pass
