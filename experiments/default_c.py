@@ -4,7 +4,8 @@
 
 Three folds of training examples alone; no test part of any other experiment is looked at. Every class against the
 rest, all C of a grid along one path. Text is TFIDF of unit length (20 Newsgroups: logarithms of counts), pixels are
-divided by their greatest value, and the development half of the imbalanced sets is standardised.
+divided by their greatest value, and the development half of the imbalanced sets is standardised. The page shows
+beside these what `experiments.joachims2005` found on the held-out third of the training parts of its collections.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ AT_A_TIME = 15
 """Classes trained side by side, which bounds the memory for their weights along the path."""
 
 
+EVERY = 5
+"""Of the 105 classes of sector every fifth is taken."""
+
+
 class Part(NamedTuple):
     """A fold: examples to train on and examples to test on, with boolean labels, one column per class."""
 
@@ -42,7 +47,7 @@ class Part(NamedTuple):
 
 
 def tasks(options: Options) -> Iterator[Task]:
-    sets = ("20news", "ohsumed", "webkb", "usps", "sector", "imbalanced", "optdigits", "reuters")
+    sets = ("webkb", "ohsumed", "usps", "imbalanced", "sector", "20news")
     if options.quick:
         sets = ("digits",)
     for fold in range(1 if options.quick else FOLDS):
@@ -67,6 +72,8 @@ def parts(data: str, options: Options, fold: int) -> list[Part]:
         X, X_test = text.tfidf(found.counts, *rows)
         return [Part(X, Y[rows[0]], X_test, Y[rows[1]])]
     X, Y, _, _ = collection(data, options.data)
+    if data == "sector":
+        Y = Y[:, ::EVERY]
     return [_part(X, Y, fold)]
 
 
