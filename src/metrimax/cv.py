@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import copy
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ from metrimax.machine import path_machines
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.measure.hinged import wants_hinges
-from metrimax.protocols import Hinges, RowDesign, Status, Vector
+from metrimax.protocols import Ask, Hinges, RowDesign, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
 
@@ -34,6 +34,7 @@ MOST_EXTENSIONS = 10
 """How often a grid is extended at most."""
 
 Row = dict[str, Any]
+Run = Generator[Ask, Vector, list[FittedLabel]]
 
 
 class MeasureSVCCV(MeasureSVC):
@@ -335,12 +336,14 @@ def _split_scores(
     (X_train, y_train), (X_test, y_test) = _safe_split(template, X, y, train), _safe_split(template, X, y, test, train)
     path = _Path(template, X_train, y_train, None if weight is None else weight[train])
     results = []
-    for C, fitted in path.fit(Cs):
-        scores = []
+    for fitted, scores in path.scores(Cs, X_test):
+        judge, values = owner.judge(path.judged(fitted)), []
         for threshold in owner.thresholds:
-            judge = owner.judge(path.model(C, fitted if threshold == template.threshold else _unplaced(fitted)))
-            scores.append(judge.score(X_test, y_test, None if weight is None else weight[test]))
-        results.append((scores, _gap(fitted), _passes(fitted)))
+            labels = fitted if threshold == template.threshold else _unplaced(fitted)
+            above = scores - np.array([label.threshold for label in labels])
+            above = above[:, 0] if judge._binary else above
+            values.append(judge._score_of(above, y_test, None if weight is None else weight[test]))
+        results.append((values, _gap(fitted), _passes(fitted)))
     return results
 
 
@@ -432,17 +435,34 @@ class _Path:
 
     def fit(self, Cs: Vector) -> list[tuple[float, list[FittedLabel]]]:
         """Every C with its labels; the solutions of a label share cuts, or multipliers."""
+        per_label = run(self.design, self._runs(Cs))
+        return [(float(C), [label[k] for label in per_label]) for k, C in enumerate(Cs)]
+
+    def scores(self, Cs: Vector, X: Any) -> list[tuple[list[FittedLabel], Vector]]:
+        """For every C its labels, and their scores (n, L) on X before any threshold.
+
+        Weights of all labels for all C may be far more than the data: those of a label go once its scores are there.
+        """
+
+        def scored(steps: Run) -> Generator[Ask, Vector, tuple[list[FittedLabel], Vector]]:
+            fitted = yield from steps
+            model = self.model(self.template.C, fitted)  # the label for each C, side by side
+            scores = model._feature_scores(X) + model.intercept_
+            return [label.slim() for label in fitted], scores
+
+        per_label = run(self.design, map(scored, self._runs(Cs)))
+        found = []
+        for k in range(len(Cs)):
+            fitted, columns = [label[k] for label, _ in per_label], [scores[:, k] for _, scores in per_label]
+            found.append((fitted, np.column_stack(columns)))
+        return found
+
+    def _runs(self, Cs: Vector) -> Iterator[Run]:
         kind = type_of_target(self._y)
         options: dict[str, Any] = {"Cs": Cs, "tol": self.template.tol, "callback": self.template.callback, "kind": kind}
         options |= self.template._extras()
-        per_label = run(
-            self.design,
-            (
-                fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
-                for one in self._labels.T
-            ),
-        )
-        return [(float(C), [label[k] for label in per_label]) for k, C in enumerate(Cs)]
+        for one in self._labels.T:
+            yield fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
 
     def oracle(self, k: int) -> Any:
         """The oracle of label k."""
@@ -450,11 +470,17 @@ class _Path:
 
     def model(self, C: float, fitted: list[FittedLabel]) -> MeasureSVC:
         """The labels trained with one C as a model."""
-        model: MeasureSVC = clone(self.template).set_params(C=float(C))
         fitted = restate(self.features, fitted)
-        model._store(self._classes, self._y, fitted)
+        model = self.judged(fitted)
+        model.C = float(C)
         model._store_weights(self.features, model._weights(fitted))
         model.n_features_in_ = self._n_features
+        return model
+
+    def judged(self, fitted: list[FittedLabel]) -> MeasureSVC:
+        """A model that knows its classes, so that scores can be judged; it has no weights."""
+        model: MeasureSVC = clone(self.template)
+        model._store(self._classes, self._y, fitted)
         return model
 
 

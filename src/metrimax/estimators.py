@@ -42,8 +42,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     measure : str, measure or callable, default="f1"
         A name (`metrimax.measures` lists them), a measure with parameters such as ``FBeta(2)``, or a function of
         (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
-    C : float, default=1.0
-        Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
+    C : float, default=4.0
+        Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``. The
+        default suits text of unit length and features of scale 1 (docs/results/default_c.md); `MeasureSVCCV` chooses.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
         "auto" chooses by what was measured: the bundle method on few features; on many, dual coordinate descent for
         error and cost, and the bundle method followed by its hybrid with quasi-Newton steps
@@ -143,7 +144,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(1000) < 0.1
     >>> X = rng.normal(size=(1000, 5)) + 1.5 * y[:, None]
-    >>> clf = MeasureSVC(measure="f1", C=1.0).fit(X, y)
+    >>> clf = MeasureSVC(measure="f1").fit(X, y)
     >>> clf.gap_ <= 1e-3
     True
     >>> clf.score(X, y) > 0.8
@@ -157,7 +158,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self,
         measure: str | Measure | Callable[..., Any] = "f1",
         *,
-        C: float = 1.0,
+        C: float = 4.0,
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
@@ -351,13 +352,16 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
         mean over classes, each against the rest, but for ``error``, which is the plain accuracy.
         """
-        measure = get_measure(self.measure)
         scores = self.decision_function(X)
         if y is None:
             y = getattr(X, "y", None)
         if y is None:
             raise ValueError("expected y, the true labels, got None")
-        y = y.compute() if hasattr(y, "compute") else y
+        return self._score_of(scores, y.compute() if hasattr(y, "compute") else y, sample_weight)
+
+    def _score_of(self, scores: Vector, y: Any, sample_weight: Any) -> float:
+        """The measure of scores as `decision_function` gives them."""
+        measure = get_measure(self.measure)
         y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
         if self._binary:

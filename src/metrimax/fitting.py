@@ -38,6 +38,11 @@ class FittedLabel(NamedTuple):
     price: float
     threshold: float
 
+    def slim(self) -> FittedLabel:
+        """The same without what is as long as the data; of the weights the last is left, the intercept's."""
+        solution = replace(self.solution, w=self.solution.w[-1:].copy(), history=[], cuts=None, dual_coef=None)
+        return self._replace(solution=solution)
+
     def restated(self, old: Status, new: Status) -> FittedLabel:
         """The same, with ``new`` as its status where it was ``old``."""
         if self.solution.status is not old:

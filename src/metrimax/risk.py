@@ -13,7 +13,9 @@ from metrimax.protocols import Ask, Design, Vector
 Result = TypeVar("Result")
 
 OPEN = 32
-"""Most runs open at a time: enough to read X once for many, few enough to bound the memory for their cuts."""
+"""Most runs open at a time: enough to read X once for many."""
+LENGTH = 2**17
+"""Fewer, down to a quarter, where vectors are long: so many numbers for one cut of each, to bound the memory."""
 
 
 def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[Result]:
@@ -23,6 +25,7 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
     by one ``X' S``, however many there are. A run that has finished makes room for the next one, which is
     not taken from ``runs`` before.
     """
+    most = min(OPEN, max(OPEN // 4, LENGTH // max(1, min(design.shape))))
     pending = enumerate(runs)
     results: dict[int, Result] = {}
     waiting: list[tuple[int, Generator[Ask, Vector, Result], Ask]] = []
@@ -34,7 +37,7 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             results[k] = stop.value
 
     while True:
-        while len(waiting) < OPEN and (following := next(pending, None)) is not None:
+        while len(waiting) < most and (following := next(pending, None)) is not None:
             resume(*following, None)  # it may end at once and leave its place to the next
         if not waiting:
             return [results[k] for k in range(len(results))]

@@ -95,7 +95,7 @@ def build_parser() -> argparse.ArgumentParser:
     _data_arguments(train)
     train.add_argument("model", metavar="MODEL", help="the file to write")
     _training_arguments(train)
-    train.add_argument("-C", type=float, default=1.0, help="weight of one margin violation (default: 1)")
+    train.add_argument("-C", type=float, default=4.0, help="weight of one margin violation (default: 4)")
     _common(train)
 
     convert = commands.add_parser(

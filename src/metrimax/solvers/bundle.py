@@ -53,7 +53,8 @@ class Bundle:
         cut = oracle(np.zeros(design.shape[0]))
         run = Progress(oracle, design, weight, tol, cut.loss, start, callback)
         model = run.model
-        if start is None:
+        del start  # the model has copies
+        if model.size == 1:
             yield from model.add(cut)
         reach = 1.0
         for _ in range(self.max_iter):

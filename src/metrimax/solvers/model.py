@@ -41,10 +41,12 @@ class CutModel:
         self.n_passes = 0
         given = 0 if start is None else len(start.losses)
         self.size = 1 + given
-        room = 64 + 2 * given  # pages that are not used are not there
+        room = 64 + given
         self._losses, self._alpha, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
         self._idle = np.zeros(room, dtype=np.intp)
-        self._rows = [np.zeros((room, width)) for width in widths]
+        self._rows = [np.empty((room, width)) for width in widths]  # what is not used is not touched
+        for mine in self._rows:
+            mine[0] = 0.0
         self._alpha[0] = 1.0
         if start is not None:
             self._losses[1 : self.size] = start.losses
@@ -106,9 +108,10 @@ class CutModel:
 
     def _append(self, loss: float, *rows: Vector) -> None:
         if self.size == len(self._losses):
-            self._losses, self._alpha, self._idle = (_doubled(v) for v in (self._losses, self._alpha, self._idle))
-            self._rows = [_doubled(values) for values in self._rows]
-            self._gram = np.pad(self._gram, (0, self.size))
+            self._losses, self._alpha, self._idle = (_grown(v) for v in (self._losses, self._alpha, self._idle))
+            for i in range(len(self._rows)):
+                self._rows[i] = _grown(self._rows[i])  # the old one goes before the next grows
+            self._gram = np.pad(self._gram, (0, len(self._losses) - self.size))
         k = self.size
         self._losses[k], self._alpha[k], self._idle[k] = loss, 0.0, 0
         for values, row in zip(self._rows, rows, strict=True):
@@ -243,6 +246,8 @@ def _products(product: Literal["scores", "pull"], vectors: list[Vector]) -> Gene
     return mine
 
 
-def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same rows, with as many zero rows below."""
-    return np.concatenate((values, np.zeros_like(values)))
+def _grown(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same rows, with room for half as many below."""
+    grown = np.empty((len(values) + len(values) // 2, *values.shape[1:]), dtype=values.dtype)
+    grown[: len(values)] = values
+    return grown

@@ -27,10 +27,14 @@ def along(
     chosen = solver.choose(oracle, design) if isinstance(solver, Auto) else solver
     if isinstance(chosen, DualCD):  # its warm start is the multipliers
         return (yield from chosen.along(oracle, design, weights, tol=tol, start=start, callback=callback))
+    solver = solver if chosen is None else chosen
     solutions: dict[int, Solution] = {}
-    cuts = start
+    cuts = [start]  # popped, so that only the solver holds them and they go once its model has copies
+    del start
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
-        solution = yield from solver.steps(oracle, design, float(weights[k]), tol=tol, start=cuts, callback=callback)
+        weight = float(weights[k])
+        solution = yield from solver.steps(oracle, design, weight, tol=tol, start=cuts.pop(), callback=callback)
         solutions[k] = replace(solution, cuts=None)
-        cuts = solution.cuts
+        cuts.append(solution.cuts)
+        del solution
     return [solutions[k] for k in range(len(weights))]
