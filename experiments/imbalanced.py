@@ -126,7 +126,7 @@ LINEAR: dict[str, Callable[[], Any]] = {
 METHODS: dict[str, Callable[[], Any]] = {
     "MeasureSVCCV": partial(MeasureSVCCV, "f1", n_threads=1),
     "MeasureSVC": partial(MeasureSVC, "f1", n_threads=1),
-    "MeasureSVC, hinge and place": partial(MeasureSVC, "f1", hinge=1.0, threshold="placed", n_threads=1),
+    "MeasureSVC, hinge and place": partial(MeasureSVC, "f1", C=1.0, hinge=1.0, threshold="placed", n_threads=1),
     **{name + end: how for name, make in LINEAR.items() for end, how in (("", make), (TUNED, partial(_tuned, make)))},
     "LinearSVC, C chosen": partial(Chosen, LinearSVC(), CS),
     "LogisticRegression, C chosen": partial(Chosen, LogisticRegression(max_iter=1000), CS),

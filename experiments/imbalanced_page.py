@@ -236,7 +236,7 @@ examples, differs in three things. That each helps on the development half was m
 * **The choice.** The best of 26 settings by five folds with a few positives each is the luckiest one, and on the
   development half a worse choice than C = 1 everywhere. So a setting counts as better only if it is so by more than a
   standard error of its mean over the folds; otherwise the threshold is placed, and C is the nearest to 1 (the rule of
-  one standard error of Breiman et al. 1984, with the default in the place of the simplest model).
+  one standard error of Breiman et al. 1984, with C = 1 in the place of the simplest model).
 
 The default against its variants, wins/losses/ties and mean difference in points of F1:
 
