@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 from experiments import imbalanced, summary
 from experiments.critical_difference import cliques, friedman, nemenyi, plot
 from experiments.harness import Options, Program
-from experiments.imbalanced_page import VARIANTS, collect, page, verdict
+from experiments.imbalanced_page import VARIANTS, collect, page, repeated, verdict
 
 
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (7, 2.949), (10, 3.164)])
@@ -71,8 +71,8 @@ def test_the_program_from_data_to_page(tmp_path):
 def test_methods_without_all_sets_are_left_out_and_variants_are_told_apart(tmp_path):
     pytest.importorskip("matplotlib")
 
-    def row(data, method, f1, half):
-        key = {"data": data, "method": method, "f1": f1, "half": half, "measure": "f1"}
+    def row(data, method, f1, half, seed="0"):
+        key = {"data": data, "method": method, "f1": f1, "half": half, "measure": "f1", "seed": seed}
         return key | {"cpu_seconds": "1", "n": "100", "positives": "10"}
 
     methods = ("MeasureSVCCV", "LinearSVC", "LinearSVC + threshold")
@@ -94,6 +94,13 @@ def test_methods_without_all_sets_are_left_out_and_variants_are_told_apart(tmp_p
     options = Options(out=tmp_path, pages=tmp_path)
     page(rows + variants, options)
     text = (tmp_path / "imbalanced.md").read_text()
+    assert text.count("Not computed yet") == 2
+    again = [
+        row(f"s{k}", name, f1, "development" if k % 2 else "confirmation", "1")
+        for k in range(3)
+        for name, f1 in ((methods[0], "0.9"), (methods[1], "0.7"))
+    ]
+    assert repeated(rows + again) == [["LinearSVC", "3", "3/0/0, +15.0, p = 0.25", "1/0/0, +15.0", "2/0/0, +15.0"]]
     assert text.count("| 0/4/0, -5.0 | 0/2/0, -5.0 | 0/2/0, -5.0 |") == len(VARIANTS)
 
 
