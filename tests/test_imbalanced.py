@@ -100,7 +100,7 @@ def test_methods_without_all_sets_are_left_out_and_variants_are_told_apart(tmp_p
         for k in range(3)
         for name, f1 in ((methods[0], "0.9"), (methods[1], "0.7"))
     ]
-    assert repeated(rows + again) == [["LinearSVC", "3", "3/0/0, +15.0, p = 0.25", "1/0/0, +15.0", "2/0/0, +15.0"]]
+    assert repeated(rows + again) == [["LinearSVC", "3", "3/0/0, +15.0, p = 0.083", "1/0/0, +15.0", "2/0/0, +15.0"]]
     assert text.count("| 0/4/0, -5.0 | 0/2/0, -5.0 | 0/2/0, -5.0 |") == len(VARIANTS)
 
 
