@@ -101,6 +101,12 @@ def test_methods_without_all_sets_are_left_out_and_variants_are_told_apart(tmp_p
         for name, f1 in ((methods[0], "0.9"), (methods[1], "0.7"))
     ]
     assert repeated(rows + again) == [["LinearSVC", "3", "3/0/0, +15.0, p = 0.083", "1/0/0, +15.0", "2/0/0, +15.0"]]
+    third = [row(f"s{k}", methods[2], "0.1", "development" if k % 2 else "confirmation", "1") for k in range(2)]
+    results = collect(rows + variants + again + third)  # of the first two sets all methods have both divisions
+    np.testing.assert_array_equal(results.divisions, [2, 2, 1, 1])
+    np.testing.assert_allclose(results.column(methods[2]), [0.4, 0.4, 0.7, 0.7])
+    np.testing.assert_allclose(results.column(methods[1]), [0.75, 0.75, 0.8, 0.8])
+    np.testing.assert_allclose(results.pair("MeasureSVC, hinge and place"), [[0.9] * 4, [0.95] * 4])
     assert text.count("| 0/4/0, -5.0 | 0/2/0, -5.0 | 0/2/0, -5.0 |") == len(VARIANTS)
 
 
