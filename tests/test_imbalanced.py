@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 from experiments import imbalanced, summary
 from experiments.critical_difference import cliques, friedman, nemenyi, plot
 from experiments.harness import Options, Program
-from experiments.imbalanced_page import VARIANTS, collect, page, repeated, verdict
+from experiments.imbalanced_page import VARIANTS, collect, luck, page, repeated, verdict
 
 
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (7, 2.949), (10, 3.164)])
@@ -101,6 +101,10 @@ def test_methods_without_all_sets_are_left_out_and_variants_are_told_apart(tmp_p
         for name, f1 in ((methods[0], "0.9"), (methods[1], "0.7"))
     ]
     assert repeated(rows + again) == [["LinearSVC", "3", "3/0/0, +15.0, p = 0.083", "1/0/0, +15.0", "2/0/0, +15.0"]]
+    assert luck(rows, "LinearSVC") == ""
+    said = luck(rows + again + [row("s3", m, "0.6", "development", "1") for m in methods], "LinearSVC")
+    assert "`MeasureSVCCV` changes by 7.5 points on average over 4 sets, that of LinearSVC by 12.5" in said
+    assert "changes on 0 of the 3 sets without a tie" in said
     third = [row(f"s{k}", methods[2], "0.1", "development" if k % 2 else "confirmation", "1") for k in range(2)]
     results = collect(rows + variants + again + third)  # of the first two sets all methods have both divisions
     np.testing.assert_array_equal(results.divisions, [2, 2, 1, 1])
