@@ -254,14 +254,21 @@ def _text(results: Results, halves: dict[str, Any], tests: dict[str, Friedman], 
         f"{t.difference:.2f}"
         for name, t in tests.items()
     )
+    several = results.divisions > 1
+    divisions = (
+        f"the mean over {results.divisions.max()} divisions into folds on the {several.sum()} sets where all methods "
+        "have them"
+        if several.any()
+        else "one division into folds"
+    )
     alike = {name: ", ".join(_alike(results.linear, t)) or "none" for name, t in tests.items()}
     return f"""# The imbalanced collections
 
 `python -m experiments imbalanced`: {len(results.sets)} data sets of imbalanced-learn's benchmark and of KEEL, those
 that every method below has, of {results.known} with a result of `MeasureSVCCV` and 116 in all. The larger ones are
 computed last, so they are the ones missing from an unfinished run.
-Standardised features, five stratified folds, F1 of the contingency tables added over the folds, the same for all; the
-mean over three divisions into folds on the {int((results.divisions == 3).sum())} sets where all methods have them.
+Standardised features, five stratified folds, F1 of the contingency tables added over the folds, the same for all;
+{divisions}.
 "+ threshold" is scikit-learn's `TunedThresholdClassifierCV` (5 folds) for default settings; where C (13 values,
 2^-6 .. 2^6) or the price of a missed positive (13 values, 1 .. 64) is chosen, setting and threshold are chosen together
 from the scores of the same five inner folds, which is as many fits as `MeasureSVCCV` takes. Sets of more than 4000
@@ -280,7 +287,7 @@ half {alike["confirmation"]}; on all data sets {alike["all"]}. The p-values of t
 ## In several divisions into folds
 
 With a dozen positives one division into folds decides by luck. `MeasureSVCCV` against each baseline that was run in
-further divisions, by the mean F1 over all {len({row["seed"] for row in rows})}; wins/losses/ties, mean difference in points:
+further divisions, by the mean F1 over all {len({row["seed"] for row in rows})}: wins/losses/ties and mean difference.
 
 {repeats}
 {luck(rows, best)}
