@@ -26,8 +26,8 @@ ITERATIONS = {  # the slides: iterations, then support vectors, then those for t
 TITLES = {
     "reuters": "Reuters, 90 categories",
     "optdigits": "Optdigits, 10 classes",
-    "covtype/1000": "Covertype, 7 classes, 1000/2000 at random",
-    "covtype/balanced": "Covertype, 7 classes, 1000/2000 of the balanced part",
+    "covtype/first": "Covertype, 7 classes, 1000/2000 of the first 3000",
+    "covtype/1000": "Covertype, 7 classes, 1000/2000 of all",
     "covtype": "Covertype, 7 classes, 522,910/58,102",
     "digits": "Digits (quick run)",
 }
