@@ -80,9 +80,9 @@ def imbalanced_lines(results: imbalanced_page.Results) -> list[Line]:
     rivals = [m for m in results.methods if not m.startswith("MeasureSVC") and any(kind in m for kind in kinds)]
     lines = []
     for name in sorted(rivals, key=lambda name: -float(results.column(name).mean())):
-        other = results.column(name)
-        means = (100 * float(ours.mean()), 100 * float(other.mean()))
-        lines.append(Line(title, "F1", "MeasureSVCCV, defaults", name, means, compare(ours, other)))
+        one, other = (ours, results.column(name)) if name in results.linear else results.pair(name)
+        means = (100 * float(one.mean()), 100 * float(other.mean()))
+        lines.append(Line(title, "F1", "MeasureSVCCV, defaults", name, means, compare(one, other)))
     return lines
 
 

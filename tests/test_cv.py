@@ -28,7 +28,7 @@ def test_cross_validation_is_that_of_scikit_learn():
     X, y = sample()
     cv = StratifiedKFold(3, shuffle=True, random_state=1)
     options = {"hinge": 1.0, "threshold": "placed", "tol": 1e-5}
-    model = MeasureSVCCV("f1", Cs=Cs, cv=cv, **options).fit(X, y)
+    model = MeasureSVCCV("f1", Cs=Cs, cv=cv, standard_errors=0, **options).fit(X, y)
     expected = [cross_val_score(MeasureSVC("f1", C=C, **options), X, y, cv=cv).mean() for C in Cs]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=0.01)
     assert Cs[int(np.argmax(model.cv_results_["mean_test_score"]))] == model.C_
@@ -45,6 +45,32 @@ def test_cross_validation_is_that_of_scikit_learn():
     refit = MeasureSVC("f1", C=model.C_, **options).fit(X, y)
     np.testing.assert_allclose(model.coef_, refit.coef_, atol=1e-6)
     np.testing.assert_array_equal(model.predict(X), refit.predict(X))
+
+
+def test_what_is_within_standard_errors_of_the_best_counts_as_equal():
+    X, y = sample(5, n=150, shift=0.4)
+    options = {"Cs": [0.004, 0.03, 0.2, 8.0], "cv": 4, "threshold": "placed"}
+    best = MeasureSVCCV("f1", standard_errors=0, **options).fit(X, y)
+    means, spread = best.cv_results_["mean_test_score"], best.cv_results_["std_test_score"]
+    assert best.C_ == best.Cs_[means.argmax()] == 0.004
+    error = np.std([best.cv_results_[f"split{i}_test_score"][0] for i in range(4)], ddof=1) / 2
+    assert error == pytest.approx(spread[0] / np.sqrt(3))
+    for count, expected in ((0.2, 0.004), (1.0, 0.03), (50.0, 0.2)):  # 0.2 is nearest to 1 by its ratio
+        chosen = MeasureSVCCV("f1", standard_errors=count, **options).fit(X, y)
+        np.testing.assert_array_equal(chosen.cv_results_["mean_test_score"], means)
+        assert expected == chosen.C_
+        assert chosen.best_score_ == means[list(best.Cs_).index(expected)] >= means.max() - count * error
+    assert MeasureSVCCV("f1").slack == 1
+    assert MeasureSVCCV("error").slack == MeasureSVCCV("roc_area").slack == 0
+    held = MeasureSVCCV("f1", selection="holdout", **options).fit(X, y)  # one part says nothing of its error
+    assert held.best_score_ == held.cv_results_["mean_test_score"].max()
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.inf, "two"])
+def test_standard_errors_are_a_number(wrong):
+    X, y = sample()
+    with pytest.raises(ValueError, match="expected finite standard_errors >= 0, or None, got"):
+        MeasureSVCCV("f1", standard_errors=wrong).fit(X, y)
 
 
 @pytest.mark.parametrize("measure", ["roc_area", "prbep", "error"])

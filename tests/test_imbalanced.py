@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 from experiments import imbalanced, summary
 from experiments.critical_difference import cliques, friedman, nemenyi, plot
 from experiments.harness import Options, Program
-from experiments.imbalanced_page import collect, page, verdict
+from experiments.imbalanced_page import VARIANTS, collect, luck, page, repeated, verdict
 
 
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (7, 2.949), (10, 3.164)])
@@ -68,9 +68,11 @@ def test_the_program_from_data_to_page(tmp_path):
     assert "LinearSVC + threshold" in text
 
 
-def test_methods_without_all_sets_are_left_out():
-    def row(data, method, f1, half):
-        key = {"data": data, "method": method, "f1": f1, "half": half, "measure": "f1"}
+def test_methods_without_all_sets_are_left_out_and_variants_are_told_apart(tmp_path):
+    pytest.importorskip("matplotlib")
+
+    def row(data, method, f1, half, seed="0"):
+        key = {"data": data, "method": method, "f1": f1, "half": half, "measure": "f1", "seed": seed}
         return key | {"cpu_seconds": "1", "n": "100", "positives": "10"}
 
     methods = ("MeasureSVCCV", "LinearSVC", "LinearSVC + threshold")
@@ -84,6 +86,32 @@ def test_methods_without_all_sets_are_left_out():
     np.testing.assert_allclose(results.ratios, 9)
     assert "before all baselines" in verdict(results)
     assert "wins 4, loses 0 and ties 0" in " ".join(verdict(results).split())
+    variants = [row(f"s{k}", name, "0.95", "development") for k in range(4) for name in VARIANTS]
+    beside = collect(rows + variants)  # better than the default, but part of no ranking
+    assert set(beside.methods) == {*methods, *VARIANTS}
+    assert beside.linear == list(methods)
+    assert verdict(beside) == verdict(results)
+    options = Options(out=tmp_path, pages=tmp_path)
+    page(rows + variants, options)
+    text = (tmp_path / "imbalanced.md").read_text()
+    assert text.count("Not computed yet") == 2
+    again = [
+        row(f"s{k}", name, f1, "development" if k % 2 else "confirmation", "1")
+        for k in range(3)
+        for name, f1 in ((methods[0], "0.9"), (methods[1], "0.7"))
+    ]
+    assert repeated(rows + again) == [["LinearSVC", "3", "3/0/0, +15.0, p = 0.083", "1/0/0, +15.0", "2/0/0, +15.0"]]
+    assert luck(rows, "LinearSVC") == ""
+    said = luck(rows + again + [row("s3", m, "0.6", "development", "1") for m in methods], "LinearSVC")
+    assert "`MeasureSVCCV` changes by 7.5 points on average over 4 sets, that of LinearSVC by 12.5" in said
+    assert "changes on 0 of the 3 sets without a tie" in said
+    third = [row(f"s{k}", methods[2], "0.1", "development" if k % 2 else "confirmation", "1") for k in range(2)]
+    results = collect(rows + variants + again + third)  # of the first two sets all methods have both divisions
+    np.testing.assert_array_equal(results.divisions, [2, 2, 1, 1])
+    np.testing.assert_allclose(results.column(methods[2]), [0.4, 0.4, 0.7, 0.7])
+    np.testing.assert_allclose(results.column(methods[1]), [0.75, 0.75, 0.8, 0.8])
+    np.testing.assert_allclose(results.pair("MeasureSVC, hinge and place"), [[0.9] * 4, [0.95] * 4])
+    assert text.count("| 0/4/0, -5.0 | 0/2/0, -5.0 | 0/2/0, -5.0 |") == len(VARIANTS)
 
 
 def test_the_summary_says_what_is_missing(tmp_path):

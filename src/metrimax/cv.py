@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -16,25 +15,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from metrimax.c_path import GRID
-from metrimax.designs import as_design
-from metrimax.designs.kernel import Gram, LowRank
-from metrimax.estimation import Estimate
-from metrimax.estimators import MeasureSVC, _encode, _weights, restate
-from metrimax.fitting import FittedLabel, fit_path
-from metrimax.machine import path_machines
+from metrimax.estimators import MeasureSVC
 from metrimax.measure import get_measure
-from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.measure.hinged import wants_hinges
-from metrimax.protocols import Ask, Hinges, RowDesign, Status, Vector
-from metrimax.risk import run
-from metrimax.solvers import side_by_side
+from metrimax.protocols import Vector
+from metrimax.selection import ByXiAlpha, LabelPath, Row, gap, passes, unplaced
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
 MOST_EXTENSIONS = 10
 """How often a grid is extended at most."""
-
-Row = dict[str, Any]
-Run = Generator[Ask, Vector, list[FittedLabel]]
 
 
 class MeasureSVCCV(MeasureSVC):
@@ -52,7 +41,7 @@ class MeasureSVCCV(MeasureSVC):
     cv : int, splitter or iterable, default=5
         The folds of ``selection="cv"``, as everywhere in scikit-learn.
     selection : {"cv", "holdout", "xi_alpha"}, default="cv"
-        "cv" takes the C with the best mean over the folds. "holdout" trains on two thirds and tests on the rest.
+        "cv" goes by the mean over the folds. "holdout" trains on two thirds and tests on the rest.
         "xi_alpha" trains once per C on everything and looks at the xi-alpha estimates, so it needs neither folds nor
         a test set; for a measure whose mistakes add up (error, cost, balanced_error) and a kernel with features
         (linear, or Nystroem's). With several labels, or classes each against the rest, the mean of their estimates
@@ -60,6 +49,11 @@ class MeasureSVCCV(MeasureSVC):
     scoring : str, measure, callable or None, default=None
         The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
         contingency table.
+    standard_errors : float or None, default=None
+        Of the folds' mean: what is behind the best by no more than so many of them counts as equal, and of equals the
+        C nearest to 1 is taken. With few positives the best of a grid is the luckiest, and a worse choice than C = 1
+        (docs/results/imbalanced.md). 0 takes the best, the least C among equals. None is
+        1 for F1 and all other measures of the contingency table that are no sums over the examples, and 0 for the rest.
     extend : bool, default=False
         Whether to go on beyond the grid, by its own ratio, while the best C is on its border. With
         ``selection="holdout"`` this is the protocol of Joachims (2005).
@@ -73,10 +67,9 @@ class MeasureSVCCV(MeasureSVC):
         Folds trained at a time, each then in one thread.
     hinge : float or None, default=None
     threshold : {"trained", "placed"} or None, default=None
-        As for `MeasureSVC`. None, for F1 and all other measures of the contingency table that are no sums over the
-        examples, is a hinge of 1 and the threshold that does better in the folds, together with C ("placed" among
-        equals); for the rest it is 0 and "trained". With ``hinge=0, threshold="trained"`` this is the method of
-        Joachims (2005).
+        As for `MeasureSVC`. None, for the measures whose ``standard_errors`` is 1, is a hinge of 1 and for every C the
+        threshold that does better in the folds ("placed" among equals); for the rest it is 0 and "trained". With
+        ``hinge=0, threshold="trained", standard_errors=0`` this is the method of Joachims (2005).
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
@@ -85,10 +78,11 @@ class MeasureSVCCV(MeasureSVC):
     Attributes
     ----------
     C_ : float
-        The C chosen: among equals the least.
+        The C chosen.
     Cs_ : ndarray
         The grid, with its extensions.
     best_score_ : float
+        Mean over the folds with this C.
     cv_results_ : dict of ndarrays
         The whole path, one row per C, for ``pandas.DataFrame``: ``param_C``, ``param_threshold`` (the better one for
         this C), ``mean_test_score``, ``std_test_score``,
@@ -117,6 +111,7 @@ class MeasureSVCCV(MeasureSVC):
         cv: Any = 5,
         selection: str = "cv",
         scoring: Any = None,
+        standard_errors: float | None = None,
         extend: bool = False,
         rho: float | None = None,
         random_state: Any = 0,
@@ -144,6 +139,7 @@ class MeasureSVCCV(MeasureSVC):
         self.cv = cv
         self.selection = selection
         self.scoring = scoring
+        self.standard_errors = standard_errors
         self.extend = extend
         self.rho = rho
         self.random_state = random_state
@@ -173,6 +169,9 @@ class MeasureSVCCV(MeasureSVC):
         grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
         if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
             raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {self.Cs!r}")
+        given = self.standard_errors
+        if given is not None and not (isinstance(given, (int, float, np.number)) and 0 <= given < np.inf):
+            raise ValueError(f"expected finite standard_errors >= 0, or None, got {given!r}")
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(
             checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
@@ -180,7 +179,9 @@ class MeasureSVCCV(MeasureSVC):
         check_classification_targets(y)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if self.selection == "xi_alpha":
-            chooser: _ByXiAlpha | _BySplits = _ByXiAlpha(self, X, y, weight)
+            scoring = get_measure(self.measure if self.scoring is None else self.scoring)
+            template = self.plain(solver="dual_cd")
+            chooser: ByXiAlpha | _BySplits = ByXiAlpha(template, scoring, self.rho, X, y, weight)
         else:
             chooser = _BySplits(self, X, y, weight)
         rows = chooser.rows(np.unique(grid))
@@ -189,7 +190,7 @@ class MeasureSVCCV(MeasureSVC):
             if beyond is None:
                 break
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
-        best = _best(rows)
+        best = _choose(rows, self.slack)
         model = chooser.refit(best)
         self.__dict__ = checked.__dict__
         _take_over(self, model)
@@ -216,6 +217,13 @@ class MeasureSVCCV(MeasureSVC):
         return MeasureSVC(**given | changes)
 
     @property
+    def slack(self) -> float:
+        """How many standard errors are no difference."""
+        if self.standard_errors is not None:
+            return float(self.standard_errors)
+        return 1.0 if wants_hinges(get_measure(self.measure)) else 0.0
+
+    @property
     def thresholds(self) -> tuple[str, ...]:
         """Those to choose from, the one preferred among equals first."""
         if self.threshold is not None:
@@ -238,6 +246,22 @@ def _take_over(model: MeasureSVC, fitted: MeasureSVC) -> None:
 
 def _best(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: float(row["mean_test_score"]))  # the first of equals
+
+
+def _error(row: Row) -> float:
+    """The standard error of the mean over the folds; zero for one fold, which does not say."""
+    folds = sum(key.startswith("split") for key in row)
+    return float(row["std_test_score"]) / np.sqrt(folds - 1) if folds > 1 else 0.0
+
+
+def _choose(rows: list[Row], slack: float) -> Row:
+    """The best row; with slack the one of the C nearest to 1, of those that are no worse as far as can be told."""
+    best = _best(rows)
+    if not slack:
+        return best
+    least = float(best["mean_test_score"]) - slack * _error(best)
+    equals = [row for row in rows if float(row["mean_test_score"]) >= least]
+    return min(equals, key=lambda row: abs(np.log(float(row["param_C"]))))
 
 
 def _beyond(rows: list[Row]) -> float | None:
@@ -276,11 +300,11 @@ class _BySplits:
         rows = []
         for k, C in enumerate(Cs):
             table = np.array([part[k][0] for part in parts])  # folds by thresholds
-            best = int(np.argmax(table.mean(axis=0)))  # the first of equals
-            scores = table[:, best]
-            row: Row = {"param_C": C, "param_threshold": owner.thresholds[best]}
-            row |= {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
-            row |= {f"split{i}_test_score": score for i, score in enumerate(scores)}
+            pairs = zip(owner.thresholds, table.T, strict=True)
+            row, *others = ({"param_C": C, "param_threshold": name} | _summary(scores) for name, scores in pairs)
+            for other in others:  # the first one is preferred
+                if other["mean_test_score"] > row["mean_test_score"] + owner.slack * _error(other):
+                    row = other
             row |= {"max_gap": max(part[k][1] for part in parts), "sum_passes": sum(part[k][2] for part in parts)}
             rows.append(row | {"fit_time": seconds})
         return rows
@@ -290,173 +314,25 @@ class _BySplits:
         return self._owner.plain(**chosen).fit(self._X, self._y, self._weight)
 
 
+def _summary(scores: Vector) -> Row:
+    """Mean, standard deviation and the scores of the folds, by scikit-learn's names."""
+    row: Row = {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
+    return row | {f"split{i}_test_score": score for i, score in enumerate(scores)}
+
+
 def _split_scores(
     owner: MeasureSVCCV, template: MeasureSVC, X: Any, y: Any, weight: Vector | None, Cs: Vector, train: Any, test: Any
 ) -> list[tuple[list[float], float, int]]:
     """For every C, the scores on ``test`` of the model trained on ``train`` by threshold, its gap and its passes."""
     (X_train, y_train), (X_test, y_test) = _safe_split(template, X, y, train), _safe_split(template, X, y, test, train)
-    path = _Path(template, X_train, y_train, None if weight is None else weight[train])
+    path = LabelPath(template, X_train, y_train, None if weight is None else weight[train])
     results = []
     for fitted, scores in path.scores(Cs, X_test):
         judge, values = owner.judge(path.judged(fitted)), []
         for threshold in owner.thresholds:
-            labels = fitted if threshold == template.threshold else _unplaced(fitted)
+            labels = fitted if threshold == template.threshold else unplaced(fitted)
             above = scores - np.array([label.threshold for label in labels])
             above = above[:, 0] if judge._binary else above
             values.append(judge._score_of(above, y_test, None if weight is None else weight[test]))
-        results.append((values, _gap(fitted), _passes(fitted)))
+        results.append((values, gap(fitted), passes(fitted)))
     return results
-
-
-class _ByXiAlpha:
-    """Estimates from the training sample alone; the models of the path are trained on everything, so none is lost.
-
-    Every label, or class against the rest, has its own estimates; their means choose the one C for all.
-    """
-
-    def __init__(self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None) -> None:
-        scoring = get_measure(owner.measure if owner.scoring is None else owner.scoring)
-        if not isinstance(scoring, ContingencyMeasure):
-            raise ValueError(
-                f"selection='xi_alpha' estimates measures of the contingency table, and {scoring.name!r} is none: "
-                "choose another scoring, or selection='cv'"
-            )
-        self._owner, self._scoring = owner, scoring
-        self._path = _Path(owner.plain(solver="dual_cd"), X, y, weight)
-        features: Any = self._path.features
-        if isinstance(features, Gram):
-            raise ValueError(
-                "selection='xi_alpha' needs the features themselves, and an exact kernel keeps only their products: "
-                "set n_components for Nystroem features, or selection='cv'"
-            )
-        self._X = features.X if isinstance(features, LowRank) else X
-        self._fitted: dict[float, list[FittedLabel]] = {}
-        self._hinges: dict[int, Hinges] = {}
-        self._rho: dict[int, float] = {}
-        self._R2: float | None = None
-
-    def rows(self, Cs: Vector) -> list[Row]:
-        began = time.perf_counter()
-        along = dict(self._path.fit(Cs))
-        self._fitted |= along
-        per_label = zip(*along.values(), strict=True)
-        estimates = [self._estimates(k, Cs, label) for k, label in enumerate(per_label) if not _constant(label[0])]
-        if not estimates:
-            raise ValueError("selection='xi_alpha' needs a label with examples on both sides, got none in y")
-        rows = []
-        for C, *of_labels in zip(Cs, *estimates, strict=True):
-            tables = ([np.asarray(float(v)) for v in estimate.table] for estimate in of_labels)
-            score = float(np.mean([self._scoring.table_score(*table) for table in tables]))
-            row: Row = {"param_C": C, "param_threshold": self._path.template.threshold}
-            row |= {"mean_test_score": score, "std_test_score": 0.0}
-            named = [estimate.as_dict() for estimate in of_labels]
-            row |= {name: float(np.mean([one[name] for one in named])) for name in named[0]}
-            rows.append(row | {"max_gap": _gap(along[C]), "sum_passes": _passes(along[C])})
-        seconds = (time.perf_counter() - began) / len(Cs)
-        return [row | {"fit_time": seconds} for row in rows]
-
-    def _estimates(self, k: int, Cs: Vector, fitted: Sequence[FittedLabel]) -> list[Estimate]:
-        """The estimates of label k for every C."""
-        template, design = self._path.template, cast(RowDesign, self._path.design)
-        if k not in self._hinges:
-            self._hinges[k] = self._path.oracle(k).hinges()
-        bias = float(template.intercept_scaling) if template.fit_intercept else 0.0
-        weights = [float(C) * label.price for C, label in zip(Cs, fitted, strict=True)]
-        machines = path_machines(self._X, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
-        if self._R2 is None:
-            self._R2 = machines[0].R2()
-        if k not in self._rho:
-            at = min(int(np.searchsorted(Cs * self._R2, 4.0)), len(Cs) - 1)
-            given = self._owner.rho
-            self._rho[k] = min(1.0, machines[at].drift(self._R2) / self._R2) if given is None else float(given)
-        return [Estimate.count(m.doubtful(self._rho[k], self._R2), m.y) for m in machines]
-
-    def refit(self, best: Row) -> MeasureSVC:
-        C = float(best["param_C"])
-        fitted = self._fitted[C]
-        model = self._path.model(C, fitted)
-        model._warn([label.solution for label in fitted])
-        return model
-
-
-class _Path:
-    """The labels of one sample, trained along C: what does not depend on C is made once."""
-
-    def __init__(self, template: MeasureSVC, X: Any, y: Any, sample_weight: Any) -> None:
-        self.template = template
-        self._measure = get_measure(template.measure)
-        self._y, self._n_features = y, X.shape[1]
-        self._classes, self._labels = _encode(y)
-        self._solver = side_by_side(template._solver(), self._labels.shape[1])
-        self._weight = _weights(template.class_weight, y, sample_weight, X)
-        self.features = template._features(X)
-        self.design = as_design(
-            self.features, intercept_scaling=template.intercept_scaling if template.fit_intercept else None
-        )
-
-    def fit(self, Cs: Vector) -> list[tuple[float, list[FittedLabel]]]:
-        """Every C with its labels; the solutions of a label share cuts, or multipliers."""
-        per_label = run(self.design, self._runs(Cs))
-        return [(float(C), [label[k] for label in per_label]) for k, C in enumerate(Cs)]
-
-    def scores(self, Cs: Vector, X: Any) -> list[tuple[list[FittedLabel], Vector]]:
-        """For every C its labels, and their scores (n, L) on X before any threshold.
-
-        Weights of all labels for all C may be far more than the data: those of a label go once its scores are there.
-        """
-
-        def scored(steps: Run) -> Generator[Ask, Vector, tuple[list[FittedLabel], Vector]]:
-            fitted = yield from steps
-            model = self.model(self.template.C, fitted)  # the label for each C, side by side
-            scores = model._feature_scores(X) + model.intercept_
-            return [label.slim() for label in fitted], scores
-
-        per_label = run(self.design, map(scored, self._runs(Cs)))
-        found = []
-        for k in range(len(Cs)):
-            fitted, columns = [label[k] for label, _ in per_label], [scores[:, k] for _, scores in per_label]
-            found.append((fitted, np.column_stack(columns)))
-        return found
-
-    def _runs(self, Cs: Vector) -> Iterator[Run]:
-        kind = type_of_target(self._y)
-        options: dict[str, Any] = {"Cs": Cs, "tol": self.template.tol, "callback": self.template.callback, "kind": kind}
-        options |= self.template._extras()
-        for one in self._labels.T:
-            yield fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
-
-    def oracle(self, k: int) -> Any:
-        """The oracle of label k."""
-        return self._measure.oracle(np.ascontiguousarray(self._labels[:, k]), self._weight)
-
-    def model(self, C: float, fitted: list[FittedLabel]) -> MeasureSVC:
-        """The labels trained with one C as a model."""
-        fitted = restate(self.features, fitted)
-        model = self.judged(fitted)
-        model.C = float(C)
-        model._store_weights(self.features, model._weights(fitted))
-        model.n_features_in_ = self._n_features
-        return model
-
-    def judged(self, fitted: list[FittedLabel]) -> MeasureSVC:
-        """A model that knows its classes, so that scores can be judged; it has no weights."""
-        model: MeasureSVC = clone(self.template)
-        model._store(self._classes, self._y, fitted)
-        return model
-
-
-def _constant(label: FittedLabel) -> bool:
-    return label.solution.status is Status.ONE_CLASS
-
-
-def _unplaced(fitted: list[FittedLabel]) -> list[FittedLabel]:
-    """The labels with the threshold that training gave them: zero, but for those that do not vary."""
-    return [label if _constant(label) else label._replace(threshold=0.0) for label in fitted]
-
-
-def _gap(fitted: list[FittedLabel]) -> float:
-    return max(label.solution.gap for label in fitted)
-
-
-def _passes(fitted: list[FittedLabel]) -> int:
-    return sum(label.solution.n_passes for label in fitted)

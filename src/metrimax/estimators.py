@@ -68,7 +68,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         The bound on the measure's loss stays a bound, and the gap keeps its unit.
     threshold : {"trained", "placed"}, default="trained"
         "trained": where training puts it. "placed": where the measure on the training sample is best, if that is
-        better. Measures of the ranking have a rule of their own, see `threshold_`.
+        better; the mean of all places that are behind the best by no more than one mistake in each class costs.
+        Measures of the ranking have a rule of their own, see `threshold_`.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance" (formulas:
         `metrimax.designs.kernel.Kernel`), "precomputed" (X holds the kernel's values, (n, n) in `fit` and (examples, n)

@@ -48,28 +48,37 @@ def _additive(measure: ContingencyMeasure) -> bool:
 
 
 def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-    """The threshold with the best value of the measure on these scores.
+    """A threshold in the middle of those that are as good on these scores as can be told.
 
-    Zero if none is better. Otherwise halfway between two scores that follow one another; of several equally good
-    places the one in the middle. Beyond the last score on either side is no place: nobody would be called positive, or
-    everybody.
+    Zero if none is better. Otherwise halfway between two scores that follow one another. The best such place of a
+    sample with few positives depends on single examples, so all places count as equal that are behind it by no more
+    than one mistake in each class costs, and their mean is taken. Beyond the last score on either side is no place:
+    nobody would be called positive, or everybody.
     """
     if not isinstance(measure, ContingencyMeasure):
         return measure.threshold(y, scores, sample_weight)
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     order = np.argsort(-scores, kind="stable")
     ordered, positive = scores[order], np.where(y, weight, 0.0)[order]
-    places = np.flatnonzero(ordered[:-1] > ordered[1:])
-    if not len(places):
+    last = np.flatnonzero(ordered[:-1] > ordered[1:])
+    if not len(last):
         return 0.0
     tp = np.cumsum(positive)
     fp = np.cumsum(weight[order]) - tp
     n_pos, n_neg = float(tp[-1]), float(fp[-1])
-    tp, fp = tp[places], fp[places]
+    tp, fp = tp[last], fp[last]
     values = measure.table_score(tp, fp, n_pos - tp, n_neg - fp)
     best = float(np.max(values))
     if measure.score(y, scores, sample_weight) >= best - 1e-12:
         return 0.0
-    equals = places[values >= best - 1e-12]
-    k = equals[len(equals) // 2]
-    return float(ordered[k] + ordered[k + 1]) / 2
+    equals = last[values >= best - _slack(measure, n_pos, n_neg) - 1e-12]
+    places = (ordered[equals] + ordered[equals + 1]) / 2
+    return float(places.mean())
+
+
+def _slack(measure: ContingencyMeasure, n_pos: float, n_neg: float) -> float:
+    """What one mistake in each class costs beside a perfect labelling; of a tiny class, a quarter of its weight."""
+    one = min(1.0, n_pos / 4, n_neg / 4)
+    wrong = np.array([0.0, one])
+    perfect, less = measure.table_score(n_pos - wrong, wrong, wrong, n_neg - wrong)
+    return float(perfect - less)
