@@ -32,7 +32,7 @@ from experiments.holdout import GRID, MEASURES, Chosen, best_threshold, measure_
 from experiments.joachims2005 import part_for_choice, read
 from metrimax import MeasureSVC, MeasureSVCCV
 
-SETS = (("reuters", 1), ("optdigits", 1), ("covtype/1000", 3), ("covtype/balanced", 3))
+SETS = (("reuters", 1), ("optdigits", 1), ("covtype/first", 3), ("covtype/1000", 3))
 LINEAR = {
     "LinearSVC": LinearSVC(),
     "LinearSVC, balanced": LinearSVC(class_weight="balanced"),

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.svm import SVC
 
 from experiments.data import Collection, collection
 from experiments.harness import Options, Program, Row, Task
@@ -21,7 +20,7 @@ from experiments.holdout import GRID, MEASURES, Chosen, best_threshold, decision
 from experiments.joachims2005_page import page
 from metrimax.solvers import CuttingPlane, DualCD
 
-SETS = (("reuters", 1), ("optdigits", 1), ("covtype/1000", 5), ("covtype/balanced", 5))
+SETS = (("reuters", 1), ("optdigits", 1), ("covtype/first", 5), ("covtype/1000", 5))
 """The collections, and how many times a sample of each is drawn."""
 TUNED = "f1 with a threshold"
 COSTS = tuple(2.0**k for k in range(8))
@@ -49,13 +48,6 @@ def tasks(options: Options) -> Iterator[Task]:
                     counted = {"data": data, "protocol": "cold start", "method": "cutting plane", "measure": measure}
                     yield Task(counted | {"seed": seed}, partial(iterations, measure), prepare)
     if not options.quick:
-        key = {"data": "covtype/balanced", "seed": 0}
-        fit_itself = key | {"protocol": "on its training set", "method": "direct"}
-        for measure in MEASURES:
-            prepare = partial(read, "covtype/all balanced", options, 0)
-            yield Task(fit_itself | {"measure": measure}, partial(on_itself, measure), prepare)
-        prepare = partial(read, "covtype/balanced", options, 0)
-        yield Task(key | {"protocol": "hold-out", "method": "RBF kernel"}, kernel_machine, prepare)
         prepare = partial(read, "covtype", options, 0)
         key = {"data": "covtype", "protocol": "hold-out", "seed": 0}
         for measure in MEASURES:
@@ -182,32 +174,6 @@ def weighted(X: Any, Y: Any, Cs: Any, js: Any, *, tol: float = 1e-3) -> Any:
     """Soft-margin SVMs with the positives of each class counted j times."""
     weights = [np.where(y, j, 1.0) for y, j in zip(Y.T, js, strict=True)]
     return train("error", X, Y, Cs, weights=weights, tol=tol)
-
-
-def on_itself(measure: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
-    """How well a linear classifier can do at all: trained on all rows with a large C, measured on the same rows."""
-    X, Y = prepared[0].X, prepared[0].Y
-    fitted = [path[0] for path in train(measure, X, Y, [[GRID[-1]]] * Y.shape[1])]
-    scores = decision(fitted, X)
-    for label, one in enumerate(fitted):
-        found = value(measure, Y[:, label], scores[:, label])
-        yield {"label": label, "positives": int(Y[:, label].sum()), "value": found, "gap": one.solution.gap}
-
-
-def kernel_machine(prepared: tuple[Collection, bool]) -> Iterator[Row]:
-    """A soft-margin SVM with a Gaussian kernel and balanced costs, C by hold-out for every measure."""
-    data = prepared[0]
-    X, Y, X_held, Y_held = part_for_choice(data, 0)
-
-    def scores(C: float, X: Any, y: Any, X_test: Any) -> Any:
-        return SVC(C=C, class_weight="balanced").fit(X, y).decision_function(X_test)
-
-    held = {C: [scores(C, X, y, X_held) for y in Y.T] for C in (1.0, 10.0, 100.0)}
-    for measure in MEASURES:
-        for label, y in enumerate(data.Y.T):
-            C = max(held, key=lambda C: value(measure, Y_held[:, label], held[C][label]))
-            found = value(measure, data.Y_test[:, label], scores(C, data.X, y, data.X_test))
-            yield {"measure": measure, "label": label, "positives": int(y.sum()), "value": found, "C": C}
 
 
 def iterations(measure: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:

@@ -163,6 +163,7 @@ ones, with and without a tuned threshold: [the whole tables](baselines.md).
 {imbalanced}
 ## What else was measured
 
+* [The default C](default_c.md), by cross-validation on training parts.
 * [CAPO](capo.md): adapting classifiers of any kind to a measure.
 * [Xi-alpha](xi_alpha.md): estimating recall, precision and F1 without a test set.
 * [Smoothing](smoothing.md): smoothed risks and their solvers.

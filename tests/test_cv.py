@@ -12,6 +12,7 @@ from metrimax.designs.kernel import Kernel
 from metrimax.machine import machine
 from metrimax.protocols import Status
 from metrimax.resampling import MEASURES, estimator_table
+from metrimax.selection import LabelPath
 
 
 def sample(seed=0, n=300, p=6, shift=0.8, classes=2):
@@ -154,6 +155,19 @@ def test_xi_alpha_of_several_labels_is_the_mean_over_them():
     assert np.mean(classes.predict(X) == y) > 0.5
     with pytest.raises(ValueError, match="examples on both sides"):
         MeasureSVCCV("error", **options).fit(X, np.ones((len(y), 2), dtype=int))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_scores_along_the_path_are_those_of_its_models_without_their_weights(kernel):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(90, 4)), rng.random((90, 3)) < 0.4
+    template = MeasureSVC("f1", kernel=kernel, threshold="placed")
+    Cs = np.array([0.1, 1.0, 10.0])
+    path = LabelPath(template, X[:60], Y[:60].astype(int), None)
+    for (C, fitted), (slim, scores) in zip(path.fit(Cs), path.scores(Cs, X[60:]), strict=True):
+        thresholds = [label.threshold for label in slim]
+        np.testing.assert_allclose(scores - thresholds, path.model(C, fitted).decision_function(X[60:]))
+        assert all(len(label.solution.w) == 1 and not label.solution.history for label in slim)
 
 
 def test_kernels():

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import dump_svmlight_file
 from sklearn.svm import LinearSVC
 
-from experiments.data import BALANCED, collection
+from experiments.data import FIRST, collection
 from experiments.holdout import Chosen, best_threshold, decision, split, train, value, values
 
 
@@ -85,18 +85,19 @@ def test_training_in_lockstep_is_the_soft_margin_svm_with_costs():
 
 def test_samples_of_covertype(tmp_path):
     rng = np.random.default_rng(0)
-    n = BALANCED + 300
-    y = np.where(np.arange(n) < BALANCED, 1 + np.arange(n) % 7, 2)
+    n = FIRST + 300
+    y = np.where(np.arange(n) < FIRST, 1 + np.arange(n) % 7, 8)
     X = np.column_stack([np.arange(n), rng.integers(0, 5, n), np.arange(n) == 7])
     path = tmp_path / "covtype" / "covtype.svm.xz"
     path.parent.mkdir()
     with lzma.open(path, "wb", preset=0) as file:
         dump_svmlight_file(X, y, file, zero_based=False)
-    data = collection("covtype/balanced", tmp_path, 1)
+    data = collection("covtype/first", tmp_path, 1)
     assert data.X.shape == (1000, 3)
     assert data.Y_test.shape == (2000, 7)
     assert abs(data.X).max() == 1.0, "scaled by the training part"
     assert abs(data.X_test).max() < 1.1, "a feature that is zero there stays as it is"
     assert (data.Y.sum(axis=1) == 1).all()
-    assert 100 < data.Y.sum(axis=0).min() <= data.Y.sum(axis=0).max() < 190, "the first rows are balanced"
-    assert not np.array_equal(data.X, collection("covtype/balanced", tmp_path, 2).X)
+    assert (data.Y.sum(axis=0) + data.Y_test.sum(axis=0)).sum() == FIRST, "every one of the first rows, once"
+    assert not np.array_equal(data.X, collection("covtype/first", tmp_path, 2).X)
+    assert collection("covtype/1000", tmp_path, 1).Y.shape[1] == 8, "of all rows"

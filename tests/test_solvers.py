@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Ask, Cuts, Status
 from metrimax.risk import run
-from metrimax.solvers import SOLVERS, Auto, Bundle, CuttingPlane
+from metrimax.solvers import SOLVERS, Auto, Bundle, CuttingPlane, along
 from metrimax.solvers.auto import EASY
 
 #: the solvers that take every measure, to any tolerance (accelerated gradients are slow beyond 1e-2)
@@ -226,6 +228,34 @@ def test_many_runs_in_lockstep_equal_separate_runs():
         assert a.status is b.status
         assert a.objective == pytest.approx(b.objective, rel=1e-5)
     assert run(design, []) == []
+
+
+def test_fewer_runs_are_open_where_vectors_are_long(monkeypatch):
+    monkeypatch.setattr("metrimax.risk.LENGTH", 40)  # of vectors of length 4: ten at a time
+    opened, closed, most = 0, 0, 0
+
+    def steps():
+        nonlocal opened, closed, most
+        opened += 1
+        most = max(most, opened - closed)
+        yield Ask("scores", np.zeros(4))
+        closed += 1
+
+    run(as_design(np.eye(4)), (steps() for _ in range(50)))
+    assert most == 10
+
+
+def test_a_path_lets_go_of_the_cuts_that_it_goes_on_from():
+    rng = np.random.default_rng(0)
+    y = rng.random(80) < 0.3
+    design = as_design(rng.normal(size=(80, 3)) + y[:, None], intercept_scaling=1.0)
+    oracle = get_measure("f1").oracle(y)
+    first = run(design, [Bundle().steps(oracle, design, 80.0, tol=1e-3)])[0].cuts
+    kept = weakref.ref(first)
+    steps = along(Bundle(), oracle, design, [160.0], tol=1e-3, start=first)
+    del first
+    next(steps)
+    assert kept() is None
 
 
 def test_runs_that_end_at_once_leave_their_place_to_others():
