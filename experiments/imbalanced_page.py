@@ -183,7 +183,7 @@ def verdict(results: Results) -> str:
     stands = f"behind {len(better)} of the baselines" if better else "before all baselines"
     return (
         f"`MeasureSVCCV` with its defaults stands {stands} in average rank of F1 on the confirmation half "
-        f"({ranks[OURS]:.2f} of {len(ranks)}); "
+        f"({ranks[OURS]:.2f} of {len(ranks)}; {best} {ranks[best]:.2f}); "
         f"against the best of them on all {len(results.sets)} data sets, {best}, it wins {against.wins}, loses "
         f"{against.losses} and ties {against.ties}, mean difference {100 * against.difference:+.1f} points of F1 "
         f"(Wilcoxon p = {against.p:.2g})"
