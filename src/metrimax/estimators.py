@@ -46,9 +46,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
         "auto" chooses by what was measured: the hybrid of bundle method and quasi-Newton steps, begun by dual
-        coordinate descent for error and cost; the bundle method for several labels. "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed
-        problem of Zhang et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also
-        gives the multipliers `dual_coef_`.
+        coordinate descent for error and cost; the bundle method for several labels. "cutting_plane" is the plain
+        algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang et al. (2011), all three for
+        reference; "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
     tol : float, default=1e-3
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
     max_iter : int, default=10000
