@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from distributed import Client, LocalCluster
 
 from metrimax import MeasureSVC, open_dataset
 from metrimax.designs import as_design
-from metrimax.designs.dask import DaskDesign, NoNews, is_remote
+from metrimax.designs.cluster import Cluster, NoNews
+from metrimax.designs.dask import DaskDesign, is_remote
 from metrimax.io.shards import ShardWriter, part_file
 
 N, P = 1200, 12
@@ -99,7 +101,7 @@ def test_products_and_fits(kind, problem, cluster):
 
 def test_traffic_is_what_the_documentation_says(problem, cluster):
     design = DaskDesign(cluster.scatter(blocks(problem, 4)))
-    workers = len(set(design._where))
+    workers = len({share.worker for share in design.cluster.shares})
     before = design.bytes_moved
     design.matvec(np.ones(P))
     assert design.bytes_moved - before == 8 * (workers * P + N)
@@ -114,8 +116,79 @@ def test_traffic_is_what_the_documentation_says(problem, cluster):
 
 
 def test_task_names(problem, cluster):
-    design = DaskDesign([partial(as_design, block) for block in blocks(problem, 2)])
-    assert all(part.key.startswith("metrimax-part-") for part in design._parts)
+    design = DaskDesign([partial(as_design, block) for block in blocks(problem, 4)])
+    design.rmatvec(design.matvec(np.ones(P)))
+    shown = cluster.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
+    assert {"metrimax-part", "metrimax-scores", "metrimax-pull", "metrimax-add"} <= shown
+
+
+def test_one_task_per_thread_however_many_partitions(problem, cluster):
+    X, _ = problem
+    design = as_design(dask.array.from_array(X, chunks=(50, P)))
+    shares = design.cluster.shares
+    assert sorted(k for share in shares for k in share.parts) == list(range(24))
+    assert len(shares) == 2
+    assert {len(share.parts) for share in shares} == {12}
+    cluster.run_on_scheduler(lambda dask_scheduler: dask_scheduler.task_prefixes.pop("metrimax-scores", None))
+    assert_allclose(design.matvec(np.ones(P)), X.sum(axis=1), atol=1e-12)
+    counts = cluster.run_on_scheduler(
+        lambda dask_scheduler: dict(dask_scheduler.task_prefixes["metrimax-scores"].state_counts)
+    )
+    assert counts["memory"] == 2
+
+
+class Crew:
+    """A client that knows only who is there and who holds what."""
+
+    def __init__(self, threads, holders):
+        self.threads, self.holders = threads, holders
+
+    def nthreads(self):
+        return self.threads
+
+    def who_has(self, parts):
+        return self.holders
+
+
+@pytest.mark.parametrize(
+    ("threads", "holders", "expected"),
+    [
+        ({"a": 1, "b": 1}, "abab", {"a": [[0, 2]], "b": [[1, 3]]}),  # all where they are
+        ({"a": 1, "b": 1}, "aaaa", {"a": [[0, 1]], "b": [[2, 3]]}),  # half of them to a worker that is new
+        ({"a": 2, "b": 1}, "aaab", {"a": [[0, 2], [1]], "b": [[3]]}),  # each thread has its own
+        ({"a": 1, "b": 1, "c": 1}, "a.", {"a": [[0]], "b": [[1]]}),  # one is nowhere, one worker has nothing to do
+        ({}, "..", {"": [[0, 1]]}),  # nobody there: Dask waits for workers
+    ],
+)
+def test_partitions_are_shared_out_evenly(threads, holders, expected):
+    cluster = Cluster.__new__(Cluster)
+    cluster.parts = [SimpleNamespace(key=k) for k in range(len(holders))]
+    cluster.client = Crew(threads, {k: (worker,) for k, worker in enumerate(holders) if worker != "."})
+    cluster.share_out()
+    found = {}
+    for worker, parts in cluster.shares:
+        found.setdefault(worker, []).append(parts)
+    assert found == expected
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_with_and_without_a_way_to_the_workers(problem, cluster, monkeypatch, direct):
+    """Where the driver cannot reach the workers, bytes go through the scheduler."""
+    X, _ = problem
+    reach = cluster.rpc.connect
+
+    async def refuse(address, *arguments, **options):
+        if address != cluster.scheduler.address:
+            raise OSError(f"no route to {address}")
+        return await reach(address, *arguments, **options)
+
+    if not direct:
+        monkeypatch.setattr(cluster.rpc, "connect", refuse)
+    design = DaskDesign(cluster.scatter(blocks(problem)))
+    assert design.cluster._direct is direct
+    w = np.arange(float(P))
+    assert_allclose(design.matvec(w), X @ w, atol=1e-12)
+    assert_allclose(design.rmatvec(X @ w), X.T @ (X @ w), atol=1e-10)
 
 
 def pid_of_worker(client, address):
@@ -130,7 +203,7 @@ def test_kill_9_of_a_worker_during_a_fit(kind, problem, cluster, tmp_path):
         data = open_dataset(data, dask=cluster)
     else:
         data, labels = as_design(dask.array.from_array(X, chunks=(200, P))), y
-    victim = data._where[0]
+    victim = data.cluster.shares[0].worker
     pid = pid_of_worker(cluster, victim)
     seen = []
 
@@ -204,7 +277,7 @@ def test_no_news_is_an_error_and_not_a_hang(problem, cluster):
     design = DaskDesign(cluster.scatter(blocks(problem)), timeout=0.5)
     began = time.monotonic()
     with pytest.raises(NoNews, match="no news from the workers for"):
-        design._results("slow", lambda: cluster.map(time.sleep, [15, 15.5], pure=False))
+        design.cluster.results("slow", lambda: cluster.map(time.sleep, [15, 15.5], pure=False))
     assert time.monotonic() - began < 12
 
 
@@ -239,9 +312,10 @@ SCATTERED = """
             except RuntimeError as error:
                 print("scattered:", error)
         embedded = DaskDesign([np.ones((4, 2)), np.ones((3, 2))])
-        print("embedded:", embedded.matvec(np.ones(2)).tolist() == [2.0] * 7, type(embedded.client.cluster).__name__)
+        kind = type(embedded.cluster.client.cluster).__name__
+        print("embedded:", embedded.matvec(np.ones(2)).tolist() == [2.0] * 7, kind)
         embedded.close()
-        print("closed:", embedded.client.status)
+        print("closed:", embedded.cluster.client.status)
 """
 
 SCHEDULER = """
