@@ -166,32 +166,30 @@ class Rounds:
         n, p = design.shape
         self._design, self._w, self._slope = design, rng.normal(size=p), rng.normal(size=n)
         self._design.matvec(self._w)  # structure is checked, and the files are in the cache
-        self._wall: list[float] = []
-        self._cpu: list[float] = []
-        self._before = self._shares()
+        self._rounds: list[dict[str, float]] = []
 
     def go(self) -> None:
-        began, used = time.perf_counter(), time.process_time()
+        workers = self._workers()
+        wall, driver, cpu = time.perf_counter(), time.thread_time(), time.process_time()
         self._design.matvec(self._w)
         self._design.rmatvec(self._slope)
-        self._wall.append(time.perf_counter() - began)
-        self._cpu.append(time.process_time() - used)
+        row = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        if workers:
+            driver = time.thread_time() - driver
+            busiest = max(after - workers[worker] for worker, after in self._workers().items())
+            row |= {"driver": driver, "loop": row["cpu"] - driver, "busiest": busiest}
+            row["path"] = row["cpu"] + busiest
+        self._rounds.append(row)
 
     def row(self, key: str) -> dict[str, float]:
-        row = {"wall": min(self._wall), "cpu": min(self._cpu)}
-        spent = {who: (after - self._before[who]) / len(self._wall) for who, after in self._shares().items()}
-        workers = [seconds for who, seconds in spent.items() if who.startswith("tcp")]
-        if workers:
-            row |= {"driver": spent["driver"], "loop": spent["loop"], "busiest": max(workers)}
-        return {f"{key}_{name}": value for name, value in row.items()}
+        least = {name: min(row[name] for row in self._rounds) for name in ("wall", "cpu")}
+        cheapest = min(self._rounds, key=lambda row: row.get("path", 0.0))
+        return {f"{key}_{name}": value for name, value in (cheapest | least).items()}
 
-    def _shares(self) -> dict[str, float]:
-        """CPU seconds so far of this thread, of all others here (scheduler and network), and of every worker."""
-        if not hasattr(self._design, "cluster"):
-            return {}
-        own = time.thread_time()
-        others = time.process_time() - own
-        return {"driver": own, "loop": others, **self._design.cluster.client.run(time.process_time)}
+    def _workers(self) -> dict[str, float]:
+        """CPU seconds of every worker so far."""
+        found: dict[str, float] = {}
+        return self._design.cluster.client.run(time.process_time) if hasattr(self._design, "cluster") else found
 
 
 def child(job: str, way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:

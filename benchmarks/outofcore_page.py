@@ -70,14 +70,13 @@ def _speedup(row: Row) -> list[Verdict]:
         f"{row['second_wall']:.3f} s for both products"
     )
     made = [Verdict(row["set"], text, ratio >= SPEEDUP if row["set"] in PASS_BOUND else None)]
-    paths = [sum(row[f"{key}_{who}"] for who in ("driver", "loop", "busiest")) for key in ("first", "second")]
     spent = [
         f"{row[f'{key}_driver']:.3f} + {row[f'{key}_loop']:.3f} + {row[f'{key}_busiest']:.3f}"
         for key in ("first", "second")
     ]
     text = (
         f"CPU seconds per round of the driver, of scheduler and network, and of the busiest worker: {spent[0]} with "
-        f"one, {spent[1]} with two, a ratio of {paths[0] / paths[1]:.2f}"
+        f"one, {spent[1]} with two, a ratio of {row['first_path'] / row['second_path']:.2f}"
     )
     return [*made, Verdict(row["set"], text, None)]
 

@@ -53,30 +53,10 @@ def fit_label(
     weight: Vector | None = None,
     *,
     C: float,
-    tol: float,
-    callback: Callback | None = None,
-    kind: str = "binary",
-    offset: Vector | None = None,
-    hinge: float = 0.0,
-    placed: bool = False,
-    checkpoint: Checkpoint | None = None,
+    **options: Any,
 ) -> Generator[Ask, Vector, FittedLabel]:
-    """Train one label for one C; the parameters are those of `fit_path`."""
-    fitted = yield from fit_path(
-        measure,
-        solver,
-        design,
-        labels,
-        weight,
-        Cs=[C],
-        tol=tol,
-        callback=callback,
-        kind=kind,
-        offset=offset,
-        hinge=hinge,
-        placed=placed,
-        checkpoint=checkpoint,
-    )
+    """Train one label for one C; the other parameters are those of `fit_path`."""
+    fitted = yield from fit_path(measure, solver, design, labels, weight, Cs=[C], **options)
     return fitted[0]
 
 
