@@ -13,7 +13,7 @@ from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import Sharded, as_design
 from metrimax.fitting import FittedLabel, fit_label
-from metrimax.io.checkpoints import Checkpoint
+from metrimax.io.checkpoints import as_checkpoint
 from metrimax.io.data import Data, encode, show, take_rows
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
@@ -81,7 +81,7 @@ def _fit(
 ) -> list[FittedLabel]:
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     solver = Auto(max_iter=arguments.max_iter, labels=labels.shape[1])
-    checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
+    checkpoint = as_checkpoint(arguments.checkpoint)
     options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         callback = None if arguments.quiet else line
