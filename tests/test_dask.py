@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,7 +22,8 @@ import dask
 import dask.array
 from distributed import Client, LocalCluster
 
-from metrimax import MeasureSVC, open_dataset
+from metrimax import MeasureSVC, MeasureSVCCV, open_dataset
+from metrimax.cli import main
 from metrimax.designs import as_design
 from metrimax.designs.cluster import Cluster, NoNews
 from metrimax.designs.dask import DaskDesign, is_remote
@@ -233,6 +235,49 @@ def test_shards_read_by_workers(problem, cluster, tmp_path):
     assert clf.objective_ == pytest.approx(MeasureSVC(C=0.02, tol=1e-3).fit(X, y).objective_, rel=1e-6)
     assert clf.score(dataset) == pytest.approx(clf.score(X, y))
     assert "1200 rows" in repr(dataset)
+
+
+def test_the_command_on_a_cluster(problem, cluster, tmp_path, capsys):
+    folder = shard_folder(tmp_path, problem)
+    address, model = cluster.scheduler.address, str(tmp_path / "model")
+    results = []
+    for command in (["train", "-C", "0.1"], ["tune", "--grid", "0.01,0.1", "--folds", "2"]):
+        for extra in ([], ["--dask", address]):
+            assert main([command[0], str(folder), model, *command[1:], "--json", *extra]) == 0
+            results.append(json.loads(capsys.readouterr().out))
+    for inside, outside in (results[:2], results[2:]):
+        assert outside["objective"] == pytest.approx(inside["objective"], rel=1e-6)
+        assert outside["C"] == inside["C"]
+
+
+def test_the_command_says_what_is_wrong_with_a_cluster(problem, tmp_path, capsys):
+    folder = shard_folder(tmp_path, problem)
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        assert main(["train", str(folder), str(tmp_path / "model"), "--dask", "tcp://127.0.0.1:9"]) == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    (tmp_path / "one.svm").write_text("1 1:1\n-1 2:1\n")
+    assert main(["train", str(tmp_path / "one.svm"), str(tmp_path / "model"), "--dask", "local"]) == 2
+    assert "--dask reads a folder of shards, and" in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_command_with_a_cluster_of_its_own(problem, tmp_path):
+    folder = shard_folder(tmp_path, problem)
+    arguments = ["train", str(folder), str(tmp_path / "model"), "--dask", "local", "--json"]
+    program = (
+        f"import sys\nfrom metrimax.cli import main\nif __name__ == '__main__':\n    sys.exit(main({arguments!r}))\n"
+    )
+    out, err = run_program(program, tmp_path)
+    assert json.loads(out)["examples"] == N, err
+
+
+def test_choosing_C_on_a_cluster(problem, cluster):
+    X, y = problem
+    given = {"Cs": [0.01, 0.1], "cv": 2}
+    inside = MeasureSVCCV(**given).fit(X, y)
+    outside = MeasureSVCCV(**given).fit(dask.array.from_array(X, chunks=(300, P)), dask.array.from_array(y, chunks=300))
+    assert outside.objective_ == pytest.approx(inside.objective_, rel=1e-3)
+    assert_allclose(outside.cv_results_["mean_test_score"], inside.cv_results_["mean_test_score"], atol=0.02)
 
 
 def test_bad_partitions_are_named(problem, cluster, tmp_path):

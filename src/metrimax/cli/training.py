@@ -11,7 +11,7 @@ import numpy.typing as npt
 from metrimax.c_path import path
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
-from metrimax.designs import Sharded, as_design
+from metrimax.designs import CSR, as_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.io.checkpoints import as_checkpoint
 from metrimax.io.data import Data, encode, show, take_rows
@@ -215,7 +215,7 @@ def _scores_along(
         inside, outside = truth[~held_out], truth[held_out]
         if not (inside.any() and outside.any()) or inside.all() or outside.all():
             continue
-        whole = isinstance(X, Sharded)  # rows in files cannot be taken out: those held out weigh nothing
+        whole = not isinstance(X, (np.ndarray, CSR))  # rows elsewhere cannot be taken out: those held out weigh nothing
         along = path(
             X if whole else take_rows(X, np.flatnonzero(~held_out)),
             truth if whole else inside,
