@@ -1,8 +1,7 @@
 """Rows on the workers of a Dask cluster: weights go out and scores come back, X stays where it is.
 
 Per round the driver sends w to every worker and receives n scores, then sends the slope (each worker its own rows) and
-receives p numbers, added up in a tree on the workers. Placement, retries and the rebuilding of what was lost with a
-worker are Dask's.
+receives p numbers, added up in a tree on the workers.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class DaskDesign:
     X : dask.array, dask.dataframe, or sequence of futures, delayed values or callables
         The partitions: dense or sparse blocks, data frames, or functions without arguments that return one. Those that
         can be computed again are, if their worker dies.
-    client : Client, str or None
+    client : Client, str, Cluster or None
         A client, the address of a scheduler, or None for the current client or a local cluster of processes.
     timeout : float
         Seconds without any news after which a product is given up.
