@@ -19,7 +19,7 @@ from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Labels, Measure, Status, Vector
+from metrimax.protocols import Callback, Labels, Measure, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import Auto
 
@@ -42,7 +42,9 @@ def tune(arguments: argparse.Namespace) -> int:
     scores = np.zeros((arguments.folds, len(grid)))
     folds = _folds(labels, arguments.folds, arguments.seed)
     for fold in range(arguments.folds):
-        scores[fold] = _scores_along(arguments, measure, grid, data.X, labels, folds == fold)
+        with ProgressLine(f"fold {fold + 1} of {arguments.folds}", arguments.tol, data.X) as line:
+            callback = None if arguments.quiet else line
+            scores[fold] = _scores_along(arguments, measure, grid, data.X, labels, folds == fold, callback)
         note(arguments, f"fold {fold + 1} of {arguments.folds} done")
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))  # the first of equals: the smallest C
@@ -207,7 +209,13 @@ def _folds(labels: Labels, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
 
 
 def _scores_along(
-    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, held_out: Labels
+    arguments: argparse.Namespace,
+    measure: Measure,
+    grid: list[float],
+    X: Any,
+    labels: Labels,
+    held_out: Labels,
+    callback: Callback | None,
 ) -> Vector:
     """The measure on the rows held out, of models trained on the others, for every C; the mean over labels."""
     scores = []
@@ -227,6 +235,7 @@ def _scores_along(
             fit_intercept=not arguments.no_intercept,
             intercept_scaling=arguments.intercept_scaling,
             n_threads=arguments.threads,
+            callback=callback,
         )
         values = along.decision_function(X if whole else take_rows(X, np.flatnonzero(held_out)))
         values = values[held_out] if whole else values
