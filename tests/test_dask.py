@@ -25,7 +25,7 @@ from distributed import Client, LocalCluster
 from metrimax import MeasureSVC, MeasureSVCCV, open_dataset
 from metrimax.cli import main
 from metrimax.designs import as_design
-from metrimax.designs.cluster import Cluster, NoNews
+from metrimax.designs.cluster import Cluster, NoNews, Share
 from metrimax.designs.dask import DaskDesign, is_remote
 from metrimax.io.shards import ShardWriter, part_file
 
@@ -109,17 +109,23 @@ def test_traffic_is_what_the_documentation_says(problem, cluster):
     assert design.bytes_moved - before == 8 * (workers * P + N)
     before = design.bytes_moved
     design.rmatvec(np.ones(N))
-    assert design.bytes_moved - before == 8 * (N + P)
+    assert design.bytes_moved - before == 8 * (N + workers * P)
     slope = np.zeros(N)
     slope[:7] = 1.0
     before = design.bytes_moved
     design.rmatvec(slope)
-    assert design.bytes_moved - before == 7 * 12 + 8 * P  # seven rows and their positions
+    assert design.bytes_moved - before == 7 * 12 + 8 * P  # seven rows of one worker, and their positions
 
 
-def test_task_names(problem, cluster):
-    design = DaskDesign([partial(as_design, block) for block in blocks(problem, 4)])
-    design.rmatvec(design.matvec(np.ones(P)))
+def test_many_sums_are_added_up_in_a_tree_and_tasks_have_names(problem, cluster):
+    X, _ = problem
+    design = DaskDesign([partial(as_design, block) for block in blocks(problem, 20)])
+    design.cluster.shares = [Share(worker, [k]) for worker, parts in design.cluster.shares for k in parts]
+    slope = np.arange(float(N))
+    before = design.bytes_received
+    assert_allclose(design.rmatvec(slope), X.T @ slope, rtol=1e-9)
+    assert design.bytes_received - before == 3 * 8 * P  # twenty sums, by eights
+    design.matvec(np.ones(P))
     shown = cluster.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
     assert {"metrimax-part", "metrimax-scores", "metrimax-pull", "metrimax-add"} <= shown
 

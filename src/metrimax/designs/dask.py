@@ -1,7 +1,7 @@
 """Rows on the workers of a Dask cluster: weights go out and scores come back, X stays where it is.
 
 Per round the driver sends w to every worker and receives n scores, then sends the slope (each worker its own rows) and
-receives p numbers, added up in a tree on the workers.
+receives p numbers, added up in a tree: on each worker, then among the workers, the last few by the driver.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from metrimax.designs.linear import CSR, columns
 from metrimax.protocols import Design, Vector
 
 FAN_IN = 8
-"""Vectors added up by one task of the tree."""
+"""Vectors added up by one task of the tree, and by the driver at its root."""
 
 
 def is_remote(X: Any) -> bool:
@@ -94,7 +94,7 @@ class DaskDesign:
         return scores
 
     def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``: to each worker its rows of the slope, p numbers back; partitions without slope are left out."""
+        """``X' slope``: to each worker its rows of the slope, its sum back; partitions without slope are left out."""
         slope = columns("slope", slope, self.shape[0])
         rows = [slope[self._rows(k)] for k in range(len(self.starts) - 1)]
         wanted = {k for k, own in enumerate(rows) if own.any()}
@@ -108,13 +108,13 @@ class DaskDesign:
             packed = [{k: _pack(rows[k]) for k in share.parts} for share in shares]
             self.bytes_sent += sum(array.nbytes for share in packed for sent in share.values() for array in sent)
             sums = cluster.each("pull", _pull, shares, cluster.send(packed, shares))
-            while len(sums) > 1:
+            while len(sums) > FAN_IN:
                 sums = cluster.map("add", _add, [sums[k : k + FAN_IN] for k in range(0, len(sums), FAN_IN)])
             return sums
 
-        (total,) = cluster.results("pull", ask)
-        self.bytes_received += total.nbytes
-        return np.ascontiguousarray(total)
+        sums = cluster.results("pull", ask)
+        self.bytes_received += sum(part.nbytes for part in sums)
+        return np.ascontiguousarray(_add(sums))
 
     def _rows(self, k: int) -> slice:
         return slice(int(self.starts[k]), int(self.starts[k + 1]))
