@@ -12,7 +12,7 @@ from metrimax.designs.kernel import Kernel
 from metrimax.machine import machine
 from metrimax.protocols import Status
 from metrimax.resampling import MEASURES, estimator_table
-from metrimax.selection import LabelPath
+from metrimax.sample_path import SamplePath
 
 
 def sample(seed=0, n=300, p=6, shift=0.8, classes=2):
@@ -166,7 +166,7 @@ def test_scores_along_the_path_are_those_of_its_models_without_their_weights(ker
     X, Y = rng.normal(size=(90, 4)), rng.random((90, 3)) < 0.4
     template = MeasureSVC("f1", kernel=kernel, threshold="placed")
     Cs = np.array([0.1, 1.0, 10.0])
-    path = LabelPath(template, X[:60], Y[:60].astype(int), None)
+    path = SamplePath(template, X[:60], Y[:60].astype(int), None)
     for (C, fitted), (slim, scores) in zip(path.fit(Cs), path.scores(Cs, X[60:]), strict=True):
         thresholds = [label.threshold for label in slim]
         np.testing.assert_allclose(scores - thresholds, path.model(C, fitted).decision_function(X[60:]))

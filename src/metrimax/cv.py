@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -9,17 +10,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from metrimax.c_path import GRID
+from metrimax.designs import as_design, is_design
 from metrimax.estimators import MeasureSVC
+from metrimax.folds import FoldScores, fold_scores, side_by_side_scores
+from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.hinged import wants_hinges
 from metrimax.protocols import Vector
-from metrimax.selection import ByXiAlpha, LabelPath, Row, gap, passes, unplaced
+from metrimax.selection import ByXiAlpha, Row
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
 MOST_EXTENSIONS = 10
@@ -43,9 +46,9 @@ class MeasureSVCCV(MeasureSVC):
     selection : {"cv", "holdout", "xi_alpha"}, default="cv"
         "cv" goes by the mean over the folds. "holdout" trains on two thirds and tests on the rest.
         "xi_alpha" trains once per C on everything and looks at the xi-alpha estimates, so it needs neither folds nor
-        a test set; for a measure whose mistakes add up (error, cost, balanced_error) and a kernel with features
-        (linear, or Nystroem's). With several labels, or classes each against the rest, the mean of their estimates
-        chooses one C for all.
+        a test set, but the rows of X, which a dataset does not give; for a measure whose mistakes add up (error, cost,
+        balanced_error) and a kernel with features (linear, or Nystroem's). With several labels, or classes each
+        against the rest, the mean of their estimates chooses one C for all.
     scoring : str, measure, callable or None, default=None
         The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
         contingency table.
@@ -64,13 +67,14 @@ class MeasureSVCCV(MeasureSVC):
     random_state : int, RandomState or None, default=0
         Of the hold-out, and of Nystroem features.
     n_jobs : int or None, default=None
-        Folds trained at a time, each then in one thread.
+        Folds trained at a time, each then in one thread. Those of a dataset (`metrimax.open_dataset`), or of what Dask
+        holds, are always trained side by side: each pass over the rows serves them all.
     hinge : float or None, default=None
     threshold : {"trained", "placed"} or None, default=None
         As for `MeasureSVC`. None, for the measures whose ``standard_errors`` is 1, is a hinge of 1 and for every C the
         threshold that does better in the folds ("placed" among equals); for the rest it is 0 and "trained". With
         ``hinge=0, threshold="trained", standard_errors=0`` this is the method of Joachims (2005).
-    tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
+    tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback, checkpoint
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
         As for `MeasureSVC`; the kernel's values are computed once per training part.
@@ -133,6 +137,7 @@ class MeasureSVCCV(MeasureSVC):
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.measure = measure
         self.Cs = Cs
@@ -161,9 +166,10 @@ class MeasureSVCCV(MeasureSVC):
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVCCV:
-        """Choose C, then train on X and y with it."""
+        """Choose C, then train on X and y with it; a dataset (`metrimax.open_dataset`) brings its labels."""
         if self.selection not in SELECTIONS:
             raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
         grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
@@ -173,17 +179,22 @@ class MeasureSVCCV(MeasureSVC):
         if given is not None and not (isinstance(given, (int, float, np.number)) and 0 <= given < np.inf):
             raise ValueError(f"expected finite standard_errors >= 0, or None, got {given!r}")
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
-        X, y = validate_data(
-            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
-        )
+        if is_design(X):
+            X = as_design(X)
+            y = self._check_design(checked, X, y)
+        else:
+            X, y = validate_data(
+                checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            )
         check_classification_targets(y)
+        checkpoint = as_checkpoint(self.checkpoint)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if self.selection == "xi_alpha":
             scoring = get_measure(self.measure if self.scoring is None else self.scoring)
-            template = self.plain(solver="dual_cd")
-            chooser: ByXiAlpha | _BySplits = ByXiAlpha(template, scoring, self.rho, X, y, weight)
+            template = self.plain(solver="dual_cd", checkpoint=None)
+            chooser: ByXiAlpha | _BySplits = ByXiAlpha(template, scoring, self.rho, X, y, weight, checkpoint)
         else:
-            chooser = _BySplits(self, X, y, weight)
+            chooser = _BySplits(self, X, y, weight, checkpoint)
         rows = chooser.rows(np.unique(grid))
         for _ in range(MOST_EXTENSIONS if self.extend else 0):
             beyond = _beyond(rows)
@@ -192,6 +203,8 @@ class MeasureSVCCV(MeasureSVC):
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
         best = _choose(rows, self.slack)
         model = chooser.refit(best)
+        if checkpoint is not None:
+            checkpoint.clear()
         self.__dict__ = checked.__dict__
         _take_over(self, model)
         self.C_ = float(best["param_C"])
@@ -277,25 +290,22 @@ def _beyond(rows: list[Row]) -> float | None:
 class _BySplits:
     """Scores on the parts that a model was not trained on."""
 
-    def __init__(self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None) -> None:
-        self._owner, self._X, self._y, self._weight = owner, X, y, weight
+    def __init__(
+        self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None, checkpoint: Checkpoint | None
+    ) -> None:
+        self._owner, self._X, self._y, self._weight, self._checkpoint = owner, X, y, weight, checkpoint
         if owner.selection == "holdout":
             several = type_of_target(y) == "multilabel-indicator"
             kind = ShuffleSplit if several else StratifiedShuffleSplit
             splitter = kind(n_splits=1, test_size=1 / 3, random_state=owner.random_state)
         else:
             splitter = check_cv(owner.cv, y, classifier=True)
-        self._splits = list(splitter.split(X, y))
+        self._splits = list(splitter.split(np.zeros(len(y)) if is_design(X) else X, y))
 
     def rows(self, Cs: Vector) -> list[Row]:
         owner = self._owner
         began = time.perf_counter()
-        changes = {} if owner.n_jobs in (None, 1) else {"n_threads": 1}
-        template = owner.plain(**changes)
-        parts = Parallel(n_jobs=owner.n_jobs, prefer="threads")(
-            delayed(_split_scores)(owner, template, self._X, self._y, self._weight, Cs, train, test)
-            for train, test in self._splits
-        )
+        parts = self._side_by_side(Cs) if is_design(self._X) else self._one_by_one(Cs)
         seconds = (time.perf_counter() - began) / len(Cs)
         rows = []
         for k, C in enumerate(Cs):
@@ -309,6 +319,25 @@ class _BySplits:
             rows.append(row | {"fit_time": seconds})
         return rows
 
+    def _one_by_one(self, Cs: Vector) -> list[FoldScores]:
+        owner = self._owner
+        changes = {} if owner.n_jobs in (None, 1) else {"n_threads": 1}
+        template = owner.plain(checkpoint=None, **changes)
+        parts: list[FoldScores] = Parallel(n_jobs=owner.n_jobs, prefer="threads")(
+            delayed(fold_scores)(owner, template, self._X, self._y, self._weight, Cs, split, self._part(f"fold-{k}"))
+            for k, split in enumerate(self._splits)
+        )
+        return parts
+
+    def _side_by_side(self, Cs: Vector) -> list[FoldScores]:
+        template = self._owner.plain(checkpoint=None)
+        return side_by_side_scores(
+            self._owner, template, self._X, self._y, self._weight, Cs, self._splits, self._part("folds")
+        )
+
+    def _part(self, name: str) -> Checkpoint | None:
+        return None if self._checkpoint is None else self._checkpoint.part(name)
+
     def refit(self, best: Row) -> MeasureSVC:
         chosen = {"C": float(best["param_C"]), "threshold": best["param_threshold"]}
         return self._owner.plain(**chosen).fit(self._X, self._y, self._weight)
@@ -318,21 +347,3 @@ def _summary(scores: Vector) -> Row:
     """Mean, standard deviation and the scores of the folds, by scikit-learn's names."""
     row: Row = {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
     return row | {f"split{i}_test_score": score for i, score in enumerate(scores)}
-
-
-def _split_scores(
-    owner: MeasureSVCCV, template: MeasureSVC, X: Any, y: Any, weight: Vector | None, Cs: Vector, train: Any, test: Any
-) -> list[tuple[list[float], float, int]]:
-    """For every C, the scores on ``test`` of the model trained on ``train`` by threshold, its gap and its passes."""
-    (X_train, y_train), (X_test, y_test) = _safe_split(template, X, y, train), _safe_split(template, X, y, test, train)
-    path = LabelPath(template, X_train, y_train, None if weight is None else weight[train])
-    results = []
-    for fitted, scores in path.scores(Cs, X_test):
-        judge, values = owner.judge(path.judged(fitted)), []
-        for threshold in owner.thresholds:
-            labels = fitted if threshold == template.threshold else unplaced(fitted)
-            above = scores - np.array([label.threshold for label in labels])
-            above = above[:, 0] if judge._binary else above
-            values.append(judge._score_of(above, y_test, None if weight is None else weight[test]))
-        results.append((values, gap(fitted), passes(fitted)))
-    return results

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from metrimax.c_path import path
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
-from metrimax.designs import Sharded, as_design
-from metrimax.fitting import FittedLabel, fit_label
-from metrimax.io.checkpoints import Checkpoint
+from metrimax.designs import CSR, as_design
+from metrimax.fitting import FittedLabel, fit_label, fit_path
+from metrimax.io.checkpoints import as_checkpoint
 from metrimax.io.data import Data, encode, show, take_rows
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
@@ -22,6 +22,8 @@ from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import Auto
+
+Folds = npt.NDArray[np.intp]
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -39,11 +41,9 @@ def tune(arguments: argparse.Namespace) -> int:
     if arguments.folds < 2:
         raise UsageError(f"expected --folds of at least 2, got {arguments.folds}")
     data, kind, classes, labels = _load(arguments)
-    scores = np.zeros((arguments.folds, len(grid)))
     folds = _folds(labels, arguments.folds, arguments.seed)
-    for fold in range(arguments.folds):
-        scores[fold] = _scores_along(arguments, measure, grid, data.X, labels, folds == fold)
-        note(arguments, f"fold {fold + 1} of {arguments.folds} done")
+    rows_at_hand = isinstance(data.X, (np.ndarray, CSR))
+    scores = (_fold_by_fold if rows_at_hand else _side_by_side)(arguments, measure, grid, data.X, labels, folds)
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))  # the first of equals: the smallest C
     if best in (0, len(grid) - 1) and len(grid) > 1:
@@ -81,7 +81,7 @@ def _fit(
 ) -> list[FittedLabel]:
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     solver = Auto(max_iter=arguments.max_iter, labels=labels.shape[1])
-    checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
+    checkpoint = as_checkpoint(arguments.checkpoint)
     options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         callback = None if arguments.quiet else line
@@ -196,7 +196,7 @@ def _grid(text: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def _folds(labels: Labels, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
+def _folds(labels: Labels, n_folds: int, seed: int) -> Folds:
     """The fold of each example, each combination of labels spread evenly over the folds."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
@@ -206,32 +206,64 @@ def _folds(labels: Labels, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
     return folds
 
 
-def _scores_along(
-    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, held_out: Labels
+def _fold_by_fold(
+    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, folds: Folds
 ) -> Vector:
-    """The measure on the rows held out, of models trained on the others, for every C; the mean over labels."""
-    scores = []
-    for truth in labels.T:
-        inside, outside = truth[~held_out], truth[held_out]
-        if not (inside.any() and outside.any()) or inside.all() or outside.all():
-            continue
-        whole = isinstance(X, Sharded)  # rows in files cannot be taken out: those held out weigh nothing
-        along = path(
-            X if whole else take_rows(X, np.flatnonzero(~held_out)),
-            truth if whole else inside,
-            sample_weight=(~held_out).astype(np.float64) if whole else None,
-            measure=measure,
-            Cs=grid,
-            tol=arguments.tol,
-            max_iter=arguments.max_iter,
-            fit_intercept=not arguments.no_intercept,
-            intercept_scaling=arguments.intercept_scaling,
-            n_threads=arguments.threads,
+    """The measure on each fold of models trained on the others, for every C; the mean over labels."""
+    scores = np.zeros((arguments.folds, len(grid)))
+    for fold in range(arguments.folds):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        varied = _varied(labels, folds, fold)
+        with ProgressLine(f"fold {fold + 1} of {arguments.folds}", arguments.tol) as line:
+            for k in varied:
+                along = path(
+                    take_rows(X, inside),
+                    labels[inside, k],
+                    measure=measure,
+                    Cs=grid,
+                    tol=arguments.tol,
+                    max_iter=arguments.max_iter,
+                    fit_intercept=not arguments.no_intercept,
+                    intercept_scaling=arguments.intercept_scaling,
+                    n_threads=arguments.threads,
+                    callback=None if arguments.quiet else line,
+                )
+                values = along.decision_function(take_rows(X, outside)).T
+                scores[fold] += [measure.score(labels[outside, k], np.ascontiguousarray(own)) for own in values]
+        scores[fold] /= len(varied)
+        note(arguments, f"fold {fold + 1} of {arguments.folds} done")
+    return scores
+
+
+def _side_by_side(
+    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, folds: Folds
+) -> Vector:
+    """The same for rows that cannot be taken out: those held out weigh nothing, and a pass serves all folds."""
+    design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
+    runs = [(fold, k) for fold in range(arguments.folds) for k in _varied(labels, folds, fold)]
+    solver = Auto(max_iter=arguments.max_iter, labels=len(runs))
+    with ProgressLine(f"{arguments.folds} folds", arguments.tol, X) as line:
+        options: dict[str, Any] = {"Cs": grid, "tol": arguments.tol, "callback": None if arguments.quiet else line}
+        fitted = run(
+            design,
+            (
+                fit_path(measure, solver, design, labels[:, k], (folds != fold).astype(np.float64), **options)
+                for fold, k in runs
+            ),
         )
-        values = along.decision_function(X if whole else take_rows(X, np.flatnonzero(held_out)))
-        values = values[held_out] if whole else values
-        scores.append([measure.score(outside, np.ascontiguousarray(column)) for column in values.T])
-    if not scores:
+    scores = np.zeros((arguments.folds, len(grid)))
+    for c in range(len(grid)):
+        values = design.matvec(np.column_stack([along[c].solution.w for along in fitted]))
+        for (fold, k), own, along in zip(runs, values.T, fitted, strict=True):
+            outside = folds == fold
+            scores[fold, c] += measure.score(labels[outside, k], own[outside] - along[c].threshold)
+    return scores / np.bincount([fold for fold, _ in runs])[:, np.newaxis]
+
+
+def _varied(labels: Labels, folds: Folds, fold: int) -> list[int]:
+    """The labels that vary both in a fold and outside it."""
+    parts = (labels[folds == fold], labels[folds != fold])
+    varied = [k for k in range(labels.shape[1]) if all(part[:, k].any() and not part[:, k].all() for part in parts)]
+    if not varied:
         raise UsageError("a fold has examples of one class only: give fewer --folds")
-    mean: Vector = np.mean(scores, axis=0)
-    return mean
+    return varied
