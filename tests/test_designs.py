@@ -335,7 +335,7 @@ def test_products_after_a_fork():
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
-@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer keeps a byte for every 8 of 26 GB")
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer notes every 8 bytes of 26 GB")
 def test_more_than_2_31_non_zeros():
     """Offsets beyond 32 bits: a row of 2^31 zeros, never written, so that no memory is taken, and one behind it."""
     m = 2**31
