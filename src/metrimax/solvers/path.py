@@ -24,10 +24,10 @@ def along(
 
     The first one begins with the cuts of ``start``, if there are any.
     """
-    chosen = solver.choose(oracle, design) if isinstance(solver, Auto) else solver
-    if isinstance(chosen, DualCD):  # its warm start is the multipliers
-        return (yield from chosen.along(oracle, design, weights, tol=tol, start=start, callback=callback))
-    solver = solver if chosen is None else chosen
+    if isinstance(solver, Auto) and len(weights) > 1:
+        solver = solver.for_path(oracle, design)
+    if isinstance(solver, DualCD):  # its warm start is the multipliers
+        return (yield from solver.along(oracle, design, weights, tol=tol, start=start, callback=callback))
     solutions: dict[int, Solution] = {}
     cuts = [start]  # popped, so that only the solver holds them and they go once its model has copies
     del start
