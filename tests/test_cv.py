@@ -52,15 +52,18 @@ def test_what_is_within_standard_errors_of_the_best_counts_as_equal():
     X, y = sample(5, n=150, shift=0.4)
     options = {"Cs": [0.004, 0.03, 0.2, 8.0], "cv": 4, "threshold": "placed"}
     best = MeasureSVCCV("f1", standard_errors=0, **options).fit(X, y)
-    means, spread = best.cv_results_["mean_test_score"], best.cv_results_["std_test_score"]
-    assert best.C_ == best.Cs_[means.argmax()] == 0.004
-    error = np.std([best.cv_results_[f"split{i}_test_score"][0] for i in range(4)], ddof=1) / 2
-    assert error == pytest.approx(spread[0] / np.sqrt(3))
-    for count, expected in ((0.2, 0.004), (1.0, 0.03), (50.0, 0.2)):  # 0.2 is nearest to 1 by its ratio
+    means = best.cv_results_["mean_test_score"]
+    k = int(means.argmax())
+    assert best.C_ == best.Cs_[k] != 0.2
+    error = np.std([best.cv_results_[f"split{i}_test_score"][k] for i in range(4)], ddof=1) / 2
+    behind = (means[k] - means) / error  # in standard errors
+    for count in (*(behind[behind > 0] * 1.01), *(behind[behind > 0] * 0.99)):
         chosen = MeasureSVCCV("f1", standard_errors=count, **options).fit(X, y)
         np.testing.assert_array_equal(chosen.cv_results_["mean_test_score"], means)
-        assert expected == chosen.C_
-        assert chosen.best_score_ == means[list(best.Cs_).index(expected)] >= means.max() - count * error
+        assert min(best.Cs_[behind <= count], key=lambda C: abs(np.log(C))) == chosen.C_
+        assert chosen.best_score_ == means[list(best.Cs_).index(chosen.C_)]
+    far = MeasureSVCCV("f1", standard_errors=behind.max() * 1.01, **options).fit(X, y)
+    assert far.C_ == 0.2  # nearest to 1 by its ratio
     assert MeasureSVCCV("f1").slack == 1
     assert MeasureSVCCV("error").slack == MeasureSVCCV("roc_area").slack == 0
     held = MeasureSVCCV("f1", selection="holdout", **options).fit(X, y)  # one part says nothing of its error
