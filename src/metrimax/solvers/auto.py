@@ -85,7 +85,7 @@ class Auto:
         """
         if design.shape[1] <= MANY:
             return Bundle(self.max_iter)
-        return DualCD(self.max_iter) if coordinates(oracle, design) else self.choose(oracle, design) or self
+        return DualCD(self.max_iter) if coordinates(oracle, design) else self
 
 
 def coordinates(oracle: Oracle, design: Design) -> bool:
