@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,24 @@ def sentence(rows: list[Row], data: str) -> str:
     return "The best of each side. " + ". ".join(parts) + "."
 
 
+def lost(rows: list[Row], data: str, positives: Any) -> str:
+    """On how many classes with enough positives the default `MeasureSVC` finds nothing where a baseline does."""
+    found = results(rows, data, "f1")
+    ours, name = found["default", DIRECT, "as trained"], best(found, direct=False)
+    none = (positives >= ENOUGH) & (ours == 0)
+    share = float(np.where(none, found[name] - ours, 0.0).mean())
+    if share < 1:
+        return ""
+    said = (
+        f"`MeasureSVC` with its defaults has an F1 of 0 on {none.sum()} of the classes with at least {ENOUGH} "
+        f"positives, where {label(name)} has {found[name][none].mean():.1f}: {share:.1f} points of the average. Where "
+        "a rare class overlaps the others, w = 0 can be optimal for the risk of F1 or PRBEP whatever C is, and "
+        "`status_` says so. The hinges of all examples, `hinge=1`, lead away from there; "
+        "`MeasureSVCCV` takes them for F1."
+    )
+    return f"\n{textwrap.fill(said, 120)}\n"
+
+
 def label(name: Name) -> str:
     protocol, method, threshold = name
     settings = {"default": "", "hold-out": ", C by hold-out"}.get(protocol, f", {protocol}")
@@ -137,7 +156,8 @@ def page(rows: list[Row], options: Options) -> None:
     for data in sets:
         own = {(r["seed"], int(r["label"])): int(r["positives"]) for r in select(rows, data=data) if r["f1"] != "nan"}
         positives = np.array([own[key] for key in sorted(own)])
-        parts.append(f"## {TITLES[data]}\n\n{macro_table(rows, data, positives)}\n{sentence(rows, data)}\n")
+        remarks = f"{sentence(rows, data)}\n{lost(rows, data, positives)}"
+        parts.append(f"## {TITLES[data]}\n\n{macro_table(rows, data, positives)}\n{remarks}")
     without = [TITLES[data] for data in sets if not any(select(rows, data=data, method="MeasureSVCCV"))]
     if without:
         parts.insert(

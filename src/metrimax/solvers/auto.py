@@ -85,7 +85,9 @@ class Auto:
         """
         if design.shape[1] <= MANY:
             return Bundle(self.max_iter)
-        return DualCD(self.max_iter) if coordinates(oracle, design) else self
+        if coordinates(oracle, design):
+            return DualCD(self.max_iter)
+        return self if self.labels == 1 else Bundle(self.max_iter)  # which lets go of the cuts it started from
 
 
 def coordinates(oracle: Oracle, design: Design) -> bool:
