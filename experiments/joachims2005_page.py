@@ -260,7 +260,7 @@ def remarks(rows: list[Row], sets: list[str]) -> str:
             "**Covertype.** The paper gives the numbers of examples, 1000 and 2000, and not how they were drawn. "
             f"Divided at random, the first {FIRST} rows of the file come near its figures (direct training, "
             f"ours less the paper's: {said}); samples of the whole file do not. That they are the paper's is a guess, "
-            "made by trying about eight ways to draw 3000 rows and comparing with the paper's test figures. They come from "
+            "made by trying about eight ways to draw 3000 rows and comparing with its test figures. They come from "
             "few places and have at least 128 examples of every class. In 3000 rows drawn from the whole file the "
             "rarest class has about fifteen, five of them to learn from: a harder task, the last one of the table."
         )
