@@ -338,8 +338,9 @@ The first two of these choices were made on F1, on the development half, among: 
 area), corrections of a given `LinearSVC`, several rules of choosing C, and thresholds from training or cross-validated
 scores, by the 42 sets of that half with fewer than 20,000 values; the defaults of that time then came out behind the
 best baseline on the confirmation half. The mean of the places and the rule of one standard error were found after that,
-again on the development half alone but in three other divisions into folds; no default was changed
-after the confirmation half had been looked at again, which was done several times while its rows came in. Some hundred
-combinations were looked at each time, so the figures of the development half flatter the defaults. Measures other than F1 were not studied. Many sets of KEEL are made from the same few
-sources, so the two halves, and the sets of one half, are not independent: the p-values are too small.
+again on the development half alone but in three other divisions into folds; no default was changed after the
+confirmation half had been looked at again, which was done several times while its rows came in. Some hundred
+combinations were looked at each time, so the figures of the development half flatter the defaults. Measures other than
+F1 were not studied. Many sets of KEEL are made from the same few sources, so the two halves, and the sets of one half,
+are not independent: the p-values are too small.
 """
