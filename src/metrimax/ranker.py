@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 from metrimax.base import CertifiedEstimator
 from metrimax.designs import as_design
 from metrimax.fitting import fit_label
-from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, get_measure
+from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
 from metrimax.protocols import Callback, Measure, Vector
 from metrimax.risk import run
 
@@ -126,7 +126,7 @@ class MeasureRanker(CertifiedEstimator):
         design = as_design(X, n_threads=self.n_threads)
         with self._progress(grouped) as callback:
             steps = fit_label(
-                grouped, solver, design, _labels(measure, y), weight, C=self.C, tol=self.tol, callback=callback
+                grouped, solver, design, grouped.labels(y), weight, C=self.C, tol=self.tol, callback=callback
             )
             (fitted,) = run(design, [steps])
         self.__dict__ = checked.__dict__
@@ -151,26 +151,13 @@ class MeasureRanker(CertifiedEstimator):
         scores = self.decision_function(X)
         y = column_or_1d(y)
         check_consistent_length(scores, y)
-        return _grouped(measure, groups, y).score(_labels(measure, y), scores, _weight(sample_weight, scores))
+        grouped = _grouped(measure, groups, y)
+        return grouped.score(grouped.labels(y), scores, _weight(sample_weight, scores))
 
     def _measure(self) -> Measure:
         """The measure of one group."""
-        if not isinstance(self.measure, str):
-            measure = get_measure(self.measure)
-        else:
-            options: dict[str, Any] = {}
-            kind = REGISTRY.get(self.measure)
-            if kind in (NDCG, PrecisionAtK, RecallAtK) and self.k is not None:
-                options["k"] = self.k
-            if kind in (PrecisionAtK, RecallAtK):
-                options["labellings"] = "rankings"  # a group with other than k positives has no shift to learn
-            measure = REGISTRY[self.measure](**options) if options else get_measure(self.measure)
-        if not measure.ranks:
-            raise ValueError(
-                f"expected a measure of rankings such as ndcg, average_precision or roc_area, got {measure.name}: "
-                "MeasureSVC trains for it"
-            )
-        return measure
+        at_k = isinstance(self.measure, str) and REGISTRY.get(self.measure) in (NDCG, PrecisionAtK, RecallAtK)
+        return ranking_measure(self.measure, **({"k": self.k} if at_k and self.k is not None else {}))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -192,7 +179,3 @@ def _weight(sample_weight: Any, X: Any) -> Vector | None:
     weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return weight
 
-
-def _labels(measure: Measure, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Grades for NDCG, positives otherwise."""
-    return np.asarray(y, dtype=np.float64) if isinstance(measure, NDCG) else y > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ from metrimax.designs import CSR, as_design
 from metrimax.designs.sharded import Shard, Sharded
 from metrimax.io.data import Data, encode, file_kind, load_data
 from metrimax.io.files import FileError
+from metrimax.io.labels import Truth, join
 from metrimax.io.shards import (
     DENSE,
     FORMAT,
@@ -24,11 +25,11 @@ from metrimax.io.shards import (
     SPARSE,
     VERSION,
     MappedShard,
-    crc,
     map_array,
     parse_size,
     part_file,
     read_ahead,
+    read_truth,
 )
 from metrimax.protocols import Design, Vector
 
@@ -40,17 +41,18 @@ MEMORY = "1GiB"
 
 
 class Labelled:
-    """What comes with the rows of a dataset: its name, its labels, and what its columns are called."""
+    """What comes with the rows of a dataset: its name, its labels and groups, and what its columns are called."""
 
     name: Name
     labels: Array | list[Vector] | None
+    groups: Array | None
     feature_names: list[str] | None
     index_base: int | None
     shape: tuple[int, int]
 
     def describe(self, about: Labelled | dict[str, Any]) -> None:
         known = about if isinstance(about, dict) else vars(about)
-        for key in ("name", "labels", "feature_names", "index_base"):
+        for key in ("name", "labels", "groups", "feature_names", "index_base"):
             setattr(self, key, known.get(key))
 
     @property
@@ -74,6 +76,8 @@ class Dataset(Labelled, Sharded):
     shape : tuple of int
     labels : ndarray (n,), list of ndarray, or None
         As in the files; a list where a row may have several, None where there are none.
+    groups : ndarray (n,) or None
+        The group of each row (``qid:``), for `MeasureRanker`.
     feature_names : list of str or None
     index_base : int or None
         The index of the first feature in svmlight text.
@@ -86,14 +90,15 @@ class Dataset(Labelled, Sharded):
         name: Name,
         shards: Sequence[Shard],
         n_cols: int,
-        labels: Array | list[Vector] | None,
+        truth: Truth,
         *,
         memory: int,
         n_threads: int | None = None,
         feature_names: list[str] | None = None,
         index_base: int | None = None,
     ) -> None:
-        self.describe({"name": name, "labels": labels, "feature_names": feature_names, "index_base": index_base})
+        about = {"name": name, "feature_names": feature_names, "index_base": index_base}
+        self.describe(about | truth._asdict())
         super().__init__(shards, n_cols, memory=memory, n_threads=n_threads)
 
 
@@ -146,7 +151,7 @@ def open_dataset(
     ----------
     path : str or path
         A folder made by ``metrimax convert``; or one of ``NAME.X.npy`` (or ``NAME.data.npy``, ``NAME.indices.npy``,
-        ``NAME.indptr.npy``) with ``NAME.y.npy``; or one of data files of one kind: svmlight text, CSV, ``.npz``,
+        ``NAME.indptr.npy``) with ``NAME.y.npy`` (and ``NAME.qid.npy`` for groups); or one of data files of one kind: svmlight text, CSV, ``.npz``,
         Parquet. The rows are in the order of the file names.
     memory : int or str
         Most memory for rows, in bytes or as in ``"500MB"``. Mapped files count, though the system may take their
@@ -234,7 +239,7 @@ def _from_manifest(folder: Path, options: dict[str, Any], verify: bool) -> Datas
         if isinstance(error, FileError):
             raise
         raise FileError(f"{file}: damaged, or no manifest of shards ({type(error).__name__}: {error})") from error
-    shards, labels = [], []
+    shards, truths = [], []
     for (name, rows, _), checksums, lengths in zip(entries, sums, sizes, strict=True):
         stem = folder / Path(name).name
         for part, length in lengths.items():
@@ -244,12 +249,12 @@ def _from_manifest(folder: Path, options: dict[str, Any], verify: bool) -> Datas
             if path.stat().st_size != length:
                 raise FileError(f"{path}: cut off or replaced: {path.stat().st_size} bytes, {length} in {MANIFEST}")
         shards.append(MappedShard(stem, rows, width, parts, checksums if verify else {}))
-        labels.append(_labels(stem, rows, checksums))
+        truths.append(read_truth(stem, rows, checksums))
     return Dataset(
         folder,
         shards,
         width,
-        _join_labels(folder, labels),
+        join(folder, truths),
         feature_names=manifest.get("feature_names"),
         index_base=manifest.get("index_base"),
         **options,
@@ -267,7 +272,7 @@ def _from_arrays(folder: Path, names: list[str], options: dict[str, Any]) -> Dat
                 "NAME.indptr.npy and NAME.y.npy for every shard, and no other files"
             )
         found.setdefault(shard, set()).add(part)
-    shards, labels, widths = [], [], []
+    shards, truths, widths = [], [], []
     kinds = {DENSE if "X" in parts else SPARSE for parts in found.values()}
     for stem, parts in sorted((folder / name, parts) for name, parts in found.items()):
         kind = DENSE if "X" in parts else SPARSE
@@ -284,47 +289,13 @@ def _from_arrays(folder: Path, names: list[str], options: dict[str, Any]) -> Dat
         else:
             widths.append(int(map_array(part_file(stem, "indices")).max(initial=-1)) + 1)
         shards.append((stem, rows, kind))
-        labels.append(_labels(stem, rows, dict.fromkeys(parts & set(LABELS))))
+        truths.append(read_truth(stem, rows, dict.fromkeys(parts & set(LABELS))))
     if DENSE in kinds and len(set(widths)) > 1:
         odd = next(k for k, width in enumerate(widths) if width != widths[0])
         raise FileError(f"{shards[odd][0]}: expected {widths[0]} columns, as in the first shard, got {widths[odd]}")
     width = max(widths)
     made = [MappedShard(stem, rows, width, kind) for stem, rows, kind in shards]
-    return Dataset(folder, made, width, _join_labels(folder, labels), **options)
-
-
-def _labels(stem: Path, rows: int, sums: dict[str, Any]) -> Array | list[Vector] | None:
-    """The labels of a shard, in memory."""
-    if "y" not in sums:
-        return None
-    read = {part: np.array(map_array(part_file(stem, part))) for part in LABELS if part in sums}
-    for part, array in read.items():
-        if sums[part] is not None and crc(array) != sums[part]:
-            raise FileError(f"{part_file(stem, part)}: damaged: its checksum is not the one of {MANIFEST}")
-    y = read["y"]
-    if "y_starts" in read:
-        several: list[Vector] = np.split(y, read["y_starts"][1:-1])
-        return several
-    if y.shape != (rows,):
-        raise FileError(f"{part_file(stem, 'y')}: expected {rows} labels, one per row, got shape {y.shape}")
-    if y.dtype.kind in "fiub":
-        y = y.astype(np.float64)
-        if not np.isfinite(y).all():
-            row = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise FileError(f"{part_file(stem, 'y')}: row {row} (from 0) holds {y[row]}: expected labels")
-    return y
-
-
-def _join_labels(folder: Path, labels: Iterable[Array | list[Vector] | None]) -> Array | list[Vector] | None:
-    parts = list(labels)
-    given = [part for part in parts if part is not None]
-    if not given:
-        return None
-    if len(given) < len(parts):
-        raise FileError(f"{folder}: some shards have labels and some have none")
-    if any(isinstance(part, list) for part in given):
-        return [np.atleast_1d(row) for part in given for row in part]
-    return np.concatenate(given)
+    return Dataset(folder, made, width, join(folder, truths), **options)
 
 
 def _from_files(
@@ -375,8 +346,8 @@ def _from_files(
     shards = [
         FileShard(look.path, look.rows, look.held, 2 * look.path.stat().st_size + 4 * look.held, rest) for look in looks
     ]
-    labels = _join_labels(folder, [look.labels for look in looks])
-    return Dataset(folder, shards, width, labels, feature_names=columns, index_base=base if text else None, **options)
+    truth = join(folder, [look.truth for look in looks])
+    return Dataset(folder, shards, width, truth, feature_names=columns, index_base=base if text else None, **options)
 
 
 class _Look:
@@ -386,7 +357,7 @@ class _Look:
         X = data.X
         self.path = path
         self.rows, self.width = int(X.shape[0]), int(X.shape[1])
-        self.labels, self.feature_names = data.labels, data.feature_names
+        self.truth, self.feature_names = Truth(data.labels, data.groups), data.feature_names
         if isinstance(X, np.ndarray):
             self.held, self.lowest = X.nbytes, 0
         elif isinstance(X, CSR):
@@ -397,7 +368,8 @@ class _Look:
 def _widened(dataset: Dataset, n_features: int, options: dict[str, Any]) -> Dataset:
     """The same sparse rows under a model that knows more columns."""
     shards = [MappedShard(s.stem, s.rows, n_features, s.parts, s.sums) for s in dataset.shards]  # type: ignore[attr-defined]
-    return Dataset(dataset.name, shards, n_features, dataset.labels, index_base=dataset.index_base, **options)
+    truth = Truth(dataset.labels, dataset.groups)
+    return Dataset(dataset.name, shards, n_features, truth, index_base=dataset.index_base, **options)
 
 
 def load(
@@ -407,4 +379,5 @@ def load(
     if path == "-" or not Path(path).is_dir():
         return load_data(path, **options)
     dataset = open_dataset(path, memory=memory, progress=progress, **options)
-    return Data(path, cast(Any, dataset), dataset.labels, dataset.index_base, dataset.feature_names)
+    about = (dataset.labels, dataset.index_base, dataset.feature_names, dataset.groups)
+    return Data(path, cast(Any, dataset), *about)
