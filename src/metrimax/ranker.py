@@ -178,4 +178,3 @@ def _weight(sample_weight: Any, X: Any) -> Vector | None:
         return None
     weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return weight
-

@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.c_path import path
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import Sharded, as_design
-from metrimax.fitting import FittedLabel, fit_label
+from metrimax.fitting import FittedLabel, fit_label, fit_path
 from metrimax.io.checkpoints import Checkpoint
-from metrimax.io.data import Data, encode, show, take_rows
+from metrimax.io.data import Data, encode, grades, show, take_rows
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
+from metrimax.measure import Grouped
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Labels, Measure, Status, Vector
+from metrimax.protocols import Design, Labels, Measure, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import Auto
 
 
+class Task(NamedTuple):
+    """What is to be trained: one classifier for every column of labels, or one ranking where rows have groups."""
+
+    measure: Measure
+    data: Data
+    kind: str
+    classes: list[Any]
+    labels: Labels
+    groups: npt.NDArray[Any] | None = None
+
+    def on(self, rows: npt.NDArray[Any] | slice) -> Measure:
+        """The measure of some of the rows."""
+        return self.measure if self.groups is None else Grouped(self.measure, self.groups[rows])
+
+    @property
+    def whole(self) -> Measure:
+        return self.on(slice(None))
+
+
 def train(arguments: argparse.Namespace) -> int:
     """Train a model and write it."""
-    measure = _checked(arguments)
+    _check(arguments)
     positive_number("-C", arguments.C)
-    data, kind, classes, labels = _load(arguments)
-    return _finish(arguments, measure, data, kind, classes, labels, arguments.C, {})
+    return _finish(arguments, _load(arguments), arguments.C, {})
 
 
 def tune(arguments: argparse.Namespace) -> int:
     """Choose C by cross-validation, then train on all data."""
-    measure = _checked(arguments)
+    _check(arguments)
     grid = _grid(arguments.grid)
     if arguments.folds < 2:
         raise UsageError(f"expected --folds of at least 2, got {arguments.folds}")
-    data, kind, classes, labels = _load(arguments)
+    task = _load(arguments)
     scores = np.zeros((arguments.folds, len(grid)))
-    folds = _folds(labels, arguments.folds, arguments.seed)
+    folds = _folds(task, arguments.folds, arguments.seed)
     for fold in range(arguments.folds):
-        scores[fold] = _scores_along(arguments, measure, grid, data.X, labels, folds == fold)
+        scores[fold] = _scores_along(arguments, task, grid, folds == fold)
         note(arguments, f"fold {fold + 1} of {arguments.folds} done")
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))  # the first of equals: the smallest C
@@ -52,57 +70,64 @@ def tune(arguments: argparse.Namespace) -> int:
         {"C": C, "score": float(m), "std": float(s)} for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)
     ]
     shown = steps if arguments.json else [f"C {p['C']:g}: {p['score']:.4f} +- {p['std']:.4f}" for p in steps]
-    return _finish(arguments, measure, data, kind, classes, labels, grid[best], {"cross_validation": shown})
+    return _finish(arguments, task, grid[best], {"cross_validation": shown})
 
 
-def _checked(arguments: argparse.Namespace) -> Measure:
+def _check(arguments: argparse.Namespace) -> None:
     check_threads(arguments)
     positive_number("--tol", arguments.tol)
     positive_number("--intercept-scaling", arguments.intercept_scaling)
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
-    return parse_measure(arguments.measure)
+    parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
 
 
-def _load(arguments: argparse.Namespace) -> tuple[Data, str, list[Any], Labels]:
+def _load(arguments: argparse.Namespace) -> Task:
     data = read(arguments, index_base=arguments.index_base, target=arguments.target)
+    measure = parse_measure(arguments.measure)
+    if data.groups is not None and not arguments.no_groups:
+        if measure.ranks:
+            return _ranking(arguments, data)
+        note(
+            arguments, f"{arguments.measure} is no measure of rankings: the groups (qid) of {data.name} have no effect"
+        )
     kind, classes, labels = encode(data, arguments.positive)
     if arguments.model_format == "svmperf" and kind != "binary":
         raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
-    return data, kind, list(classes), labels
+    return Task(measure, data, kind, list(classes), labels)
+
+
+def _ranking(arguments: argparse.Namespace, data: Data) -> Task:
+    """One ranking, trained for the mean of the measure over the groups: no intercept, and grades as labels."""
+    arguments.no_intercept = True
+    measure = parse_measure(arguments.measure, groups=True)
+    labels = Grouped(measure, data.groups).labels(grades(data, arguments.positive))  # type: ignore[arg-type]
+    return Task(measure, data, "ranking", [], labels[:, None], data.groups)
 
 
 def _intercept(arguments: argparse.Namespace) -> float | None:
     return None if arguments.no_intercept else float(arguments.intercept_scaling)
 
 
-def _fit(
-    arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float, kind: str
-) -> list[FittedLabel]:
+def _fit(arguments: argparse.Namespace, task: Task, C: float) -> list[FittedLabel]:
+    X, measure = task.data.X, task.whole
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
-    solver = Auto(max_iter=arguments.max_iter, labels=labels.shape[1])
+    solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
     checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
+    kind = "binary" if task.kind == "ranking" else task.kind
     options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
-        callback = None if arguments.quiet else line
-        fitted = run(design, (fit_label(measure, solver, design, y, callback=callback, **options) for y in labels.T))
+        options["callback"] = None if arguments.quiet else line
+        fitted = run(design, (fit_label(measure, solver, design, y, **options) for y in task.labels.T))
     if checkpoint is not None:
         checkpoint.clear()
     return fitted
 
 
-def _finish(
-    arguments: argparse.Namespace,
-    measure: Measure,
-    data: Data,
-    kind: str,
-    classes: list[Any],
-    labels: Labels,
-    C: float,
-    results: dict[str, Any],
-) -> int:
+def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[str, Any]) -> int:
     """Train on all data, write the model, report."""
-    fitted = _fit(arguments, measure, data.X, labels, C, kind)
+    _, data, kind, classes, labels, groups = task
+    fitted = _fit(arguments, task, C)
     solutions = [label.solution for label in fitted]
     scale = _intercept(arguments)
     W = np.column_stack([solution.w for solution in solutions])
@@ -110,7 +135,7 @@ def _finish(
     intercept = np.zeros(len(coef)) if scale is None else W[-1] * scale
     per_label = [
         {
-            "positives": int(labels[:, k].sum()),
+            "positives": int((labels[:, k] > 0).sum()),
             "price": fitted[k].price,
             "objective": solution.objective,
             "bound": solution.bound,
@@ -141,13 +166,14 @@ def _finish(
         "measure": arguments.measure,
         "C": C,
         "examples": data.n,
+        **({} if groups is None else {"groups": len(np.unique(groups))}),
         "features": model.n_features,
-        "classes": classes if arguments.json else [show(c) for c in classes],
+        **({"classes": classes if arguments.json else [show(c) for c in classes]} if classes else {}),
         "objective": [s.objective for s in solutions],
         "bound": [s.bound for s in solutions],
         "gap": worst.gap,
         "iterations": max(s.n_iter for s in solutions),
-        "training_score": _training_score(measure, model, data.X, labels, arguments.threads),
+        "training_score": _training_score(task, model, arguments.threads),
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results)
@@ -173,10 +199,10 @@ def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> No
     write_bytes(arguments.model, format_svmperf_model(model.coef[0], threshold, highest=highest, n_cuts=n_cuts))
 
 
-def _training_score(measure: Measure, model: LinearModel, X: Any, labels: Labels, threads: int | None) -> float:
-    scores = model.scores(X, threads)
-    varied = [k for k in range(labels.shape[1]) if labels[:, k].any() and not labels[:, k].all()]
-    return float(np.mean([measure.score(labels[:, k], scores[:, k]) for k in varied])) if varied else 1.0
+def _training_score(task: Task, model: LinearModel, threads: int | None) -> float:
+    scores = model.scores(task.data.X, threads)
+    varied = [k for k, column in enumerate(task.labels.T) if column.min() != column.max()]
+    return float(np.mean([task.whole.score(task.labels[:, k], scores[:, k]) for k in varied])) if varied else 1.0
 
 
 def _grid(text: str) -> list[float]:
@@ -196,9 +222,14 @@ def _grid(text: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def _folds(labels: Labels, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
-    """The fold of each example, each combination of labels spread evenly over the folds."""
+def _folds(task: Task, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
+    """The fold of each example: each combination of labels spread evenly over the folds, or whole groups at random."""
     rng = np.random.default_rng(seed)
+    if task.groups is not None:
+        names, codes = np.unique(task.groups, return_inverse=True)
+        of_groups: npt.NDArray[np.intp] = (rng.permutation(len(names)) % n_folds)[codes]
+        return of_groups
+    labels = task.labels
     order = rng.permutation(len(labels))
     spread = np.lexsort(labels[order].astype(np.uint8).T)  # stable: examples of equal labels stay in random order
     folds = np.empty(len(labels), dtype=np.intp)
@@ -206,32 +237,36 @@ def _folds(labels: Labels, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
     return folds
 
 
-def _scores_along(
-    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, held_out: Labels
-) -> Vector:
+def _scores_along(arguments: argparse.Namespace, task: Task, grid: list[float], held_out: Labels) -> Vector:
     """The measure on the rows held out, of models trained on the others, for every C; the mean over labels."""
+    X: Any = task.data.X
+    whole = isinstance(X, Sharded)  # rows in files cannot be taken out: those held out weigh nothing
+    design = as_design(
+        X if whole else take_rows(X, np.flatnonzero(~held_out)),
+        intercept_scaling=_intercept(arguments),
+        n_threads=arguments.threads,
+    )
+    outside = as_design(X if whole else take_rows(X, np.flatnonzero(held_out)), n_threads=arguments.threads)
+    weight = (~held_out).astype(np.float64) if whole else None
+    measure, judge = task.whole if whole else task.on(~held_out), task.on(held_out)
+    solver = Auto(max_iter=arguments.max_iter)
     scores = []
-    for truth in labels.T:
-        inside, outside = truth[~held_out], truth[held_out]
-        if not (inside.any() and outside.any()) or inside.all() or outside.all():
+    for column in task.labels.T:
+        truth = column[held_out]
+        if any(part.size == 0 or part.min() == part.max() for part in (truth, column[~held_out])):
             continue
-        whole = isinstance(X, Sharded)  # rows in files cannot be taken out: those held out weigh nothing
-        along = path(
-            X if whole else take_rows(X, np.flatnonzero(~held_out)),
-            truth if whole else inside,
-            sample_weight=(~held_out).astype(np.float64) if whole else None,
-            measure=measure,
-            Cs=grid,
-            tol=arguments.tol,
-            max_iter=arguments.max_iter,
-            fit_intercept=not arguments.no_intercept,
-            intercept_scaling=arguments.intercept_scaling,
-            n_threads=arguments.threads,
-        )
-        values = along.decision_function(X if whole else take_rows(X, np.flatnonzero(held_out)))
-        values = values[held_out] if whole else values
-        scores.append([measure.score(outside, np.ascontiguousarray(column)) for column in values.T])
+        own = np.ascontiguousarray(column if whole else column[~held_out])
+        steps = fit_path(measure, solver, design, own, weight, Cs=grid, tol=arguments.tol)
+        (fitted,) = run(design, [steps])
+        values = [_scores(arguments, label, outside) for label in fitted]
+        scores.append([judge.score(truth, value[held_out] if whole else value) for value in values])
     if not scores:
         raise UsageError("a fold has examples of one class only: give fewer --folds")
     mean: Vector = np.mean(scores, axis=0)
     return mean
+
+
+def _scores(arguments: argparse.Namespace, fitted: FittedLabel, design: Design) -> Vector:
+    scale, w = _intercept(arguments), fitted.solution.w
+    weights, shift = (w, 0.0) if scale is None else (np.ascontiguousarray(w[:-1]), float(w[-1]) * scale)
+    return design.matvec(weights) + (shift - fitted.threshold)

@@ -339,6 +339,18 @@ def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | 
     return kind, names, columns[:, 1:] if kind == "binary" else columns
 
 
+def grades(data: Data, positive: str | None = None) -> Vector:
+    """The labels as grades of relevance, from 0 up; with ``positive`` 1 for that label and 0 for all others."""
+    if positive is not None:
+        return encode(data, positive)[2][:, 0].astype(np.float64)
+    if not isinstance(data.labels, np.ndarray) or data.labels.dtype.kind != "f":
+        raise FileError(
+            f"{data.name}: expected one number per example, its grade, to rank the examples of groups (qid), got "
+            + ("none" if data.labels is None else "several" if isinstance(data.labels, list) else "names")
+        )
+    return data.labels
+
+
 def _pair(names: list[Any], positive: Any) -> list[Any]:
     """The negative and the positive label of one class against the rest."""
     others = [name for name in names if name != positive]

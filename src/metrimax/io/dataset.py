@@ -151,8 +151,8 @@ def open_dataset(
     ----------
     path : str or path
         A folder made by ``metrimax convert``; or one of ``NAME.X.npy`` (or ``NAME.data.npy``, ``NAME.indices.npy``,
-        ``NAME.indptr.npy``) with ``NAME.y.npy`` (and ``NAME.qid.npy`` for groups); or one of data files of one kind: svmlight text, CSV, ``.npz``,
-        Parquet. The rows are in the order of the file names.
+        ``NAME.indptr.npy``) with ``NAME.y.npy``, and ``NAME.qid.npy`` for groups; or one of data files of one kind:
+        svmlight text, CSV, ``.npz``, Parquet. The rows are in the order of the file names.
     memory : int or str
         Most memory for rows, in bytes or as in ``"500MB"``. Mapped files count, though the system may take their
         memory back at any time.

@@ -2,7 +2,8 @@
 
 A folder of shards holds, for every shard, ``NAME.X.npy`` (dense), or ``NAME.data.npy``, ``NAME.indices.npy`` and
 ``NAME.indptr.npy`` (CSR), and its labels in ``NAME.y.npy``; where a row may have several labels, those of row i are
-``y[y_starts[i] : y_starts[i + 1]]``. Groups of rows, for rankings, are in ``NAME.qid.npy``. The manifest ``metrimax.json`` lists shapes, lengths and checksums.
+``y[y_starts[i] : y_starts[i + 1]]``. Groups of rows, for rankings, are in ``NAME.qid.npy``. The manifest
+``metrimax.json`` lists shapes, lengths and checksums.
 The format is described in ``docs/scaling.md``.
 """
 
