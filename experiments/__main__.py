@@ -17,6 +17,7 @@ PROGRAMS = {
     "baselines": "what users do instead, on the same data",
     "imbalanced": "the imbalanced-learn and KEEL collections",
     "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",
+    "structured": "tagging, parsing and clustering against baselines on the same features",
     "summary": "the one-page summary, from the CSV files of the others",
 }
 """The programs on the harness, in the order in which `all` runs them."""
