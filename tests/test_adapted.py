@@ -42,7 +42,8 @@ def test_the_same_as_a_feature_of_ones_own(base, rescaling):
     by_hand = StructuredSVM(ByHand(auxiliary, 0.3), **options).fit(X, y)
     assert ours.objective_ == pytest.approx(by_hand.objective_, rel=1e-5)
     np.testing.assert_allclose(ours.coef_, by_hand.coef_, atol=1e-2)
-    np.testing.assert_allclose(ours.problem_.joint_feature(X[0], 1).toarray()[0], by_hand.problem_.joint_feature(X[0], 1))
+    features = ours.problem_.joint_feature(X[0], 1).toarray()[0]
+    np.testing.assert_allclose(features, by_hand.problem_.joint_feature(X[0], 1))
     assert ours.problem_.argmax(X[0], ours.coef_) == base.argmax(X[0], ours.problem_.weights(ours.coef_))
     assert ours.score(X, y) == -np.mean([base.loss(c, z) for c, z in zip(y, ours.predict(X), strict=True)])
 

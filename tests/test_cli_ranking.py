@@ -185,3 +185,17 @@ def test_a_ranking_has_no_classes(tmp_path: Path) -> None:
     save_model(path, LinearModel(np.ones((1, 2)), np.zeros(1), np.zeros(1), [0, 1], "ranking", "ndcg@10"))
     with pytest.raises(FileError, match="expected 0 classes for a ranking model"):
         load_model(path)
+
+
+def test_a_ranker_takes_a_dataset_with_its_groups(letor: Path) -> None:
+    X, y, groups = queries()
+    dataset = open_dataset(written(letor, "shards"))
+    ranker = MeasureRanker("ndcg", k=5).fit(dataset)
+    same = MeasureRanker("ndcg", k=5).fit(sparse.csr_matrix(X), y, groups)
+    assert ranker.objective_ == pytest.approx(same.objective_, rel=1e-3)
+    np.testing.assert_allclose(ranker.predict(dataset), X @ ranker.coef_)
+    assert ranker.score(dataset, dataset.y, dataset.groups) == pytest.approx(ranker.score(X, y, groups))
+    alone = MeasureRanker("ndcg", k=5).fit(dataset, groups=np.zeros(240))
+    assert alone.objective_ != pytest.approx(ranker.objective_, rel=0.01)
+    with pytest.raises(ValueError, match="expected 2 features, those of the training data, got 4"):
+        MeasureRanker("ndcg").fit(X[:, :2], y, groups).predict(dataset)

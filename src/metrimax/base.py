@@ -55,6 +55,23 @@ class CertifiedEstimator(PlainState, BaseEstimator):
 
             yield both
 
+    @staticmethod
+    def _labels_of(checked: Any, X: Any, y: Any) -> Any:
+        """The labels of a design, its own unless others are given; ``checked`` notes down its columns."""
+        if y is None:
+            y = getattr(X, "y", None)
+        if y is None:
+            raise ValueError(f"expected y: {type(X).__name__} brings no labels")
+        y = y.compute() if hasattr(y, "compute") else y  # Dask's
+        y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(y)}")
+        checked.n_features_in_ = X.shape[1]
+        checked.__dict__.pop("feature_names_in_", None)
+        if getattr(X, "feature_names", None) is not None:
+            checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
+        return y
+
     def _store_certificate(self, fitted: list[FittedLabel], *, single: bool) -> None:
         """Set what the solutions prove and how they were reached: one value each, or one for every label."""
         solutions = [label.solution for label in fitted]

@@ -230,19 +230,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             raise ValueError(
                 f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"
             )
-        if y is None:
-            y = getattr(X, "y", None)
-        if y is None:
-            raise ValueError(f"expected y: {type(X).__name__} brings no labels")
-        y = y.compute() if hasattr(y, "compute") else y  # Dask's
-        y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
-        if len(y) != X.shape[0]:
-            raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(y)}")
-        checked.n_features_in_ = X.shape[1]
-        checked.__dict__.pop("feature_names_in_", None)
-        if getattr(X, "feature_names", None) is not None:
-            checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
-        return y
+        return self._labels_of(checked, X, y)
 
     def _features(self, X: Any) -> Design:
         """X as the design that the kernel asks for."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from metrimax.base import CertifiedEstimator
-from metrimax.designs import as_design
+from metrimax.designs import as_design, is_design
 from metrimax.fitting import fit_label
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
 from metrimax.protocols import Callback, Measure, Vector
@@ -106,21 +106,29 @@ class MeasureRanker(CertifiedEstimator):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> MeasureRanker:
-        """Train on X (dense or sparse), labels y, and the group (query) of each example; None for a single group."""
+    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> MeasureRanker:
+        """Train on X (dense, sparse, or a design), labels y, and the group (query) of each example.
+
+        Without groups all examples are one. A dataset (`metrimax.open_dataset`) brings its labels and groups.
+        """
         measure = self._measure()
         solver = self._solver()
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
-        X, y = validate_data(
-            checked,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order=None,
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
+        if is_design(X):
+            X = as_design(X)
+            y = column_or_1d(self._labels_of(checked, X, y), dtype=np.float64)
+            groups = getattr(X, "groups", None) if groups is None else groups
+        else:
+            X, y = validate_data(
+                checked,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order=None,
+                y_numeric=True,
+                ensure_min_samples=2,
+            )
         weight = _weight(sample_weight, X)
         grouped = _grouped(measure, groups, y)
         design = as_design(X, n_threads=self.n_threads)
@@ -138,7 +146,13 @@ class MeasureRanker(CertifiedEstimator):
     def decision_function(self, X: Any) -> Vector:
         """Scores (n,): the higher, the earlier in its group."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        if is_design(X):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"expected {self.n_features_in_} features, those of the training data, got {X.shape[1]}"
+                )
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
         return as_design(X, n_threads=self.n_threads).matvec(self.coef_)
 
     def predict(self, X: Any) -> Vector:

@@ -66,7 +66,13 @@ class AdaptedProblem(StructuredProblem):
         return p + 1
 
     def constraints(
-        self, X: Sequence[Any], Y: Sequence[Any], w: Vector, *, rescaling: Rescaling = "margin", n_jobs: int | None = None
+        self,
+        X: Sequence[Any],
+        Y: Sequence[Any],
+        w: Vector,
+        *,
+        rescaling: Rescaling = "margin",
+        n_jobs: int | None = None,
     ) -> Constraints:
         found = self.problem.constraints(X, Y, self.weights(w), rescaling=rescaling, n_jobs=n_jobs)
         return Constraints(found.losses, self._extended(found.rows))
