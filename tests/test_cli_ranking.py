@@ -199,3 +199,15 @@ def test_a_ranker_takes_a_dataset_with_its_groups(letor: Path) -> None:
     assert alone.objective_ != pytest.approx(ranker.objective_, rel=0.01)
     with pytest.raises(ValueError, match="expected 2 features, those of the training data, got 4"):
         MeasureRanker("ndcg").fit(X[:, :2], y, groups).predict(dataset)
+
+
+@pytest.mark.shared_data
+def test_a_file_of_letor(shared_data: Path, tmp_path: Path, capsys: Capture) -> None:
+    file = shared_data / "rank_mq2008_fold1test" / "test.svm.xz"
+    trained = run_json(capsys, "train", file, tmp_path / "m", "-m", "ndcg@10", "-C", "0.1")
+    judged = run_json(capsys, "evaluate", file, tmp_path / "m")
+    assert trained["groups"] == judged["groups"] == 156
+    assert trained["training_score"] == pytest.approx(judged["ndcg@10"])
+    data = load_data(file)
+    chance = Grouped(NDCG(10), data.groups).score(data.labels, np.random.default_rng(0).normal(size=data.n))
+    assert judged["ndcg@10"] > chance + 0.2  # type: ignore[operator]
