@@ -97,6 +97,21 @@ def test_evaluate_predict_and_info(letor: Path, capsys: Capture) -> None:
     np.testing.assert_allclose(load_model(letor.with_name("p")).coef[0], load_model(model).coef[0], rtol=1e-6)
 
 
+def test_what_a_measure_cannot_judge_is_left_out(tmp_path: Path, capsys: Capture) -> None:
+    X, y, groups = queries()
+    file, model = tmp_path / "a.svm", tmp_path / "m"
+    file.write_text(svmlight(X, [f"{1 if grade else -1} qid:{q}" for grade, q in zip(y, groups, strict=True)]))
+    run(capsys, "train", file, model, "-m", "roc_area")
+    assert main(["evaluate", str(file), str(model)]) == 0
+    out, err = capsys.readouterr()
+    assert "left out: ndcg@1 (ndcg: expected grades from 0 to 60 in y)" in err
+    assert "roc_area" in out
+    assert "ndcg" not in out
+    file.write_text(svmlight(X, [f"1 qid:{q}" for q in groups]))
+    assert main(["evaluate", str(file), str(model)]) == 2
+    assert "no group has examples of different grades" in capsys.readouterr().err
+
+
 def test_data_without_groups_are_one_group(letor: Path, capsys: Capture) -> None:
     model, plain = letor.with_name("m"), letor.with_name("plain.svm")
     run(capsys, "train", letor, model, "-m", "ndcg@10")

@@ -110,12 +110,21 @@ def _evaluate_ranking(arguments: argparse.Namespace, data: Any, scores: Any) -> 
     at_k = ("ndcg", "precision_at_k", "recall_at_k")
     chosen = {f"{name.removesuffix('_at_k')}@{k}": ranking_measure(name, k=k) for name in at_k for k in RANKS}
     chosen |= {name: ranking_measure(name) for name in sorted(REGISTRY) if name not in at_k and get_measure(name).ranks}
+    skipped = []
     for name, measure in (chosen | {"ndcg": ranking_measure("ndcg", k=None)}).items():
         grouped = Grouped(measure, groups)
-        values = grouped.scores(grouped.labels(labels), scores)
+        try:
+            values = grouped.scores(grouped.labels(labels), scores)
+        except ValueError as error:
+            skipped.append(f"{name} ({error})")
+            continue
         results.setdefault("groups_judged", len(values))
         results[name] = float(np.mean(list(values.values())))
+    if "groups_judged" not in results:
+        raise UsageError(f"{data.name}: no group has examples of different grades: no measure says anything")
     emit(arguments, results)
+    if skipped:
+        note(arguments, f"left out: {'; '.join(skipped)}")
     return OK
 
 
