@@ -49,10 +49,12 @@ TAIL = """
 
 * The gap is in units of the mean loss: wrong tags per sequence, 1 - F1, share of wrong pairs. With greedy clustering no
   gap is proven; with relaxed clustering it is that of the relaxed problem.
-* Where a likelihood is the true one (words alone, given by a hidden Markov model), or where no method gets 4 of 5
-  constituents right, the structural SVM alone may be behind it, on the training part too ("training"): its risk is an
-  upper bound of the loss, and far above it where the truth is hard to predict. A smaller gap or another C do not help;
-  the likelihood's score as a feature does, where the column "ahead" says so.
+* With words alone the sentences are what the hidden Markov model says they are, and few: maximum likelihood knows the
+  form of the truth, the structural SVM has to find it. With affixes and neighbours, or pixels, features are not
+  independent given the tag, as the HMM assumes.
+* On trees of 4 kinds rules depend on what the trees do not show. Where the truth is that hard to predict, the risk is
+  far above the loss, and its minimiser need not be ahead of a likelihood, not even on the training part.
+* Beside a baseline C is small: little is changed of it. The column "ahead" says where that helps.
 * The solvers reach the same problem's optimum to the same gap: caching saves passes over the examples, which is what
   counts where argmaxes are expensive; with Viterbi in C++ the seconds are close.
 """
