@@ -177,6 +177,16 @@ def test_grades_must_be_numbers(tmp_path: Path, capsys: Capture, name: str, text
     assert f"its grade, to rank the examples of groups (qid), got {message}" in capsys.readouterr().err
 
 
+def test_the_column_of_groups_may_be_the_target(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("QID,a,label\n1,0.5,3\n2,1.5,4\n")
+    data = load_data(tmp_path / "a.csv")
+    assert data.feature_names == ["a"]
+    assert data.groups.tolist() == ["1", "2"]  # type: ignore[union-attr]
+    data = load_data(tmp_path / "a.csv", target="QID")
+    assert data.feature_names == ["a", "label"]
+    assert data.groups is None
+
+
 def test_groups_of_the_wrong_length(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", X=np.ones((3, 1)), y=np.ones(3), qid=np.ones(2))
     with pytest.raises(FileError, match="expected qid with 3 entries"):

@@ -246,7 +246,7 @@ def _choose(
                 + ", ".join(columns[:50])
             )
         label = usual[0] if len(usual) == 1 else None
-    group = columns.index(GROUPS) if GROUPS in columns else None
+    group = next((k for k, column in enumerate(columns) if column.strip().lower() == GROUPS and k != label), None)
     if names is None:
         return label, group, [k for k in range(len(columns)) if k not in (label, group)]
     missing = [name for name in names if name not in columns]
