@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metrimax import _kernels
-from metrimax.measure import ROCArea, TableFunction, get_measure
+from metrimax.measure import PRBEP, ROCArea, TableFunction, get_measure
+from metrimax.measure.grouped import Grouped
+from metrimax.measure.hinged import Hinged
+from metrimax.measure.shifted import Shifted
 
 CASES = [pytest.param(case, id=case.name) for case in ref.CASES]
 quick = settings(
@@ -316,6 +319,77 @@ def test_kernels_refuse_other_dtypes_and_lengths():
         search.cut(np.zeros(2))
     with pytest.raises(ValueError, match="length"):
         search.line(d, np.zeros(2), 1.0)
+
+
+# --- means of cuts
+
+
+@pytest.mark.parametrize("case", CASES)
+@given(sample=samples(), mu=st.sampled_from([1e-12, 1e-3, 0.1, 1.0, 50.0]))
+@quick
+def test_a_mean_of_cuts_is_under_the_risk_and_within_mu_of_it(case, sample, mu):
+    y, scores, other = sample
+    if not ref.fits(case, int(y.sum()), int((~y).sum())):
+        return
+    cut = case.measure.oracle(y).mean_cut(scores, mu)
+    risk, both = ref.risk_by_labellings(case, y, scores), np.concatenate((scores, other))
+    slack = 1e-10 * (1 + np.abs(both).max())
+    assert risk - mu - slack <= value(cut, scores) <= risk + slack
+    assert value(cut, other) <= ref.risk_by_labellings(case, y, other) + slack
+    flips = cut.slope * len(y) * np.where(y, -1, 1)
+    assert ((flips >= -1e-12) & (flips <= 1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("name", ["f1", "gmean", "qmean", "prbep", "precision_at_k"])
+def test_flips_of_about_the_same_cost_are_shared_out(name):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) < 100
+    scores = 5 * np.round(rng.normal(size=400) + np.where(y, 0.7, -0.7), 1)  # ties in plenty
+    oracle = get_measure(name).oracle(y)
+    exact, mean = oracle(scores), oracle.mean_cut(scores, 0.1)
+    assert value(exact, scores) - 0.1 - 1e-12 <= value(mean, scores) <= value(exact, scores) + 1e-12
+    shares = np.abs(mean.slope) * len(y)
+    assert ((shares > 1e-9) & (shares < 1 - 1e-9)).any()
+    for label in (False, True):  # equal costs, equal shares; the cheaper, the more
+        order = np.argsort(np.where(label, scores, -scores)[y == label], kind="stable")
+        own = shares[y == label][order]
+        assert (np.diff(own) <= 1e-12).all()
+    for _ in range(50):
+        there = scores + 5 * rng.normal(size=len(y))
+        assert value(mean, there) <= value(oracle(there), there) + 1e-9
+    np.testing.assert_array_equal(oracle.mean_cut(scores, 1e-14).slope, exact.slope)  # too narrow to tell
+
+
+def test_mean_cuts_of_hinged_shifted_and_grouped_risks_are_put_together():
+    y = np.arange(400) < 100
+    scores = 5 * (np.random.default_rng(0).normal(size=400) + np.where(y, 0.7, -0.7))
+    oracle, offset = get_measure("f1").oracle(y), np.linspace(-1, 1, len(y))
+    own = oracle.mean_cut(scores + offset, 0.1)
+    shifted = Shifted(oracle, offset).mean_cut(scores, 0.1)
+    assert value(shifted, scores) == pytest.approx(value(own, scores + offset))
+    for together in (Hinged(oracle, y, None, 2.0), Grouped(PRBEP(), np.arange(len(y)) % 3).oracle(y)):
+        exact, cut = together(scores), together.mean_cut(scores, 0.1)
+        assert value(exact, scores) - 0.1 <= value(cut, scores) < value(exact, scores)
+
+
+@pytest.mark.parametrize(
+    "scores", [np.full(5, np.nan), np.array([np.inf, np.nan, 0.0, -np.inf, 1.0]), np.full(5, 1e308)], ids=str
+)
+def test_a_selection_of_values_that_are_no_numbers_comes_to_an_end(scores):
+    search = _kernels.TopSearch(np.array([True, False, True, False, False]), 2, 1.0, -0.5)
+    for mu in (0.0, 0.1):
+        search.cut(scores, mu)
+    search.risk(scores, scores, 1.0)
+
+
+def test_the_selection_checks_what_it_gets():
+    with pytest.raises(ValueError, match="between 1 and the number"):
+        _kernels.TopSearch(np.array([True, False]), 3, 1.0, -0.5)
+    search = _kernels.TopSearch(np.array([True, False]), 1, 1.0, -0.5)
+    with pytest.raises(ValueError, match="length"):
+        search.cut(np.zeros(3))
+    with pytest.raises(ValueError, match="length"):
+        search.risk(np.zeros(2), np.zeros(3), 1.0)
 
 
 # --- along a line of scores

@@ -15,7 +15,7 @@ from metrimax.protocols import Status
 from metrimax.risk import run
 from metrimax.solvers import AGM, LBFGS, Bundle, Hybrid
 
-SOLVERS = {"lbfgs": LBFGS(), "agm": AGM(), "hybrid": Hybrid(smooth=True), "hybrid-exact": Hybrid(smooth=False)}
+SOLVERS = {"lbfgs": LBFGS(), "agm": AGM(), "hybrid": Hybrid()}
 
 
 def problem(n=150, p=6, seed=0, share=0.3):
@@ -142,12 +142,12 @@ def test_start_cuts_are_used():
     assert warm.gap <= 1e-3
 
 
-def test_hybrid_without_smoothing_takes_exact_cuts():
+def test_hybrid_needs_no_smoothing():
     X, y = problem()
     design = as_design(X, intercept_scaling=1.0)
     oracle = get_measure("f1").oracle(y, np.random.default_rng(0).random(len(y)) + 0.1)
     assert oracle.smooth is None
-    [solution] = run(design, [Hybrid(smooth=True).steps(oracle, design, oracle.price * oracle.n, tol=1e-3)])
+    [solution] = run(design, [Hybrid().steps(oracle, design, oracle.price * oracle.n, tol=1e-3)])
     assert solution.status.ok
 
 

@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 def as_columns(vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
     """Vectors of one length side by side, (n, L)."""
 
+def column_sums(A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+    """The sum of every column of A."""
+
+def add_row(A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], row: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+    """Add a row to all rows of A."""
+
 def transpose(A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
     """The transpose, in C-order."""
 
@@ -113,11 +119,26 @@ class TableSearch:
 
     def __init__(self, pos: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, structure: str, units: tuple[float, float], n: float, pos_limits: tuple[float, float], neg_limits: tuple[float, float], first_count: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], top: float) -> None: ...
 
-    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
-        """Loss and slope of the cut at these scores."""
+    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float = 0.0) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.
+        """
 
     def line(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], until: float) -> TableLine:
         """The risk on scores + t * move, t in [0, until]."""
+
+class TopSearch:
+    """The most violated labelling with exactly k positives, without weights."""
+
+    def __init__(self, y: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, u: float, v: float) -> None: ...
+
+    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float = 0.0) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.
+        """
+
+    def risk(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float) -> tuple[float, float]:
+        """The risk at scores + t * move, and its slope in t."""
 
 def collect(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float]:
     """

@@ -3,6 +3,7 @@
 #include "ranking.hpp"
 #include "search.hpp"
 #include "tables.hpp"
+#include "top.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -28,13 +29,13 @@ class PyTableSearch {
           search(side(pos, +1.0, units.first / n, pos_limits), side(neg, -1.0, units.second / n, neg_limits),
                  tables(structure, first_count, top)) {}
 
-    std::pair<double, Out1<double>> cut(In1<double> scores) {
+    std::pair<double, Out1<double>> cut(In1<double> scores, double mu) {
         check_length("scores", scores.size(), static_cast<size_t>(n_scores));
         auto slope = zeros<double>(scores.size());
         double loss;
         {
             nb::gil_scoped_release unlocked;
-            loss = search.cut(scores.data(), slope.get());
+            loss = search.cut(scores.data(), mu, slope.get());
         }
         return {loss, make_array(std::move(slope), scores.size())};
     }
@@ -86,6 +87,37 @@ class PyTableLine {
   private:
     In1<double> scores, move;
     TableSearch::Line line;
+};
+
+class PyTopSearch {
+  public:
+    PyTopSearch(In1<bool> y, Index k, double u, double v)
+        : y(y), search(y.data(), static_cast<Index>(y.size()), k, u, v) {
+        require(k >= 1 && k <= static_cast<Index>(y.size()),
+                "TopSearch: k must be between 1 and the number of examples");
+    }
+
+    std::pair<double, Out1<double>> cut(In1<double> scores, double mu) {
+        check_length("scores", scores.size(), y.size());
+        auto slope = empty<double>(y.size());
+        double loss;
+        {
+            nb::gil_scoped_release unlocked;
+            loss = search.cut(scores.data(), mu, slope.get());
+        }
+        return {loss, make_array(std::move(slope), y.size())};
+    }
+
+    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) {
+        check_length("scores", scores.size(), y.size());
+        check_length("move", move.size(), y.size());
+        nb::gil_scoped_release unlocked;
+        return search.risk(scores.data(), move.data(), t);
+    }
+
+  private:
+    In1<bool> y;
+    TopSearch search;
 };
 
 class PyPairSearch {
@@ -143,7 +175,8 @@ void bind_oracles(nb::module_ &m) {
              nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("size"), nb::arg("structure"),
              nb::arg("units"), nb::arg("n"), nb::arg("pos_limits"), nb::arg("neg_limits"), nb::arg("first_count"),
              nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"))
-        .def("cut", &PyTableSearch::cut, nb::arg("scores").noconvert(), "Loss and slope of the cut at these scores.")
+        .def("cut", &PyTableSearch::cut, nb::arg("scores").noconvert(), nb::arg("mu") = 0.0,
+             "Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.")
         .def(
             "line",
             [](PyTableSearch &search, In1<double> scores, In1<double> move, double until) {
@@ -154,6 +187,13 @@ void bind_oracles(nb::module_ &m) {
             },
             nb::keep_alive<0, 1>(), nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("until"),
             "The risk on scores + t * move, t in [0, until].");
+    nb::class_<PyTopSearch>(m, "TopSearch", "The most violated labelling with exactly k positives, without weights.")
+        .def(nb::init<In1<bool>, Index, double, double>(), nb::arg("y").noconvert(), nb::arg("k"), nb::arg("u"),
+             nb::arg("v"))
+        .def("cut", &PyTopSearch::cut, nb::arg("scores").noconvert(), nb::arg("mu") = 0.0,
+             "Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.")
+        .def("risk", &PyTopSearch::risk, nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("t"),
+             "The risk at scores + t * move, and its slope in t.");
     m.def(
         "collect",
         [](In1<double> scores, In1<Index> members, double sign, double low, double high, Vec out) {

@@ -83,6 +83,41 @@ Out2<double> py_as_columns(std::vector<In1<double>> vectors) {
     return make_array(std::move(out), n, m);
 }
 
+// For a few columns, where NumPy's loops over the last axis are short and slow.
+Out1<double> py_column_sums(In2<double> A) {
+    const size_t n = A.shape(0), m = A.shape(1);
+    auto out = zeros<double>(m);
+    {
+        nb::gil_scoped_release unlocked;
+        const double *a = A.data();
+        if (m == 2) {
+            double first = 0, second = 0;
+            for (size_t i = 0; i < n; ++i) {
+                first += a[2 * i];
+                second += a[2 * i + 1];
+            }
+            out[0] = first;
+            out[1] = second;
+        } else {
+            for (size_t i = 0; i < n; ++i)
+                for (size_t l = 0; l < m; ++l)
+                    out[l] += a[i * m + l];
+        }
+    }
+    return make_array(std::move(out), m);
+}
+
+void py_add_row(nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> A, In1<double> row) {
+    const size_t n = A.shape(0), m = A.shape(1);
+    check_length("add_row", row.size(), m);
+    nb::gil_scoped_release unlocked;
+    double *a = A.data();
+    const double *r = row.data();
+    for (size_t i = 0; i < n; ++i)
+        for (size_t l = 0; l < m; ++l)
+            a[i * m + l] += r[l];
+}
+
 // What can be checked in no time, at every call; csr_check has seen the rest.
 template <class T, class I> size_t csr_rows(const In1<T> &data, const In1<I> &indices, const In1<I> &indptr) {
     if (indptr.shape(0) == 0)
@@ -182,6 +217,8 @@ template <class I> void bind_index(nb::module_ &m) {
 
 void bind_products(nb::module_ &m) {
     m.def("as_columns", &py_as_columns, nb::arg("vectors").noconvert(), "Vectors of one length side by side, (n, L).");
+    m.def("column_sums", &py_column_sums, nb::arg("A").noconvert(), "The sum of every column of A.");
+    m.def("add_row", &py_add_row, nb::arg("A").noconvert(), nb::arg("row").noconvert(), "Add a row to all rows of A.");
     m.def("transpose", &py_transpose, nb::arg("A").noconvert(), "The transpose, in C-order.");
     bind_dense<float>(m);
     bind_dense<double>(m);

@@ -2,6 +2,7 @@
 // flips. For samples whose every example is one unit; see tables.hpp for the search among the tables.
 #pragma once
 
+#include "shares.hpp"
 #include "sorting.hpp"
 #include "tables.hpp"
 
@@ -68,18 +69,25 @@ class TableSearch {
         : sides{std::move(pos), std::move(neg)}, tables(std::move(tables)) {}
 
     // The loss of the labelling that attains the risk, and its slope (zero on entry). Without a positive risk, neither.
-    double cut(const double *scores, double *slope) {
+    // With mu > 0, of a mean of labellings with the same table that is no more than mu below the risk at these scores.
+    double cut(const double *scores, double mu, double *slope) {
         const Found found = find([&](Side &side, Index, double high) {
             return collect(scores, side.members, side.size, side.sign, side.low, high, side.costs.get());
         });
-        if (!(found.best.value > 0))
-            return 0.0;
         const Index flips[] = {found.best.i, found.best.j};
-        for (int k = 0; k < 2; ++k)
-            if (flips[k] > 0)
-                mark(scores, sides[k].members, sides[k].size, sides[k].sign, flips[k], found.last[k],
-                     -sides[k].sign * sides[k].step, slope);
-        return tables->loss(flips[0], flips[1]);
+        const double weight =
+            sides[0].step * static_cast<double>(flips[0]) + sides[1].step * static_cast<double>(flips[1]);
+        const double h = 2 * mu / weight;
+        for (int k = 0; k < 2 && found.best.value > 0; ++k) {
+            const Side &side = sides[k];
+            const double value = -side.sign * side.step;
+            if (flips[k] > 0 && resolves(h, found.last[k]))
+                spread(scores, side, found.queues[k], flips[k], found.highs[k], h, value, slope);
+            else if (flips[k] > 0)
+                mark(scores, side.members, side.size, side.sign, flips[k], found.last[k], value, slope);
+        }
+        give_back(found);
+        return found.best.value > 0 ? tables->loss(flips[0], flips[1]) : 0.0;
     }
 
     // The risk on scores + t * move for t from 0 to `until`: what is decided on all of it is left out.
@@ -115,6 +123,7 @@ class TableSearch {
                 got.first_sum += part.got.first_sum + t * part.got.first_rate;
                 return got;
             });
+            search.give_back(found);
             if (!(found.best.value > 0))
                 return {0.0, 0.0};
             const Index flips[] = {found.best.i, found.best.j};
@@ -168,7 +177,9 @@ class TableSearch {
 
     struct Found {
         Best best;
-        std::array<double, 2> last; // the highest cost of what flips in either class
+        std::array<double, 2> last;  // the highest cost of what flips in either class
+        std::array<double, 2> highs; // the bound on the costs of the candidates
+        std::array<Queue, 2> queues; // in the sides' buffers
     };
 
     // The best table, from as few candidates as will do. fill(side, k, high) writes the costs of those below `high` to
@@ -177,20 +188,21 @@ class TableSearch {
     // at.
     template <class Fill> Found find(Fill fill) {
         while (true) {
-            Queue queues[2];
+            Found found;
             for (Index k = 0; k < 2; ++k) {
                 Side &side = sides[k];
+                found.highs[k] = side.window;
                 const Collected got = fill(side, k, side.window);
                 sort_values(side.costs.get(), got.size);
-                queues[k] = {side.costs.get(), got.size, got.first, got.first_sum, side.step};
+                found.queues[k] = {side.costs.get(), got.size, got.first, got.first_sum, side.step};
             }
-            const Best best = tables->best(queues[0], queues[1]);
+            found.best = tables->best(found.queues[0], found.queues[1]);
+            const Best &best = found.best;
             const Index enough[] = {best.enough_pos, best.enough_neg}, flips[] = {best.i, best.j};
             bool wanting = false;
-            std::array<double, 2> last;
             for (int k = 0; k < 2; ++k) {
                 Side &side = sides[k];
-                const Queue &queue = queues[k];
+                const Queue &queue = found.queues[k];
                 if (enough[k] > queue.size) {
                     if (side.window < side.high) {
                         wanting = true;
@@ -203,15 +215,31 @@ class TableSearch {
                     side.window =
                         needed > 0 || least > 0 ? std::min(std::max(1.6 * needed, least), side.high) : side.high;
                 }
-                last[k] = flips[k] > queue.first ? queue.costs[flips[k] - queue.first - 1] : side.low;
+                found.last[k] = flips[k] > queue.first ? queue.costs[flips[k] - queue.first - 1] : side.low;
             }
-            if (wanting)
-                continue;
-            for (Index k = 0; k < 2; ++k)
-                if (queues[k].size > sides[k].most() && queues[k].size > kLarge)
-                    sides[k].costs = sides[k].fresh(sides[k].size); // the pages that few calls touch are given back
-            return {best, last};
+            if (!wanting)
+                return found;
         }
+    }
+
+    // Share the flips out among the candidates of a class.
+    static void spread(const double *scores, const Side &side, const Queue &queue, Index flips, double high, double h,
+                       double value, double *slope) {
+        const double level = share_level(queue.costs, queue.size, flips - queue.first, h);
+        for (Index k = 0; k < side.size; ++k) {
+            const double cost = side.sign * scores[side.members[k]];
+            if (cost < side.low)
+                slope[side.members[k]] = value;
+            else if (cost < high)
+                slope[side.members[k]] = value * share(cost, level, h);
+        }
+    }
+
+    // The pages that few calls touch.
+    void give_back(const Found &found) {
+        for (Index k = 0; k < 2; ++k)
+            if (found.queues[k].size > sides[k].most() && found.queues[k].size > kLarge)
+                sides[k].costs = sides[k].fresh(sides[k].size);
     }
 
     std::array<Side, 2> sides;

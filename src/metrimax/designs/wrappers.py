@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metrimax import _kernels
 from metrimax.designs.linear import columns
 from metrimax.protocols import Design, Hinges, Vector
 
@@ -43,13 +44,18 @@ class WithIntercept:
         """``X w[:-1] + value w[-1]``."""
         w = columns("w", w, self.shape[1])
         scores = self.design.matvec(w[:-1])
-        scores += self.value * w[-1]
+        if scores.ndim == 1:
+            scores += self.value * w[-1]
+        else:
+            scores = np.ascontiguousarray(scores)
+            _kernels.add_row(scores, self.value * w[-1])
         return scores
 
     def rmatvec(self, slope: Vector) -> Vector:
         """``X' slope`` followed by ``value * sum(slope)``."""
         slope = columns("slope", slope, self.shape[0])
-        return np.concatenate([self.design.rmatvec(slope), self.value * slope.sum(axis=0, keepdims=True)])
+        total = slope.sum(keepdims=True) if slope.ndim == 1 else _kernels.column_sums(slope)[np.newaxis]
+        return np.concatenate([self.design.rmatvec(slope), self.value * total])
 
     def squares(self) -> Vector:
         """Squared lengths of the rows, the constant feature included."""

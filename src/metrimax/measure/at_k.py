@@ -26,7 +26,7 @@ from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
 
 class TopMeasure(ContingencyMeasure):
@@ -194,7 +194,8 @@ class TopOracle(SampleOracle):
     """The most violated labelling with exactly k positives, for a loss linear in tp.
 
     With ``D = u + v tp`` and s the scores, the best labelling calls positive the k examples with the highest
-    ``s_i / n + v [y_i = +1]``: a selection, O(n) without weights. With fractional weights the last one counts in part.
+    ``s_i / n + v [y_i = +1]``: a selection, O(n), without weights. With weights the examples are sorted, and
+    the last one counts in part.
     """
 
     def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
@@ -214,30 +215,31 @@ class TopOracle(SampleOracle):
         self._u = loss(least) - self._v * least
         self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
         self.smooth = top_smoothing(pos, neg, k, self._u, self._v)
+        self._compiled = _kernels.TopSearch(self._y, round(k), self._u, self._v) if sample_weight is None else None
 
     def __call__(self, scores: Vector) -> Cut:
+        return self.mean_cut(scores, 0.0)
+
+    def mean_cut(self, scores: Vector, mu: float) -> Cut:
+        """As the cut; without weights, those of about the merit of the last one are called positive in part."""
         self.check(scores)
-        called = self._select(scores / self.n + self._v * self._y)
-        weighted = called if self._weight is None else called * self._weight
-        tp = float(weighted[self._y].sum())
-        slope = (weighted - (self._y if self._weight is None else self._y * self._weight)) / self.n
-        loss = self._u + self._v * tp
+        if self._compiled is not None:
+            return Cut(*self._compiled.cut(scores, mu))
+        assert self._weight is not None
+        order = np.argsort(-(scores / self.n + self._v * self._y), kind="stable")
+        weight = self._weight[order]
+        called = np.zeros(self.size)
+        called[order] = np.clip(self.k - (np.cumsum(weight) - weight), 0, weight)
+        slope = (called - self._y * self._weight) / self.n
+        loss = self._u + self._v * float(called[self._y].sum())
         if loss + _kernels.dot(slope, scores) <= 0:
             return Cut(0.0, np.zeros_like(slope))
         return Cut(loss, slope)
 
-    def _select(self, merit: Vector) -> Vector:
-        """Which examples are called positive: the share of each, 0 or 1 but for the last."""
-        called = np.zeros(len(merit))
-        if self._weight is None:
-            k = round(self.k)
-            called[np.argpartition(-merit, k - 1)[:k]] = 1
-            return called
-        order = np.argsort(-merit, kind="stable")
-        weight = self._weight[order]
-        taken = np.clip(self.k - (np.cumsum(weight) - weight), 0, weight)
-        called[order] = np.divide(taken, weight, out=np.zeros_like(taken), where=weight > 0)
-        return called
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move``."""
+        compiled = self._compiled
+        return super().line(scores, move, until) if compiled is None else lambda t: compiled.risk(scores, move, t)
 
 
 class TopRangeOracle(ContingencyOracle):

@@ -141,6 +141,11 @@ class ContingencyOracle(SampleOracle):
             units.mark(scores, queue, count, self.n, slope)
         return Cut(self._loss_of(*flips), slope)
 
+    def mean_cut(self, scores: Vector, mu: float) -> Cut:
+        """With the table of the cut; flips of about the same cost are shared out, where the search is compiled."""
+        self.check(scores)
+        return self(scores) if self._compiled is None else Cut(*self._compiled.cut(scores, mu))
+
     def line(self, scores: Vector, move: Vector, until: float) -> Line:
         """The risk on ``scores + t move``, leaving out what is decided on all of it."""
         if self._compiled is None:

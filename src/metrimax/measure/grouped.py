@@ -134,6 +134,11 @@ class GroupedOracle(SampleOracle):
         of = self._groups.split(scores)
         return self._mean({g: oracle(of[g]) for g, oracle in self._oracles.items()})
 
+    def mean_cut(self, scores: Vector, mu: float) -> Cut:
+        self.check(scores)
+        of = self._groups.split(scores)
+        return self._mean({g: oracle.mean_cut(of[g], mu) for g, oracle in self._oracles.items()})
+
     def line(self, scores: Vector, move: Vector, until: float) -> Line:
         """The mean of the lines of the groups."""
         of, moves = self._groups.split(scores), self._groups.split(move)

@@ -23,7 +23,13 @@ class Hinged:
         self.n, self.price = oracle.n, oracle.price
 
     def __call__(self, scores: Vector) -> Cut:
-        cut, errors = self._oracle(scores), self._errors(scores)
+        return self._sum(self._oracle(scores), self._errors(scores))
+
+    def mean_cut(self, scores: Vector, mu: float) -> Cut:
+        """The sum of the two, with the flips of the measure's own shared out."""
+        return self._sum(self._oracle.mean_cut(scores, mu), self._errors(scores))
+
+    def _sum(self, cut: Cut, errors: Cut) -> Cut:
         return Cut(cut.loss + self._share * errors.loss, cut.slope + self._share * errors.slope)
 
     def line(self, scores: Vector, move: Vector, until: float) -> Line:

@@ -18,6 +18,10 @@ class SampleOracle:
     def __call__(self, scores: Vector) -> Cut:
         raise NotImplementedError
 
+    def mean_cut(self, scores: Vector, mu: float) -> Cut:
+        """A mean of cuts that is no more than ``mu`` below the risk at these scores; here the one that attains it."""
+        return self(scores)
+
     def check(self, scores: Vector) -> None:
         """Refuse scores of the wrong shape."""
         if scores.shape != (self.size,):

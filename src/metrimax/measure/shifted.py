@@ -16,7 +16,12 @@ class Shifted:
         self.n, self.price = oracle.n, oracle.price
 
     def __call__(self, scores: Vector) -> Cut:
-        cut = self._oracle(scores + self._offset)
+        return self._of_scores(self._oracle(scores + self._offset))
+
+    def mean_cut(self, scores: Vector, mu: float) -> Cut:
+        return self._of_scores(self._oracle.mean_cut(scores + self._offset, mu))
+
+    def _of_scores(self, cut: Cut) -> Cut:
         return Cut(cut.loss + float(cut.slope @ self._offset), cut.slope)
 
     def line(self, scores: Vector, move: Vector, until: float) -> Line:

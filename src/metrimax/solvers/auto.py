@@ -6,27 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-import numpy as np
-
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Record, Solution, Solver, Status, Steps, offer
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import DualCD
-from metrimax.solvers.hybrid import MANY, Hybrid
+from metrimax.solvers.hybrid import Hybrid
+from metrimax.solvers.model import plane_cut
 
-EASY = 40
-"""Iterations that the plain bundle method is given before the hybrid takes over with its cuts."""
+MANY = 1000
+"""On more features than this, coordinate descent needs few passes."""
+
+EASY = 10, 20
+"""Passes that coordinate descent is given before the hybrid takes over: on few features, and on many."""
 
 
 @dataclass(frozen=True)
 class Auto:
-    """The choice by passes and seconds (docs/results/solvers.md).
+    """The choice by passes and seconds (docs/results/solvers.md): the hybrid.
 
-    The hybrid needs the fewest passes, the bundle method does least besides. So the hybrid is taken where a pass costs
-    most: on few features, which go with many examples, and where a cut concerns most of the examples, as for ROC area.
-    Elsewhere, on text, the bundle method begins; what is not solved after `EASY` iterations is taken over by the
-    hybrid, with all cuts but from w = 0, since quasi-Newton steps do not get away from a kink.
-    Sums of hinges (error, cost, balanced error) on many features go to dual coordinate descent, and labels side by
-    side, which share every pass, to the bundle method.
+    Labels side by side share every pass, so what an iteration does besides counts for more: they go to the bundle
+    method.
+
+    Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
+    What is not solved after `EASY` passes, as for large C, is taken over by the hybrid: from w = 0, since quasi-Newton
+    steps do not get away from a kink, but with the plane that the multipliers make up as its first cut.
 
     Parameters
     ----------
@@ -50,17 +52,19 @@ class Auto:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
-        chosen = self.choose(oracle, design)
-        if chosen is not None:
+        easy = EASY[design.shape[1] > MANY]
+        goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
+        if goes_on or not coordinates(oracle, design):
+            chosen = Hybrid(self.max_iter) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
-        easy = Bundle(max_iter=min(EASY, self.max_iter))
-        first = yield from easy.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
-        if first.status is not Status.MAX_ITER or self.max_iter <= EASY or first.cuts is None:
+        begun = DualCD(min(easy, self.max_iter))
+        first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
+        if first.status is not Status.MAX_ITER or self.max_iter <= easy:
             return first
-        later = None if callback is None else _Later(first, callback)
-        rest = Hybrid(max_iter=self.max_iter - EASY)
-        from_zero = replace(first.cuts, best=None)
-        second = yield from rest.steps(oracle, design, weight, tol=tol, start=from_zero, callback=later)
+        cuts, passes = yield from plane_cut(design, weight, first)
+        first = replace(first, n_passes=first.n_passes + passes)
+        rest, later = Hybrid(self.max_iter - easy), None if callback is None else _Later(first, callback)
+        second = yield from rest.steps(oracle, design, weight, tol=tol, start=cuts, callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
         bound = max(first.bound, second.bound)
         return replace(
@@ -74,17 +78,11 @@ class Auto:
             history=first.history + [_after(first, record) for record in second.history],
         )
 
-    def choose(self, oracle: Oracle, design: Design) -> Solver | None:
-        """The one solver for this problem; None for the bundle method followed by the hybrid."""
-        n, p = design.shape
-        rows = hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
-        if p > MANY and rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None:
-            return DualCD(self.max_iter)
-        if self.labels > 1:
-            return Bundle(self.max_iter)
-        if p <= MANY or 2 * np.count_nonzero(oracle(np.zeros(n)).slope) > n:
-            return Hybrid(self.max_iter)
-        return None
+
+def coordinates(oracle: Oracle, design: Design) -> bool:
+    """Whether coordinate descent is possible: a sum of hinges, and a design that gives its rows."""
+    rows = hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
+    return rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None
 
 
 class _Later:

@@ -9,7 +9,7 @@ import numpy as np
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.progress import Progress
-from metrimax.solvers.search import Search, towards
+from metrimax.solvers.search import Search, tangent, towards
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ class Bundle:
         for _ in range(self.max_iter):
             target = yield from model.solve(run.precision)
             if self.line_search:
-                search = Search(oracle, model, run.best, towards(run.best, target), cut)
-                del cut  # its slope is a vector of length n
+                move = towards(run.best, target)
+                search = Search(oracle, model, run.best, move, tangent(cut, run.best, move))
+                del cut, move  # vectors of length n
                 step = search.minimise(self.accuracy * run.gap, reach)
                 run.best = search.advance(step)
                 cut = oracle(search.beyond(step, self.stride))

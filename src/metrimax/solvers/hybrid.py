@@ -6,18 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Steps, Vector
+from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
 from metrimax.solvers.search import Search, towards
-from metrimax.solvers.smooth import START
 
-FOLLOW = 3.0
-"""mu follows the gap at this multiple of it: the bound R - mu <= R_mu is seldom met by far."""
-
-MANY = 1000
-"""More features than this, and smoothed gradients save passes (docs/results/solvers.md)."""
+START = 0.1
+"""mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +22,17 @@ class Hybrid:
 
     Every iteration reads the data twice, as the bundle method does, but for two vectors at a time. The first pass
     gives the scores of the quasi-Newton direction of L-BFGS and of the minimiser of the model; the exact objective is
-    minimised along the one and then towards the other, which costs no pass. The second pulls back two cuts: the
-    gradient of the smoothed risk at the point reached, from which the next quasi-Newton direction comes (a smoothed
-    gradient is a mean of cuts), and the exact cut a little further towards the minimiser of the model.
+    minimised along the one and then towards the other, which costs no pass. The second pulls back two cuts: a mean of
+    cuts at the point reached, whose slope stands for the gradient from which the next quasi-Newton direction comes, and
+    the exact cut a little further towards the minimiser of the model.
+
+    A mean of cuts rather than the cut itself, since the cut of a measure turns on single examples: the flips of about
+    the same cost are shared out among them, as far as the risk at the point is missed by no more than the gap.
 
     Parameters
     ----------
     max_iter : int
         Most iterations.
-    smooth : bool or None
-        Take the gradient of the smoothed risk, where the oracle offers one. Otherwise the exact cut at the point stands
-        for the gradient: cheaper, and on few features as good. By default on more than `MANY` features.
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
@@ -51,7 +47,6 @@ class Hybrid:
     """
 
     max_iter: int = 10_000
-    smooth: bool | None = None
     memory: int = 10
     stride: float = 0.1
     accuracy: float = 0.02
@@ -70,16 +65,10 @@ class Hybrid:
         near = oracle(np.zeros(design.shape[0]))
         run = Progress(oracle, design, weight, tol, near.loss, start, callback)
         lam, model = run.lam, run.model
-        wanted = design.shape[1] > MANY if self.smooth is None else self.smooth
-        smooth = getattr(oracle, "smooth", None) if wanted else None
         mu = START
-
-        def gradient_cut(scores: Vector) -> Cut:
-            cut: Cut = oracle(scores) if smooth is None else smooth(scores, mu)[1]
-            return cut
-
-        here = gradient_cut(run.best.point.scores)
-        slope, *_ = yield from model.add(here, *([] if start is not None or smooth is None else [near]))
+        here = oracle.mean_cut(run.best.point.scores, mu)
+        loss = here.loss
+        slope, *_ = yield from model.add(here, *([] if start is not None else [near]))
         del here, near  # vectors of length n are let go of as soon as they can be
         matrix = QuasiNewton(model, self.memory)
         reach = far = 1.0
@@ -87,7 +76,8 @@ class Hybrid:
             direction = matrix.direction(combine((lam, model.bare(run.best.point)), (1.0, slope)), weight)
             target, direction = yield from model.score(model.minimiser(run.precision), direction)
             accuracy = self.accuracy * run.gap
-            search = Search(oracle, model, run.best, direction, None)
+            tangent = loss + model.inner(slope, run.best.point), model.inner(slope, direction)
+            search = Search(oracle, model, run.best, direction, tangent)
             first = search.minimise(accuracy, far)
             run.best = search.advance(first)
             far = min(1.0, 2 * first.t) or far / 2
@@ -100,16 +90,17 @@ class Hybrid:
                 break
             step = combine((first.t, model.bare(direction)), (second.t, model.bare(move)))
             del direction, target
-            changed = smooth is not None and FOLLOW * run.gap < mu / 4
-            if changed:
-                mu = FOLLOW * run.gap
+            follows = run.gap < mu / 4
+            if follows:
+                mu = run.gap
             near = oracle(search.beyond(second, self.stride))
             del search, move
-            here = gradient_cut(run.best.point.scores)
+            here = oracle.mean_cut(run.best.point.scores, mu)
+            loss = here.loss
             model.prune()
             last = slope
             slope, _ = yield from model.add(here, near)
             del here, near
-            if not changed and (first.t > 0 or second.t > 0):
+            if not follows and (first.t > 0 or second.t > 0):
                 matrix.update(step, combine((lam, step), (1.0, slope), (-1.0, last)))
         return (yield from run.solution())

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Vector
+from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Solution, Vector
 
 _NONE = np.empty(0)
 
@@ -221,6 +221,20 @@ def cut_model(design: Design, lam: float, start: Cuts | None = None) -> CutModel
     """The model for this design in the smaller space."""
     n, p = design.shape
     return (WeightModel if n > p else ExampleModel)(design, lam, start)
+
+
+def plane_cut(design: Design, weight: float, solution: Solution) -> Generator[Ask, Vector, tuple[Cuts, int]]:
+    """The plane under the risk that the multipliers of a solution make up, as the one cut to start from; and passes."""
+    w, multipliers = solution.w, cast(Vector, solution.dual_coef)
+    square = float(w @ w)
+    rows: tuple[Vector, ...]
+    if design.shape[0] > design.shape[1]:
+        rows, passes = (-w / weight,), 0
+    else:
+        scores = yield Ask("scores", w)
+        rows, passes = (-multipliers / weight, -scores / weight), 1
+    loss, gram = (solution.bound + square / 2) / weight, square / weight**2
+    return Cuts(np.array([loss]), np.array([[gram]]), tuple(row[np.newaxis] for row in rows)), passes
 
 
 def combine(*terms: tuple[float, Point]) -> Point:

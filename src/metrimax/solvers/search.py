@@ -42,29 +42,27 @@ class Search:
     Vectors of length n are few: `advance` moves the point in place, and `beyond` makes its scores from the move's.
     """
 
-    def __init__(self, risk: Risk, model: CutModel, best: Best, move: Point, cut: Cut | None) -> None:
+    def __init__(
+        self, risk: Risk, model: CutModel, best: Best, move: Point, tangent: tuple[float, float] | None
+    ) -> None:
         self._risk = risk
         self._lam = model.lam
         self._best = best
         self._move = move
         self._cross = model.inner(best.point, move)
         self._bend = model.inner(move, move)
-        self._cut = cut
+        self._tangent = tangent
 
     def minimise(self, accuracy: float, reach: float) -> Step:
         """The least of the points tried, within ``accuracy`` of the minimum unless 30 did not reach it.
 
-        The search begins on [0, reach] and doubles that until the minimum is inside. At 0 the risk is known, and a
-        cut taken near there serves as its tangent, where one is given.
+        The search begins on [0, reach] and doubles that until the minimum is inside. At 0 the risk is known, and any
+        plane below it serves as its tangent, where one is given by its value and its rise along the move.
         """
         scores, move = self._best.point.scores, self._move.scores
         line = self._risk.line(scores, move, reach)
-        if self._cut is None:
-            start = left = self._step(0.0, (self._best.risk, line(0.0)[1]))
-        else:
-            rise = _kernels.dot(self._cut.slope, move)
-            start = self._step(0.0, (self._best.risk, rise))
-            left = self._step(0.0, (self._cut.loss + _kernels.dot(self._cut.slope, scores), rise))
+        value, rise = self._tangent or (self._best.risk, line(0.0)[1])
+        start, left = self._step(0.0, (self._best.risk, rise)), self._step(0.0, (value, rise))
         right = self._step(reach, line(reach))
         lowest = min(start, right, key=lambda step: step.value)
         for _ in range(30):
@@ -126,6 +124,11 @@ class Search:
             if t > meet:
                 t = max(meet, least(right))
         return t, self._parabola(t) + max(tangent(left, t), tangent(right, t))
+
+
+def tangent(cut: Cut, best: Best, move: Point) -> tuple[float, float]:
+    """The value of a cut at a point and its rise along a move."""
+    return cut.loss + _kernels.dot(cut.slope, best.point.scores), _kernels.dot(cut.slope, move.scores)
 
 
 def towards(best: Best, target: Point) -> Point:

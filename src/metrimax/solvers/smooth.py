@@ -77,7 +77,7 @@ class _Smooth:
     def move(self, point: Point) -> Generator[Ask, Vector, tuple[Best, Point]]:
         """The smoothed objective at a point and the slope of its risk; the cut joins the model."""
         value, cut = self.risk(point.scores)
-        self.tangent = Cut(value - _kernels.dot(cut.slope, point.scores), cut.slope)
+        self.gradient = cut.slope
         [slope] = yield from self.run.model.add(cut)
         return Best(point, value, self.run.lam), slope
 
@@ -85,7 +85,8 @@ class _Smooth:
         """Minimise along a direction, more accurately where the whole way down is less than what was asked for."""
         accuracy = 0.05 * min(self.run.gap, descent)
         start = Point(here.point.rep.copy(), here.point.scores.copy(), here.point.square)
-        search = Search(self.risk, self.run.model, Best(start, here.risk, self.run.lam), direction, self.tangent)
+        tangent = here.risk, _kernels.dot(self.gradient, direction.scores)
+        search = Search(self.risk, self.run.model, Best(start, here.risk, self.run.lam), direction, tangent)
         for _ in range(4):
             step = search.minimise(accuracy, 1.0)
             if step.t > 0:

@@ -1,0 +1,49 @@
+// Flips in part: the mean of several labellings with one table, in the place of one of them.
+//
+// Where the most violated labelling flips the `count` examples of lowest cost, examples whose costs are near the last
+// of them might as well have been taken. A ramp of width h shares the flips out,
+//     share(c) = clip((level - c) / h, 0, 1),     with the level at which the shares add up to `count`,
+// which is the maximiser of sum of share * -c - h/2 share^2 with that sum (Zhang, Saha & Vishwanathan 2011). Shares in
+// [0, 1] that add up to a whole number are a mean of labellings with that number of flips, so the plane they belong to
+// is a mean of cuts; against the best of these, h/2 * count is lost at most.
+#pragma once
+
+#include "tables.hpp"
+
+namespace metrimax {
+
+// Whether a ramp of this width can be told from a step at this cost.
+inline bool resolves(double h, double cost) { return h > 1e-9 * std::abs(cost) && std::isfinite(h + cost); }
+
+// The level of the ramp, for costs ascending and 0 <= count <= size; infinite where all flip, or none.
+// The ramp resolves the costs.
+inline double share_level(const double *costs, Index size, Index count, double h) {
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    if (count <= 0)
+        return -kInf;
+    if (count >= size)
+        return kInf;
+    // At the last cost taken the shares add up to less than count, h further to count or more. In between the sum is
+    // linear from one end of a ramp to the next.
+    double level = costs[count - 1], sum = 0;
+    Index full = std::upper_bound(costs, costs + count, level - h) - costs, part = full;
+    while (true) {
+        for (; part < size && costs[part] <= level; ++part)
+            sum += costs[part];
+        for (; full < part && costs[full] + h <= level; ++full)
+            sum -= costs[full];
+        const auto inside = static_cast<double>(part - full);
+        const double reached = static_cast<double>(full) + (inside * level - sum) / h;
+        const double wanted = level + (static_cast<double>(count) - reached) * h / inside;
+        const double next = std::min(part < size ? costs[part] : kInf, full < part ? costs[full] + h : kInf);
+        if (full < part && wanted <= next)
+            return std::max(wanted, level);
+        level = next;
+    }
+}
+
+inline double share(double cost, double level, double h) {
+    return cost + h <= level ? 1.0 : cost < level ? std::min((level - cost) / h, 1.0) : 0.0;
+}
+
+} // namespace metrimax
