@@ -1,9 +1,10 @@
 """Data beyond memory and beyond one process, against the same data in memory: objectives, memory, seconds per pass.
 
-python -m benchmarks.outofcore --size 5GB --folder /somewhere/with/room
+OMP_NUM_THREADS=1 python -m benchmarks.outofcore --size 5GB --folder /somewhere/with/room --clean
 
-Every way runs in a process of its own, so that its peak of memory is its own. Writes benchmarks/results/outofcore.csv
-and docs/results/scaling.md.
+takes about ten minutes on two quiet cores, 6 GB of disk and 12 GB of memory. Every measurement runs in a process of its
+own, so that its peak of memory is its own, and is written to benchmarks/results/outofcore.csv when it ends: after an
+interruption ``--resume`` measures the rest. docs/results/scaling.md is made from that file alone (``--page``).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import data, timing
+from benchmarks import data, outofcore_page, timing
 from metrimax.io.shards import ShardWriter, parse_size
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,9 +30,15 @@ CSV = ROOT / "benchmarks" / "results" / "outofcore.csv"
 PAGE = ROOT / "docs" / "results" / "scaling.md"
 BLOCK = 100_000
 SETTINGS = {"covtype": {"C": 0.01, "tol": 1e-6}, "sparse": {"C": 0.01, "tol": 1e-5}}
-WAYS = ("memory", "shards", "dask:2")
+JOBS = (  # what is measured, which way, and within a fifth of the data ("fifth") or all kept open ("all")
+    ("fit", "memory", "fifth"),
+    ("fit", "shards", "fifth"),
+    ("fit", "dask:2", "fifth"),
+    ("passes", "shards", "fifth"),
+    ("passes", "shards", "all"),
+    ("workers", "dask", "all"),
+)
 ROUNDS = 7
-VECTORS = 16  # of length n: labels, scores, slopes and what the oracle sorts
 
 
 def prepare(name: str, folder: Path, size: int, shard_size: int) -> Path:
@@ -86,18 +93,18 @@ def in_memory(folder: Path) -> tuple[Any, np.ndarray]:
     return CSR(values, indices, indptr, dataset.shape[1]), dataset.labels
 
 
-def opened(way: str, folder: Path, memory: int) -> tuple[Any, Any, Any]:
+def opened(way: str, folder: Path, memory: int, verify: bool = False) -> tuple[Any, Any, Any]:
     """Design, labels, and what has to be closed."""
     from metrimax import open_dataset
 
     if way == "memory":
         return *in_memory(folder), None
     if way == "shards":
-        return open_dataset(folder, memory=memory), None, None
+        return open_dataset(folder, memory=memory, verify=verify), None, None
     from distributed import Client, LocalCluster
 
     cluster = LocalCluster(n_workers=int(way.partition(":")[2]), threads_per_worker=1, dashboard_address=None)
-    return open_dataset(folder, memory=memory, dask=Client(cluster)), None, cluster
+    return open_dataset(folder, memory=memory, verify=verify, dask=Client(cluster)), None, cluster
 
 
 def fit(way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:
@@ -105,7 +112,7 @@ def fit(way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:
     from metrimax import MeasureSVC
 
     base = resident("VmRSS")
-    design, y, cluster = opened(way, folder, memory)
+    design, y, cluster = opened(way, folder, memory, verify=True)
     began, cpu = time.perf_counter(), time.process_time()
     clf = MeasureSVC("f1", **SETTINGS[name]).fit(design, y)
     row = {
@@ -124,47 +131,65 @@ def fit(way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:
         "cuts": max(record.n_cuts for record in clf.history_),
     }
     if cluster is not None:
+        row["worker_peak_bytes"] = max(design.cluster.client.run(resident, "VmHWM").values())
         cluster.close()
     return row
 
 
 def passes(way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:
-    """Seconds of one X w and one X' slope, the least of several: memory and shards in turn, or one worker and two."""
-    if way == "shards":
-        first, second = opened("memory", folder, memory)[0], opened("shards", folder, memory)[0]
-        return _rounds(first=first, second=second)
+    """Seconds of one X w and one X' slope, the least of several: memory and shards in turn."""
+    rounds = {key: Rounds(opened(key, folder, memory)[0]) for key in ("memory", way)}
+    for _ in range(ROUNDS):
+        for one in rounds.values():
+            one.go()
+    return rounds["memory"].row("first") | rounds[way].row("second")
+
+
+def workers(way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:
+    """Seconds of one X w and one X' slope, the least of several: one worker process, then two."""
     row = {}
-    for key, workers in (("first", 1), ("second", 2)):  # one after the other: an idle worker is not quite idle
-        design, _, cluster = opened(f"dask:{workers}", folder, memory)
-        row |= _rounds(**{key: design})
+    for key, count in (("first", 1), ("second", 2)):  # one after the other: an idle worker is not quite idle
+        design, _, cluster = opened(f"{way}:{count}", folder, memory)
+        rounds = Rounds(design)
+        for _ in range(ROUNDS):
+            rounds.go()
+        row |= rounds.row(key)
         cluster.close()
     return row
 
 
-def _rounds(**designs: Any) -> dict[str, float]:
-    rng = np.random.default_rng(0)
-    row = {}
-    for name, design in designs.items():
-        design.matvec(np.zeros(design.shape[1]))  # checksums, and the files into the cache
-        row |= {f"{name}_wall": np.inf, f"{name}_cpu": np.inf}
-        before = _worker_seconds(design)
-    n, p = design.shape
-    w, slope = rng.normal(size=p), rng.normal(size=n)
-    for _ in range(ROUNDS):
-        for name, design in designs.items():
-            began, used = time.perf_counter(), time.process_time()
-            design.matvec(w)
-            design.rmatvec(slope)
-            row[f"{name}_wall"] = min(row[f"{name}_wall"], time.perf_counter() - began)
-            row[f"{name}_cpu"] = min(row[f"{name}_cpu"], time.process_time() - used)
-    if before:
-        row[f"{name}_busiest"] = max(np.subtract(_worker_seconds(design), before)) / ROUNDS
-    return row
+class Rounds:
+    """One X w and one X' slope, again and again: the least wall and CPU seconds, and who spends them on a cluster."""
 
+    def __init__(self, design: Any) -> None:
+        rng = np.random.default_rng(0)
+        n, p = design.shape
+        self._design, self._w, self._slope = design, rng.normal(size=p), rng.normal(size=n)
+        self._design.matvec(self._w)  # structure is checked, and the files are in the cache
+        self._rounds: list[dict[str, float]] = []
 
-def _worker_seconds(design: Any) -> list[float]:
-    """CPU seconds of every worker so far."""
-    return list(design.client.run(time.process_time).values()) if hasattr(design, "client") else []
+    def go(self) -> None:
+        workers = self._workers()
+        wall, driver, cpu = time.perf_counter(), time.thread_time(), time.process_time()
+        self._design.matvec(self._w)
+        self._design.rmatvec(self._slope)
+        row = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        if workers:
+            driver = time.thread_time() - driver
+            busiest = max(after - workers[worker] for worker, after in self._workers().items())
+            row |= {"driver": driver, "loop": row["cpu"] - driver, "busiest": busiest}
+            row["path"] = row["cpu"] + busiest
+        self._rounds.append(row)
+
+    def row(self, key: str) -> dict[str, float]:
+        least = {name: min(row[name] for row in self._rounds) for name in ("wall", "cpu")}
+        cheapest = min(self._rounds, key=lambda row: row.get("path", 0.0))
+        return {f"{key}_{name}": value for name, value in (cheapest | least).items()}
+
+    def _workers(self) -> dict[str, float]:
+        """CPU seconds of every worker so far."""
+        found: dict[str, float] = {}
+        return self._design.cluster.client.run(time.process_time) if hasattr(self._design, "cluster") else found
 
 
 def child(job: str, way: str, name: str, folder: Path, memory: int) -> dict[str, Any]:
@@ -173,124 +198,53 @@ def child(job: str, way: str, name: str, folder: Path, memory: int) -> dict[str,
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
     row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return {"job": job, "way": way, "set": name, "memory": memory} | row
+    return row
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """All rows; each is on the disk as soon as it is there."""
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    rows = []
+    known = {_key(row): row for row in read()} if options.resume else {}
+    rows: list[dict[str, Any]] = []
+    began = time.perf_counter()
     for name in options.sets:
         target = prepare(name, folder, parse_size(options.size), parse_size(options.shard_size))
         size = sum(file.stat().st_size for file in target.iterdir())
-        memory = max(size // 5, 4 * parse_size(options.shard_size))
-        for way in WAYS:
-            rows.append(child("fit", way, name, target, memory) | {"size": size})
-            print(json.dumps(rows[-1]), flush=True)
-        for way in ("shards", "dask"):
-            for limit in (memory, 2 * size) if way == "shards" else (2 * size,):
-                rows.append(child("passes", way, name, target, limit) | {"size": size})
-                print(json.dumps(rows[-1]), flush=True)
+        print(f"{time.perf_counter() - began:.0f} s: {target}, {size / 1e9:.2f} GB", flush=True)
+        fifth = max(size // 5, 4 * parse_size(options.shard_size))
+        for job, way, limit in JOBS:
+            row = {"set": name, "size": size, "job": job, "way": way, "memory": fifth if limit == "fifth" else 2 * size}
+            if _key(row) in known:
+                rows.append(known[_key(row)])
+                continue
+            row |= child(job, way, name, target, row["memory"])
+            about = timing.environment()
+            rows.append(row | {f"env_{key}": about[key] for key in ("cpu", "cores", "date", "load_average")})
+            write(rows)
+            print(f"{time.perf_counter() - began:.0f} s: {json.dumps(row)}", flush=True)
         if options.clean:
             shutil.rmtree(target)
     return rows
 
 
-def page(rows: list[dict[str, Any]], about: dict[str, str]) -> str:
-    """The page, from the rows alone."""
-    lines = [
-        "# Beyond memory: measured",
-        "",
-        f"Made by `python -m benchmarks.outofcore` on {about['cores']} cores ({about['cpu']}), {about['date']}, with a "
-        f"load average of {about['load_average']} at the end. Every fit ran in a process of its own. On a busy machine "
-        "CPU seconds and ratios within one process are the ones to look at.",
-        "",
-        "F1, the intercept included; `shards` is a folder of mapped binary shards under a limit on memory of a fifth "
-        "of the data, or four shards if that is more, `dask:2` the same shards read by two worker processes. Peaks are "
-        "of the driver. Where the load is above the number of cores, wall seconds of several processes say little.",
-        "",
-        "| set | rows | GB | way | objective | bound | iterations | wall s | CPU s | peak GB | limit GB |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    verdicts = []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        fits = {row["way"]: row for row in rows if row["set"] == name and row["job"] == "fit"}
-        for way, row in fits.items():
-            held = row["memory"] if way == "shards" else 0
-            limit = row["base_bytes"] + held + 8 * (VECTORS * row["n"] + 2 * row["cuts"] * row["p"]) + 64 * 2**20
-            shown = f"{limit / 1e9:.2f}" if way != "memory" else ""
-            lines.append(
-                f"| {name} | {row['n']:,} | {row['size'] / 1e9:.2f} | {way} | {row['objective']:.9g} "
-                f"| {row['bound']:.9g} | {row['iterations']} | {row['wall_seconds']:.1f} | {row['cpu_seconds']:.1f} "
-                f"| {row['peak_bytes'] / 1e9:.2f} | {shown} |"
-            )
-            if way == "shards":
-                kept = "below" if row["peak_bytes"] <= limit else "ABOVE"
-                verdicts.append(f"* {name}: peak memory {row['peak_bytes'] / 1e9:.2f} GB, {kept} the limit stated")
-        for way in ("shards", "dask:2"):
-            apart = [abs(fits[way][key] / fits["memory"][key] - 1) for key in ("objective", "bound")]
-            verdicts.append(
-                f"* {name}, {way}: objective and bound differ from those in memory by {max(apart):.1e}, relatively"
-            )
-        for row in rows:
-            if row["set"] == name and row["job"] == "passes":
-                wall, cpu = (row[f"second_{kind}"] / row[f"first_{kind}"] for kind in ("wall", "cpu"))
-                if row["way"] == "shards":
-                    how = (
-                        "all kept open" if row["memory"] > row["size"] else f"{row['memory'] / 1e9:.2f} GB open at most"
-                    )
-                    verdicts.append(
-                        f"* {name}, {how}: one X w and one X' slope from mapped shards take {wall:.2f} times the wall "
-                        f"and {cpu:.2f} times the CPU seconds of the same in memory ({row['first_wall']:.3f} s)"
-                    )
-                else:
-                    verdicts.append(
-                        f"* {name}: two worker processes are {1 / wall:.2f} times as fast as one "
-                        f"({row['first_wall']:.3f} s and {row['second_wall']:.3f} s for both products)"
-                    )
-                    if row.get("first_busiest"):
-                        path = [row[f"{k}_busiest"] + row[f"{k}_cpu"] for k in ("first", "second")]
-                        verdicts.append(
-                            f"* {name}: CPU seconds of driver and scheduler and of the busiest worker, per round: "
-                            f"{path[0]:.3f} with one, {path[1]:.3f} with two, a ratio of {path[0] / path[1]:.2f}"
-                        )
-    return "\n".join([*lines, "", *verdicts, "", LIMIT, ""])
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[key] for key in ("set", "size", "job", "way", "memory"))
 
 
-LIMIT = (
-    "The limit stated is the interpreter with its packages, the `memory` given for rows (none on the driver of a "
-    f"cluster), {VECTORS} vectors of length n, and the cuts twice; 64 MiB for the rest."
-)
+def write(rows: list[dict[str, Any]]) -> None:
+    fields = list(dict.fromkeys(key for row in rows for key in row))
+    beside = CSV.with_suffix(".new")
+    with open(beside, "w", newline="") as file:
+        writer = csv.DictWriter(file, fields, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    beside.replace(CSV)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", default="5GB", help="of the generated sparse set (default: %(default)s)")
-    parser.add_argument("--shard-size", default="32MiB")
-    parser.add_argument("--folder", default="/tmp/metrimax-outofcore", help="for the shards")
-    parser.add_argument("--sets", nargs="+", choices=sorted(SETTINGS), default=sorted(SETTINGS))
-    parser.add_argument("--clean", action="store_true", help="remove the shards afterwards")
-    parser.add_argument("--page", action="store_true", help="only write the page again, from the CSV")
-    parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.child:
-        job, way, name, folder, memory = options.child
-        print(json.dumps({"fit": fit, "passes": passes}[job](way, name, Path(folder), int(memory))))
-        return
-    if options.page:
-        with open(CSV, newline="") as file:
-            rows: list[dict[str, Any]] = [{k: _number(v) for k, v in row.items()} for row in csv.DictReader(file)]
-        about = {key.removeprefix("env_"): str(value) for key, value in rows[0].items() if key.startswith("env_")}
-    else:
-        rows = measure(options)
-        about = timing.environment()
-        env = {f"env_{key}": about[key] for key in ("cpu", "cores", "date", "load_average")}
-        fields = list(dict.fromkeys(key for row in rows for key in row)) + list(env)
-        with open(CSV, "w", newline="") as file:
-            writer = csv.DictWriter(file, fields, restval="")
-            writer.writeheader()
-            writer.writerows(row | env for row in rows)
-    PAGE.write_text(page(rows, about))
+def read() -> list[dict[str, Any]]:
+    with open(CSV, newline="") as file:
+        return [{key: _number(value) for key, value in row.items()} for row in csv.DictReader(file)]
 
 
 def _number(text: str) -> Any:
@@ -300,6 +254,29 @@ def _number(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", default="5GB", help="of the generated sparse set (default: %(default)s)")
+    parser.add_argument("--shard-size", default="32MiB")
+    parser.add_argument("--folder", default="/tmp/metrimax-outofcore", help="for the shards")
+    parser.add_argument("--sets", nargs="+", choices=sorted(SETTINGS), default=sorted(SETTINGS))
+    parser.add_argument("--clean", action="store_true", help="remove the shards of a set when it has been measured")
+    parser.add_argument("--resume", action="store_true", help="keep what the CSV has of the same sets and size")
+    parser.add_argument("--page", action="store_true", help="only write the page again, from the CSV")
+    parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        job, way, name, folder, memory = options.child
+        print(json.dumps({"fit": fit, "passes": passes, "workers": workers}[job](way, name, Path(folder), int(memory))))
+        return
+    if not options.page:
+        measure(options)
+    rows = read()
+    PAGE.write_text(outofcore_page.page(rows))
+    for verdict in outofcore_page.verdicts(rows):
+        print(verdict)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,20 @@
 """Growing n: seconds per pass, seconds in all, and the peak of memory beyond X, each size in a process of its own.
 
 Memory is the peak of the resident set during ``fit`` less what was resident before it (X and y loaded, a small
-problem fitted to warm up), less the cuts (8 p bytes each, at their most), in units of a vector of n float64.
+problem fitted to warm up, what making X left free given back), less the cuts (8 p bytes each where n > p, at their
+most), in units of a vector of n float64. Below 10^5 rows a vector is too small to be told from the rest.
+
+glibc keeps freed blocks of up to 32 MB for itself and cuts them up, so at 10^6 rows the peak depends on the order of
+what was freed before, by some 5 vectors. The processes therefore run with a limit of 1 MB to that.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -31,7 +38,10 @@ def _resident(key: str) -> int:
 
 
 def _forget_peak() -> None:
-    """Let VmHWM start again from what is resident now (Linux)."""
+    """Give back what is free, and let VmHWM start again from what is resident now (Linux)."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -54,7 +64,8 @@ def one(kind: str, measure: str, n: int) -> dict[str, Any]:
     svc.fit(task.X, task.y)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     beyond = _resident("VmHWM") - before
-    cuts = 8 * task.X.shape[1] * max(record.n_cuts for record in svc.history_)
+    length = min(task.X.shape[1], 2 * n)  # by weights, or by coefficients and scores
+    cuts = 8 * length * max(record.n_cuts for record in svc.history_)
     return {
         "kind": kind,
         "measure": measure,
@@ -80,7 +91,8 @@ def measure(smoke: bool = False, large: bool = False, **_: Any) -> list[dict[str
     for kind, which in CASES[:1] if smoke else CASES:
         for n in sizes:
             command = [sys.executable, "-m", "benchmarks.scale", kind, which, str(n)]
-            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+            given_back = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(2**20)}
+            ran = subprocess.run(command, capture_output=True, text=True, check=False, env=given_back)
             if ran.returncode:
                 raise RuntimeError(f"{' '.join(command)} failed:\n{ran.stderr[-2000:]}")
             rows.append(json.loads(ran.stdout.splitlines()[-1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import time
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +22,11 @@ import dask
 import dask.array
 from distributed import Client, LocalCluster
 
-from metrimax import MeasureSVC, open_dataset
+from metrimax import MeasureSVC, MeasureSVCCV, open_dataset
+from metrimax.cli import main
 from metrimax.designs import as_design
-from metrimax.designs.dask import DaskDesign, NoNews, is_remote
+from metrimax.designs.cluster import Cluster, NoNews, Share
+from metrimax.designs.dask import DaskDesign, is_remote
 from metrimax.io.shards import ShardWriter, part_file
 
 N, P = 1200, 12
@@ -99,23 +103,100 @@ def test_products_and_fits(kind, problem, cluster):
 
 def test_traffic_is_what_the_documentation_says(problem, cluster):
     design = DaskDesign(cluster.scatter(blocks(problem, 4)))
-    workers = len(set(design._where))
+    workers = len({share.worker for share in design.cluster.shares})
     before = design.bytes_moved
     design.matvec(np.ones(P))
     assert design.bytes_moved - before == 8 * (workers * P + N)
     before = design.bytes_moved
     design.rmatvec(np.ones(N))
-    assert design.bytes_moved - before == 8 * (N + P)
+    assert design.bytes_moved - before == 8 * (N + workers * P)
     slope = np.zeros(N)
     slope[:7] = 1.0
     before = design.bytes_moved
     design.rmatvec(slope)
-    assert design.bytes_moved - before == 7 * 12 + 8 * P  # seven rows and their positions
+    assert design.bytes_moved - before == 7 * 12 + 8 * P  # seven rows of one worker, and their positions
 
 
-def test_task_names(problem, cluster):
-    design = DaskDesign([partial(as_design, block) for block in blocks(problem, 2)])
-    assert all(part.key.startswith("metrimax-part-") for part in design._parts)
+def test_many_sums_are_added_up_in_a_tree_and_tasks_have_names(problem, cluster):
+    X, _ = problem
+    design = DaskDesign([partial(as_design, block) for block in blocks(problem, 20)])
+    design.cluster.shares = [Share(worker, [k]) for worker, parts in design.cluster.shares for k in parts]
+    slope = np.arange(float(N))
+    before = design.bytes_received
+    assert_allclose(design.rmatvec(slope), X.T @ slope, rtol=1e-9)
+    assert design.bytes_received - before == 3 * 8 * P  # twenty sums, by eights
+    design.matvec(np.ones(P))
+    shown = cluster.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
+    assert {"metrimax-part", "metrimax-scores", "metrimax-pull", "metrimax-add"} <= shown
+
+
+def test_one_task_per_thread_however_many_partitions(problem, cluster):
+    X, _ = problem
+    design = as_design(dask.array.from_array(X, chunks=(50, P)))
+    shares = design.cluster.shares
+    assert sorted(k for share in shares for k in share.parts) == list(range(24))
+    assert len(shares) == 2
+    assert {len(share.parts) for share in shares} == {12}
+    cluster.run_on_scheduler(lambda dask_scheduler: dask_scheduler.task_prefixes.pop("metrimax-scores", None))
+    assert_allclose(design.matvec(np.ones(P)), X.sum(axis=1), atol=1e-12)
+    counts = cluster.run_on_scheduler(
+        lambda dask_scheduler: dict(dask_scheduler.task_prefixes["metrimax-scores"].state_counts)
+    )
+    assert counts["memory"] == 2
+
+
+class Crew:
+    """A client that knows only who is there and who holds what."""
+
+    def __init__(self, threads, holders):
+        self.threads, self.holders = threads, holders
+
+    def nthreads(self):
+        return self.threads
+
+    def who_has(self, parts):
+        return self.holders
+
+
+@pytest.mark.parametrize(
+    ("threads", "holders", "expected"),
+    [
+        ({"a": 1, "b": 1}, "abab", {"a": [[0, 2]], "b": [[1, 3]]}),  # all where they are
+        ({"a": 1, "b": 1}, "aaaa", {"a": [[0, 1]], "b": [[2, 3]]}),  # half of them to a worker that is new
+        ({"a": 2, "b": 1}, "aaab", {"a": [[0, 2], [1]], "b": [[3]]}),  # each thread has its own
+        ({"a": 1, "b": 1, "c": 1}, "a.", {"a": [[0]], "b": [[1]]}),  # one is nowhere, one worker has nothing to do
+        ({}, "..", {"": [[0, 1]]}),  # nobody there: Dask waits for workers
+    ],
+)
+def test_partitions_are_shared_out_evenly(threads, holders, expected):
+    cluster = Cluster.__new__(Cluster)
+    cluster.parts = [SimpleNamespace(key=k) for k in range(len(holders))]
+    cluster.client = Crew(threads, {k: (worker,) for k, worker in enumerate(holders) if worker != "."})
+    cluster.share_out()
+    found = {}
+    for worker, parts in cluster.shares:
+        found.setdefault(worker, []).append(parts)
+    assert found == expected
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_with_and_without_a_way_to_the_workers(problem, cluster, monkeypatch, direct):
+    """Where the driver cannot reach the workers, bytes go through the scheduler."""
+    X, _ = problem
+    reach = cluster.rpc.connect
+
+    async def refuse(address, *arguments, **options):
+        if address != cluster.scheduler.address:
+            raise OSError(f"no route to {address}")
+        return await reach(address, *arguments, **options)
+
+    if not direct:
+        monkeypatch.setattr(cluster.rpc, "connect", refuse)
+    design = DaskDesign(cluster.scatter(blocks(problem)))
+    assert design.cluster._direct is direct
+    w = np.arange(float(P))
+    assert_allclose(design.matvec(w), X @ w, atol=1e-12)
+    assert_allclose(design.rmatvec(X @ w), X.T @ (X @ w), atol=1e-10)
 
 
 def pid_of_worker(client, address):
@@ -130,7 +211,7 @@ def test_kill_9_of_a_worker_during_a_fit(kind, problem, cluster, tmp_path):
         data = open_dataset(data, dask=cluster)
     else:
         data, labels = as_design(dask.array.from_array(X, chunks=(200, P))), y
-    victim = data._where[0]
+    victim = data.cluster.shares[0].worker
     pid = pid_of_worker(cluster, victim)
     seen = []
 
@@ -160,6 +241,49 @@ def test_shards_read_by_workers(problem, cluster, tmp_path):
     assert clf.objective_ == pytest.approx(MeasureSVC(C=0.02, tol=1e-3).fit(X, y).objective_, rel=1e-6)
     assert clf.score(dataset) == pytest.approx(clf.score(X, y))
     assert "1200 rows" in repr(dataset)
+
+
+def test_the_command_on_a_cluster(problem, cluster, tmp_path, capsys):
+    folder = shard_folder(tmp_path, problem)
+    address, model = cluster.scheduler.address, str(tmp_path / "model")
+    results = []
+    for command in (["train", "-C", "0.1"], ["tune", "--grid", "0.01,0.1", "--folds", "2"]):
+        for extra in ([], ["--dask", address]):
+            assert main([command[0], str(folder), model, *command[1:], "--json", *extra]) == 0
+            results.append(json.loads(capsys.readouterr().out))
+    for inside, outside in (results[:2], results[2:]):
+        assert outside["objective"] == pytest.approx(inside["objective"], rel=1e-6)
+        assert outside["C"] == inside["C"]
+
+
+def test_the_command_says_what_is_wrong_with_a_cluster(problem, tmp_path, capsys):
+    folder = shard_folder(tmp_path, problem)
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        assert main(["train", str(folder), str(tmp_path / "model"), "--dask", "tcp://127.0.0.1:9"]) == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    (tmp_path / "one.svm").write_text("1 1:1\n-1 2:1\n")
+    assert main(["train", str(tmp_path / "one.svm"), str(tmp_path / "model"), "--dask", "local"]) == 2
+    assert "--dask reads a folder of shards, and" in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_command_with_a_cluster_of_its_own(problem, tmp_path):
+    folder = shard_folder(tmp_path, problem)
+    arguments = ["train", str(folder), str(tmp_path / "model"), "--dask", "local", "--json"]
+    program = (
+        f"import sys\nfrom metrimax.cli import main\nif __name__ == '__main__':\n    sys.exit(main({arguments!r}))\n"
+    )
+    out, err = run_program(program, tmp_path)
+    assert json.loads(out)["examples"] == N, err
+
+
+def test_choosing_C_on_a_cluster(problem, cluster):
+    X, y = problem
+    given = {"Cs": [0.01, 0.1], "cv": 2}
+    inside = MeasureSVCCV(**given).fit(X, y)
+    outside = MeasureSVCCV(**given).fit(dask.array.from_array(X, chunks=(300, P)), dask.array.from_array(y, chunks=300))
+    assert outside.objective_ == pytest.approx(inside.objective_, rel=1e-3)
+    assert_allclose(outside.cv_results_["mean_test_score"], inside.cv_results_["mean_test_score"], atol=0.02)
 
 
 def test_bad_partitions_are_named(problem, cluster, tmp_path):
@@ -204,7 +328,7 @@ def test_no_news_is_an_error_and_not_a_hang(problem, cluster):
     design = DaskDesign(cluster.scatter(blocks(problem)), timeout=0.5)
     began = time.monotonic()
     with pytest.raises(NoNews, match="no news from the workers for"):
-        design._results("slow", lambda: cluster.map(time.sleep, [15, 15.5], pure=False))
+        design.cluster.results("slow", lambda: cluster.map(time.sleep, [15, 15.5], pure=False))
     assert time.monotonic() - began < 12
 
 
@@ -239,9 +363,10 @@ SCATTERED = """
             except RuntimeError as error:
                 print("scattered:", error)
         embedded = DaskDesign([np.ones((4, 2)), np.ones((3, 2))])
-        print("embedded:", embedded.matvec(np.ones(2)).tolist() == [2.0] * 7, type(embedded.client.cluster).__name__)
+        kind = type(embedded.cluster.client.cluster).__name__
+        print("embedded:", embedded.matvec(np.ones(2)).tolist() == [2.0] * 7, kind)
         embedded.close()
-        print("closed:", embedded.client.status)
+        print("closed:", embedded.cluster.client.status)
 """
 
 SCHEDULER = """

@@ -333,3 +333,20 @@ def test_products_after_a_fork():
         "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer notes every 8 bytes of 26 GB")
+def test_more_than_2_31_non_zeros():
+    """Offsets beyond 32 bits: a row of 2^31 zeros, never written, so that no memory is taken, and one behind it."""
+    m = 2**31
+    try:
+        data, indices = np.zeros(m + 3, dtype=np.float32), np.zeros(m + 3, dtype=np.int64)
+    except MemoryError:
+        pytest.skip("26 GB of addresses were not granted")
+    data[m:], indices[m:] = [1, 2, 3], [0, 1, 2]
+    indptr = np.array([0, m, m + 3])
+    for n_threads in (1, 2):
+        X = CSR(data, indices, indptr, n_cols=3, n_threads=n_threads, check=False)  # the check reads 17 GB of zeros
+        np.testing.assert_array_equal(X.rmatvec(np.array([0.0, 1.0])), [1, 2, 3])
+        np.testing.assert_array_equal(X.rmatvec(np.array([[0.0, 0.0], [1.0, 2.0]])), [[1, 2], [2, 4], [3, 6]])
+    np.testing.assert_array_equal(X.matvec(np.array([1.0, 10.0, 100.0])), [0, 321])

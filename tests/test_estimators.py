@@ -229,7 +229,8 @@ def test_sample_weight_is_repetition(binary, measure):
     weighted = MeasureSVC(measure, tol=1e-6).fit(X, y, sample_weight=times)
     repeated = MeasureSVC(measure, tol=1e-6).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert weighted.price_ == pytest.approx(repeated.price_)
-    assert weighted.status_.ok and repeated.status_.ok
+    assert weighted.status_.ok
+    assert repeated.status_.ok
     allowed = 1e-6 * weighted.price_ * times.sum()  # the gap, in units of the objective
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=0, abs=allowed)
     assert weighted.score(X, y, times) == pytest.approx(

@@ -158,7 +158,7 @@ def test_a_fit_that_is_stopped_changes_nothing(queries):
 @pytest.mark.parametrize("form", [sparse.csr_matrix, np.asfortranarray, lambda X: X.astype(np.float32)])
 def test_forms_of_x(form, queries):
     X, y, groups = queries
-    one, other = (MeasureRanker(tol=1e-5).fit(Z, y, groups) for Z in (X, form(X)))
+    one, other = (MeasureRanker(tol=1e-7).fit(Z, y, groups) for Z in (X, form(X)))
     np.testing.assert_allclose(other.decision_function(form(X)), one.decision_function(X), atol=0.02)
 
 

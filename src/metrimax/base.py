@@ -8,14 +8,32 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
 
+from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
 from metrimax.solvers import SOLVERS
 from metrimax.state import PlainState
+
+
+def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
+    """The labels as an array: those given, or else those that X brings, as a dataset does."""
+    y = getattr(X, "y", None) if y is None else y
+    if y is None:
+        raise ValueError(f"expected y, the true labels: {type(X).__name__} brings no labels")
+    y = y.compute() if hasattr(y, "compute") else y  # Dask's
+    return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+
+
+def refuse_design(X: Any, reason: str) -> None:
+    """Raise if the rows of X are out of reach."""
+    if is_design(X):
+        raise TypeError(f"expected X as an array or a sparse matrix, got {type(X).__name__}: {reason}")
 
 
 class CertifiedEstimator(PlainState, BaseEstimator):
@@ -55,22 +73,28 @@ class CertifiedEstimator(PlainState, BaseEstimator):
 
             yield both
 
-    @staticmethod
-    def _labels_of(checked: Any, X: Any, y: Any) -> Any:
-        """The labels of a design, its own unless others are given; ``checked`` notes down its columns."""
-        if y is None:
-            y = getattr(X, "y", None)
-        if y is None:
-            raise ValueError(f"expected y: {type(X).__name__} brings no labels")
-        y = y.compute() if hasattr(y, "compute") else y  # Dask's
-        y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
-        if len(y) != X.shape[0]:
-            raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(y)}")
+    def _check_design(self, checked: CertifiedEstimator, X: Any, y: Any) -> npt.NDArray[Any]:
+        """The labels of a design, with the checks that look at no row: of those the design takes care.
+
+        What there is to know of its columns is noted down in ``checked``.
+        """
+        labels = labels_of(X, y)
+        if len(labels) != X.shape[0]:
+            raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(labels)}")
         checked.n_features_in_ = X.shape[1]
         checked.__dict__.pop("feature_names_in_", None)
         if getattr(X, "feature_names", None) is not None:
             checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
-        return y
+        return labels
+
+    def _check_rows(self, X: Any) -> Any:
+        """X as it can be multiplied, with the columns that were there in `fit`."""
+        if not is_design(X):
+            return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        X = as_design(X)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(f"expected {self.n_features_in_} features, got {X.shape[1]}")
+        return X
 
     def _store_certificate(self, fitted: list[FittedLabel], *, single: bool) -> None:
         """Set what the solutions prove and how they were reached: one value each, or one for every label."""

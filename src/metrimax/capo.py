@@ -31,6 +31,7 @@ from sklearn.utils.validation import (
 )
 
 from metrimax.auxiliary import AuxiliaryOutputs
+from metrimax.base import refuse_design
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators import MeasureSVC, _encode, _weights
 from metrimax.measure import get_measure
@@ -184,6 +185,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         """Train the auxiliaries (unless ``prefit``) and adapt them."""
         measure, solver = get_measure(self.measure), self._solver()
         self._check_parameters()
+        refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
         given = X
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         X, y = validate_data(

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
+from metrimax.base import refuse_design
 from metrimax.c_path import GRID
-from metrimax.designs import as_design
+from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimation import Estimate
-from metrimax.estimators import MeasureSVC, _encode, _weights, restate
-from metrimax.fitting import FittedLabel, fit_path
+from metrimax.estimators import MeasureSVC
+from metrimax.fitting import FittedLabel
+from metrimax.folds import FoldScores, fold_scores, side_by_side_scores
+from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.machine import path_machines
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.measure.hinged import wants_hinges
-from metrimax.protocols import Hinges, RowDesign, Status, Vector
-from metrimax.risk import run
-from metrimax.solvers import side_by_side
+from metrimax.protocols import Hinges, RowDesign, Vector
+from metrimax.sample_path import SamplePath, gap_of, passes_of
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
 MOST_EXTENSIONS = 10
@@ -53,9 +54,9 @@ class MeasureSVCCV(MeasureSVC):
     selection : {"cv", "holdout", "xi_alpha"}, default="cv"
         "cv" takes the C with the best mean over the folds. "holdout" trains on two thirds and tests on the rest.
         "xi_alpha" trains once per C on everything and looks at the xi-alpha estimates, so it needs neither folds nor
-        a test set; for a measure whose mistakes add up (error, cost, balanced_error) and a kernel with features
-        (linear, or Nystroem's). With several labels, or classes each against the rest, the mean of their estimates
-        chooses one C for all.
+        a test set, but the rows of X, which a dataset does not give; for a measure whose mistakes add up (error, cost,
+        balanced_error) and a kernel with features (linear, or Nystroem's). With several labels, or classes each
+        against the rest, the mean of their estimates chooses one C for all.
     scoring : str, measure, callable or None, default=None
         The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
         contingency table.
@@ -69,14 +70,15 @@ class MeasureSVCCV(MeasureSVC):
     random_state : int, RandomState or None, default=0
         Of the hold-out, and of Nystroem features.
     n_jobs : int or None, default=None
-        Folds trained at a time, each then in one thread.
+        Folds trained at a time, each then in one thread. Those of a dataset (`metrimax.open_dataset`), or of what Dask
+        holds, are always trained side by side: each pass over the rows serves them all.
     hinge : float or None, default=None
     threshold : {"trained", "placed"} or None, default=None
         As for `MeasureSVC`. None, for F1 and all other measures of the contingency table that are no sums over the
         examples, is a hinge of 1 and the threshold that does better in the folds, together with C ("placed" among
         equals); for the rest it is 0 and "trained". With ``hinge=0, threshold="trained"`` this is the method of
         Joachims (2005).
-    tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
+    tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback, checkpoint
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
         As for `MeasureSVC`; the kernel's values are computed once per training part.
@@ -137,6 +139,7 @@ class MeasureSVCCV(MeasureSVC):
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.measure = measure
         self.Cs = Cs
@@ -164,24 +167,30 @@ class MeasureSVCCV(MeasureSVC):
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVCCV:
-        """Choose C, then train on X and y with it."""
+        """Choose C, then train on X and y with it; a dataset (`metrimax.open_dataset`) brings its labels."""
         if self.selection not in SELECTIONS:
             raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
         grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
         if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
             raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {self.Cs!r}")
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
-        X, y = validate_data(
-            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
-        )
+        if is_design(X):
+            X = as_design(X)
+            y = self._check_design(checked, X, y)
+        else:
+            X, y = validate_data(
+                checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
+            )
         check_classification_targets(y)
+        checkpoint = as_checkpoint(self.checkpoint)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if self.selection == "xi_alpha":
-            chooser: _ByXiAlpha | _BySplits = _ByXiAlpha(self, X, y, weight)
+            chooser: _ByXiAlpha | _BySplits = _ByXiAlpha(self, X, y, weight, checkpoint)
         else:
-            chooser = _BySplits(self, X, y, weight)
+            chooser = _BySplits(self, X, y, weight, checkpoint)
         rows = chooser.rows(np.unique(grid))
         for _ in range(MOST_EXTENSIONS if self.extend else 0):
             beyond = _beyond(rows)
@@ -190,6 +199,8 @@ class MeasureSVCCV(MeasureSVC):
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
         best = _best(rows)
         model = chooser.refit(best)
+        if checkpoint is not None:
+            checkpoint.clear()
         self.__dict__ = checked.__dict__
         _take_over(self, model)
         self.C_ = float(best["param_C"])
@@ -252,25 +263,22 @@ def _beyond(rows: list[Row]) -> float | None:
 class _BySplits:
     """Scores on the parts that a model was not trained on."""
 
-    def __init__(self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None) -> None:
-        self._owner, self._X, self._y, self._weight = owner, X, y, weight
+    def __init__(
+        self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None, checkpoint: Checkpoint | None
+    ) -> None:
+        self._owner, self._X, self._y, self._weight, self._checkpoint = owner, X, y, weight, checkpoint
         if owner.selection == "holdout":
             several = type_of_target(y) == "multilabel-indicator"
             kind = ShuffleSplit if several else StratifiedShuffleSplit
             splitter = kind(n_splits=1, test_size=1 / 3, random_state=owner.random_state)
         else:
             splitter = check_cv(owner.cv, y, classifier=True)
-        self._splits = list(splitter.split(X, y))
+        self._splits = list(splitter.split(np.zeros(len(y)) if is_design(X) else X, y))
 
     def rows(self, Cs: Vector) -> list[Row]:
         owner = self._owner
         began = time.perf_counter()
-        changes = {} if owner.n_jobs in (None, 1) else {"n_threads": 1}
-        template = owner.plain(**changes)
-        parts = Parallel(n_jobs=owner.n_jobs, prefer="threads")(
-            delayed(_split_scores)(owner, template, self._X, self._y, self._weight, Cs, train, test)
-            for train, test in self._splits
-        )
+        parts = self._side_by_side(Cs) if is_design(self._X) else self._one_by_one(Cs)
         seconds = (time.perf_counter() - began) / len(Cs)
         rows = []
         for k, C in enumerate(Cs):
@@ -284,25 +292,28 @@ class _BySplits:
             rows.append(row | {"fit_time": seconds})
         return rows
 
+    def _one_by_one(self, Cs: Vector) -> list[FoldScores]:
+        owner = self._owner
+        changes = {} if owner.n_jobs in (None, 1) else {"n_threads": 1}
+        template = owner.plain(checkpoint=None, **changes)
+        parts: list[FoldScores] = Parallel(n_jobs=owner.n_jobs, prefer="threads")(
+            delayed(fold_scores)(owner, template, self._X, self._y, self._weight, Cs, split, self._part(f"fold-{k}"))
+            for k, split in enumerate(self._splits)
+        )
+        return parts
+
+    def _side_by_side(self, Cs: Vector) -> list[FoldScores]:
+        template = self._owner.plain(checkpoint=None)
+        return side_by_side_scores(
+            self._owner, template, self._X, self._y, self._weight, Cs, self._splits, self._part("folds")
+        )
+
+    def _part(self, name: str) -> Checkpoint | None:
+        return None if self._checkpoint is None else self._checkpoint.part(name)
+
     def refit(self, best: Row) -> MeasureSVC:
         chosen = {"C": float(best["param_C"]), "threshold": best["param_threshold"]}
         return self._owner.plain(**chosen).fit(self._X, self._y, self._weight)
-
-
-def _split_scores(
-    owner: MeasureSVCCV, template: MeasureSVC, X: Any, y: Any, weight: Vector | None, Cs: Vector, train: Any, test: Any
-) -> list[tuple[list[float], float, int]]:
-    """For every C, the scores on ``test`` of the model trained on ``train`` by threshold, its gap and its passes."""
-    (X_train, y_train), (X_test, y_test) = _safe_split(template, X, y, train), _safe_split(template, X, y, test, train)
-    path = _Path(template, X_train, y_train, None if weight is None else weight[train])
-    results = []
-    for C, fitted in path.fit(Cs):
-        scores = []
-        for threshold in owner.thresholds:
-            judge = owner.judge(path.model(C, fitted if threshold == template.threshold else _unplaced(fitted)))
-            scores.append(judge.score(X_test, y_test, None if weight is None else weight[test]))
-        results.append((scores, _gap(fitted), _passes(fitted)))
-    return results
 
 
 class _ByXiAlpha:
@@ -311,7 +322,10 @@ class _ByXiAlpha:
     Every label, or class against the rest, has its own estimates; their means choose the one C for all.
     """
 
-    def __init__(self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None) -> None:
+    def __init__(
+        self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None, checkpoint: Checkpoint | None
+    ) -> None:
+        refuse_design(X, "selection='xi_alpha' needs the rows; selection='holdout' or 'cv' does without them")
         scoring = get_measure(owner.measure if owner.scoring is None else owner.scoring)
         if not isinstance(scoring, ContingencyMeasure):
             raise ValueError(
@@ -319,7 +333,8 @@ class _ByXiAlpha:
                 "choose another scoring, or selection='cv'"
             )
         self._owner, self._scoring = owner, scoring
-        self._path = _Path(owner.plain(solver="dual_cd"), X, y, weight)
+        kept = None if checkpoint is None else checkpoint.part("path")
+        self._path = SamplePath(owner.plain(solver="dual_cd", checkpoint=None), X, y, weight, kept)
         features: Any = self._path.features
         if isinstance(features, Gram):
             raise ValueError(
@@ -337,7 +352,7 @@ class _ByXiAlpha:
         along = dict(self._path.fit(Cs))
         self._fitted |= along
         per_label = zip(*along.values(), strict=True)
-        estimates = [self._estimates(k, Cs, label) for k, label in enumerate(per_label) if not _constant(label[0])]
+        estimates = [self._estimates(k, Cs, label) for k, label in enumerate(per_label) if not label[0].constant]
         if not estimates:
             raise ValueError("selection='xi_alpha' needs a label with examples on both sides, got none in y")
         rows = []
@@ -348,7 +363,7 @@ class _ByXiAlpha:
             row |= {"mean_test_score": score, "std_test_score": 0.0}
             named = [estimate.as_dict() for estimate in of_labels]
             row |= {name: float(np.mean([one[name] for one in named])) for name in named[0]}
-            rows.append(row | {"max_gap": _gap(along[C]), "sum_passes": _passes(along[C])})
+            rows.append(row | {"max_gap": gap_of(along[C]), "sum_passes": passes_of(along[C])})
         seconds = (time.perf_counter() - began) / len(Cs)
         return [row | {"fit_time": seconds} for row in rows]
 
@@ -374,63 +389,3 @@ class _ByXiAlpha:
         model = self._path.model(C, fitted)
         model._warn([label.solution for label in fitted])
         return model
-
-
-class _Path:
-    """The labels of one sample, trained along C: what does not depend on C is made once."""
-
-    def __init__(self, template: MeasureSVC, X: Any, y: Any, sample_weight: Any) -> None:
-        self.template = template
-        self._measure = get_measure(template.measure)
-        self._y, self._n_features = y, X.shape[1]
-        self._classes, self._labels = _encode(y)
-        self._solver = side_by_side(template._solver(), self._labels.shape[1])
-        self._weight = _weights(template.class_weight, y, sample_weight, X)
-        self.features = template._features(X)
-        self.design = as_design(
-            self.features, intercept_scaling=template.intercept_scaling if template.fit_intercept else None
-        )
-
-    def fit(self, Cs: Vector) -> list[tuple[float, list[FittedLabel]]]:
-        """Every C with its labels; the solutions of a label share cuts, or multipliers."""
-        kind = type_of_target(self._y)
-        options: dict[str, Any] = {"Cs": Cs, "tol": self.template.tol, "callback": self.template.callback, "kind": kind}
-        options |= self.template._extras()
-        per_label = run(
-            self.design,
-            (
-                fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
-                for one in self._labels.T
-            ),
-        )
-        return [(float(C), [label[k] for label in per_label]) for k, C in enumerate(Cs)]
-
-    def oracle(self, k: int) -> Any:
-        """The oracle of label k."""
-        return self._measure.oracle(np.ascontiguousarray(self._labels[:, k]), self._weight)
-
-    def model(self, C: float, fitted: list[FittedLabel]) -> MeasureSVC:
-        """The labels trained with one C as a model."""
-        model: MeasureSVC = clone(self.template).set_params(C=float(C))
-        fitted = restate(self.features, fitted)
-        model._store(self._classes, self._y, fitted)
-        model._store_weights(self.features, model._weights(fitted))
-        model.n_features_in_ = self._n_features
-        return model
-
-
-def _constant(label: FittedLabel) -> bool:
-    return label.solution.status is Status.ONE_CLASS
-
-
-def _unplaced(fitted: list[FittedLabel]) -> list[FittedLabel]:
-    """The labels with the threshold that training gave them: zero, but for those that do not vary."""
-    return [label if _constant(label) else label._replace(threshold=0.0) for label in fitted]
-
-
-def _gap(fitted: list[FittedLabel]) -> float:
-    return max(label.solution.gap for label in fitted)
-
-
-def _passes(fitted: list[FittedLabel]) -> int:
-    return sum(label.solution.n_passes for label in fitted)

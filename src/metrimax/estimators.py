@@ -15,12 +15,11 @@ from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from metrimax import protocols
-from metrimax.base import CertifiedEstimator
+from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
-from metrimax.io.checkpoints import Checkpoint
+from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Status, Vector
 from metrimax.risk import run
@@ -45,11 +44,10 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     C : float, default=1.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
-        "auto" chooses by what was measured: the bundle method on few features; on many, dual coordinate descent for
-        error and cost, and the bundle method followed by its hybrid with quasi-Newton steps
-        for the rest. "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed
-        problem of Zhang et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also
-        gives the multipliers `dual_coef_`.
+        "auto" chooses by what was measured: the hybrid of bundle method and quasi-Newton steps, begun by dual
+        coordinate descent for error and cost; the bundle method for several labels. "cutting_plane" is the plain
+        algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang et al. (2011), all three for
+        reference; "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
     tol : float, default=1e-3
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
     max_iter : int, default=10000
@@ -224,13 +222,15 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self._warn([label.solution for label in fitted])
         return self
 
-    def _check_design(self, checked: MeasureSVC, X: Any, y: Any) -> Any:
-        """The labels of a design, with the checks that look at no row: of those the design takes care."""
+    def _check_design(self, checked: CertifiedEstimator, X: Any, y: Any) -> Array:
         if not (isinstance(self.kernel, str) and self.kernel == "linear"):
-            raise ValueError(
-                f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"
-            )
-        return self._labels_of(checked, X, y)
+            raise self._out_of_reach(X)
+        return super()._check_design(checked, X, y)
+
+    def _out_of_reach(self, X: Any) -> ValueError:
+        return ValueError(
+            f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"
+        )
 
     def _features(self, X: Any) -> Design:
         """X as the design that the kernel asks for."""
@@ -262,7 +262,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
         design = as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
         solver = side_by_side(solver, labels.shape[1])
-        checkpoint = self._checkpoint()
+        checkpoint = as_checkpoint(self.checkpoint)
         options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind, "checkpoint": checkpoint}
         options |= self._extras()
         with self._progress(measure, features) as callback:
@@ -289,15 +289,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
         check_is_fitted(self)
-        if is_design(X):
-            X = as_design(X)
-            if X.shape[1] != self.n_features_in_ or self._expansion is not None:
-                raise ValueError(
-                    f"expected {self.n_features_in_} features and kernel='linear', got {X.shape[1]} and {self.kernel!r}"
-                )
-        else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
-        scores = self._feature_scores(X)
+        if self._expansion is not None and is_design(X):
+            raise self._out_of_reach(X)
+        scores = self._feature_scores(self._check_rows(X))
         scores += self.intercept_ - self.threshold_
         return scores[:, 0] if self._binary else scores
 
@@ -338,14 +332,11 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
         mean over classes, each against the rest, but for ``error``, which is the plain accuracy.
         """
+        return self._judge_scores(self.decision_function(X), labels_of(X, y), sample_weight)
+
+    def _judge_scores(self, scores: Vector, y: Array, sample_weight: Any) -> float:
+        """The measure of scores that `decision_function` gave."""
         measure = get_measure(self.measure)
-        scores = self.decision_function(X)
-        if y is None:
-            y = getattr(X, "y", None)
-        if y is None:
-            raise ValueError("expected y, the true labels, got None")
-        y = y.compute() if hasattr(y, "compute") else y
-        y = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
         if self._binary:
             return measure.score(_against(column_or_1d(y), self.classes_[1]), scores, weight)
@@ -369,10 +360,6 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     @property
     def _binary(self) -> bool:
         return len(self.intercept_) == 1 and not self._multilabel
-
-    def _checkpoint(self) -> protocols.Checkpoint | None:
-        given = self.checkpoint
-        return Checkpoint(given) if isinstance(given, (str, os.PathLike)) else given
 
     def _store(self, classes: Array, y: Array, fitted: list[FittedLabel]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""

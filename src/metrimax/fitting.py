@@ -38,6 +38,15 @@ class FittedLabel(NamedTuple):
     price: float
     threshold: float
 
+    @property
+    def constant(self) -> bool:
+        """Whether the label does not vary, and so neither does its prediction."""
+        return self.solution.status is Status.ONE_CLASS
+
+    def unplaced(self) -> FittedLabel:
+        """The same with the threshold that training gave it: zero, unless the label does not vary."""
+        return self if self.constant else self._replace(threshold=0.0)
+
     def restated(self, old: Status, new: Status) -> FittedLabel:
         """The same, with ``new`` as its status where it was ``old``."""
         if self.solution.status is not old:
@@ -53,30 +62,10 @@ def fit_label(
     weight: Vector | None = None,
     *,
     C: float,
-    tol: float,
-    callback: Callback | None = None,
-    kind: str = "binary",
-    offset: Vector | None = None,
-    hinge: float = 0.0,
-    placed: bool = False,
-    checkpoint: Checkpoint | None = None,
+    **options: Any,
 ) -> Generator[Ask, Vector, FittedLabel]:
-    """Train one label for one C; the parameters are those of `fit_path`."""
-    fitted = yield from fit_path(
-        measure,
-        solver,
-        design,
-        labels,
-        weight,
-        Cs=[C],
-        tol=tol,
-        callback=callback,
-        kind=kind,
-        offset=offset,
-        hinge=hinge,
-        placed=placed,
-        checkpoint=checkpoint,
-    )
+    """Train one label for one C; the other parameters are those of `fit_path`."""
+    fitted = yield from fit_path(measure, solver, design, labels, weight, Cs=[C], **options)
     return fitted[0]
 
 
@@ -115,13 +104,22 @@ def fit_path(
     if offset is not None:
         oracle = Shifted(oracle, offset)
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
-    run = None
-    if checkpoint is not None:
-        run = yield from _kept_run(checkpoint, measure, solver, oracle, design, labels, weight, offset, hinge, callback)
-    start, callback = (None, callback) if run is None else (run.start, run)
-    solutions = yield from along(solver, oracle, design, weights, tol=tol, start=start, callback=callback)
-    if run is not None:
-        solutions = [run.finished(solution, last=kind == "binary") for solution in solutions]
+    if checkpoint is None:
+        solutions = yield from along(solver, oracle, design, weights, tol=tol, callback=callback)
+    else:
+        name, probe = yield from _identity(measure, solver, oracle, design, labels, weight, offset, hinge)
+        several = len(weights) > 1
+        kept: dict[int, Solution] = {}
+        cuts = None
+        for k in sorted(range(len(weights)), key=lambda k: weights[k]):
+            # the cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file
+            run = _Kept(checkpoint.begin(f"{name}-{weights[k]!r}" if several else name, probe), callback)
+            begin = cuts if run.start is None else run.start
+            (one,) = yield from along(solver, oracle, design, [weights[k]], tol=tol, start=begin, callback=run)
+            if several or kind != "binary":
+                run.keep_last(one)  # others are still to come, and the process may be killed
+            kept[k], cuts = run.counted(one), run.cuts
+        solutions = [kept[k] for k in range(len(weights))]
     fitted = []
     for solution in solutions:
         threshold = 0.0
@@ -147,20 +145,27 @@ class _Kept:
     def keep(self, state: Callable[[], Cuts]) -> None:
         self._state = state
 
+    @property
+    def cuts(self) -> Cuts | None:
+        """Those of the state that was offered last."""
+        return None if self._state is None else self._state()
+
     def __call__(self, record: Record) -> Any:
         record = self._on(record)
         if self._run.due and self._state is not None:
             self._run.save(pack(self._state()), record)
         return self._callback(record) if self._callback is not None else None
 
-    def finished(self, solution: Solution, *, last: bool) -> Solution:
-        """The solution, counted from the beginning. Its state is kept unless it is the last: others may be killed."""
-        history = [self._on(record) for record in solution.history]
-        if not last and self._state is not None and history:
-            self._run.save(pack(self._state()), history[-1])
+    def keep_last(self, solution: Solution) -> None:
+        """Save the state at the end of the run."""
+        if self._state is not None and solution.history:
+            self._run.save(pack(self._state()), self._on(solution.history[-1]))
+
+    def counted(self, solution: Solution) -> Solution:
+        """The solution, counted from the beginning."""
         return replace(
             solution,
-            history=history,
+            history=[self._on(record) for record in solution.history],
             n_iter=solution.n_iter + self._before.iteration,
             n_passes=solution.n_passes + self._before.n_passes,
         )
@@ -173,8 +178,7 @@ class _Kept:
         )
 
 
-def _kept_run(
-    checkpoint: Checkpoint,
+def _identity(
     measure: Measure,
     solver: Solver,
     oracle: Oracle,
@@ -183,9 +187,8 @@ def _kept_run(
     weight: Vector | None,
     offset: Vector | None,
     hinge: float,
-    callback: Callback | None,
-) -> Generator[Ask, Vector, _Kept]:
-    """The state that belongs to this label of this problem.
+) -> Generator[Ask, Vector, tuple[str, Vector]]:
+    """What the state of this label of this problem is known by, and what tells its rows of X from others.
 
     A name may stand for any function, so the measure is told by its name, its price and the loss of one labelling.
     """
@@ -198,7 +201,7 @@ def _kept_run(
         digest.update(b"none" if part is None else part.tobytes())
     scores = yield Ask("scores", rng.normal(size=design.shape[1]))
     probe = rng.normal(size=(4, len(scores))) @ scores / max(float(np.linalg.norm(scores)), 1e-300)
-    return _Kept(checkpoint.begin(digest.hexdigest()[:32], probe), callback)
+    return digest.hexdigest()[:32], probe
 
 
 def _constant(design: Design) -> Solution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from copy import copy
 from typing import Any
 
@@ -15,9 +16,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metrimax.base import CertifiedEstimator
+from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import fit_label
+from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
 from metrimax.protocols import Callback, Measure, Vector
 from metrimax.risk import run
@@ -40,7 +42,7 @@ class MeasureRanker(CertifiedEstimator):
         measure's own default. The others have no k.
     C : float, default=1.0
         Weight of one margin violation.
-    solver, tol, max_iter, n_threads, verbose, callback
+    solver, tol, max_iter, n_threads, verbose, callback, checkpoint
         As for `metrimax.MeasureSVC`.
 
     Attributes
@@ -95,6 +97,7 @@ class MeasureRanker(CertifiedEstimator):
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Callback | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.measure = measure
         self.k = k
@@ -105,19 +108,19 @@ class MeasureRanker(CertifiedEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> MeasureRanker:
-        """Train on X (dense, sparse, or a design), labels y, and the group (query) of each example.
+        """Train on X (dense, sparse, or a design), labels y, and the group (query) of each example; None for one group.
 
-        Without groups all examples are one. A dataset (`metrimax.open_dataset`) brings its labels and groups.
+        A dataset (`metrimax.open_dataset`) brings its labels and groups; any other X needs y.
         """
         measure = self._measure()
         solver = self._solver()
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         if is_design(X):
             X = as_design(X)
-            y = column_or_1d(self._labels_of(checked, X, y), dtype=np.float64)
-            groups = getattr(X, "groups", None) if groups is None else groups
+            y = column_or_1d(self._check_design(checked, X, y), dtype=np.float64)
         else:
             X, y = validate_data(
                 checked,
@@ -129,14 +132,16 @@ class MeasureRanker(CertifiedEstimator):
                 y_numeric=True,
                 ensure_min_samples=2,
             )
-        weight = _weight(sample_weight, X)
-        grouped = _grouped(measure, groups, y)
+        weight = _weight(sample_weight, y)
+        grouped = _grouped(measure, _groups_of(X, groups), y)
         design = as_design(X, n_threads=self.n_threads)
-        with self._progress(grouped) as callback:
-            steps = fit_label(
-                grouped, solver, design, grouped.labels(y), weight, C=self.C, tol=self.tol, callback=callback
-            )
+        checkpoint = as_checkpoint(self.checkpoint)
+        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "checkpoint": checkpoint}
+        with self._progress(grouped, design) as callback:
+            steps = fit_label(grouped, solver, design, grouped.labels(y), weight, callback=callback, **options)
             (fitted,) = run(design, [steps])
+        if checkpoint is not None:
+            checkpoint.clear()
         self.__dict__ = checked.__dict__
         self.coef_ = fitted.solution.w
         self._store_certificate([fitted], single=True)
@@ -146,26 +151,19 @@ class MeasureRanker(CertifiedEstimator):
     def decision_function(self, X: Any) -> Vector:
         """Scores (n,): the higher, the earlier in its group."""
         check_is_fitted(self)
-        if is_design(X):
-            if X.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"expected {self.n_features_in_} features, those of the training data, got {X.shape[1]}"
-                )
-        else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
-        return as_design(X, n_threads=self.n_threads).matvec(self.coef_)
+        return as_design(self._check_rows(X), n_threads=self.n_threads).matvec(self.coef_)
 
     def predict(self, X: Any) -> Vector:
         """The scores, as other rankers do."""
         return self.decision_function(X)
 
-    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
-        """The mean of the measure over the groups whose labels vary."""
+    def score(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> float:
+        """The mean of the measure over the groups whose labels vary; a dataset brings its labels and groups."""
         measure = self._measure()
         scores = self.decision_function(X)
-        y = column_or_1d(y)
+        y = column_or_1d(labels_of(X, y))
         check_consistent_length(scores, y)
-        grouped = _grouped(measure, groups, y)
+        grouped = _grouped(measure, _groups_of(X, groups), y)
         return grouped.score(grouped.labels(y), scores, _weight(sample_weight, scores))
 
     def _measure(self) -> Measure:
@@ -178,6 +176,11 @@ class MeasureRanker(CertifiedEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def _groups_of(X: Any, groups: Any) -> Any:
+    """The groups of a dataset, unless others are given."""
+    return getattr(X, "groups", None) if groups is None and is_design(X) else groups
 
 
 def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 
 OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 
+_CLUSTER_ERRORS = (ConnectionError, TimeoutError, RuntimeError, ImportError)
+"""What a Dask cluster may come to: nobody there, no answer, a worker lost for good, no Dask."""
+
 _EPILOG = """\
 start here:
   metrimax demo                                     see what it does, on data that comes with scikit-learn
@@ -49,14 +52,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         sys.stderr.write(f"metrimax {arguments.command}: {error}\n")
         return USAGE
-    except (FileError, ValueError, TypeError) as error:
-        sys.stderr.write(f"metrimax {arguments.command}: {error}\n")
-        return FAILURE
     except MemoryError:
         sys.stderr.write(f"metrimax {arguments.command}: not enough memory\n")
         return FAILURE
     except BrokenPipeError:  # the reader of our output has gone: nobody to tell
         sys.stderr.close()
+        return FAILURE
+    except (FileError, ValueError, TypeError, *_CLUSTER_ERRORS) as error:
+        sys.stderr.write(f"metrimax {arguments.command}: {error}\n")
         return FAILURE
     except KeyboardInterrupt:
         sys.stderr.write(f"metrimax {arguments.command}: interrupted; nothing was written\n")
@@ -222,6 +225,12 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         metavar="FOLDER",
         help="keep the state of the training there, every two minutes; started again after a crash it goes on",
+    )
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="have the shards of a folder read by the workers of a Dask cluster: the address of its scheduler, or "
+        "'local' for one process per core; --memory is then for each thread of the workers",
     )
     parser.add_argument(
         "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"

@@ -47,9 +47,18 @@ def note(arguments: argparse.Namespace, text: str) -> None:
 
 def read(arguments: argparse.Namespace, **options: Any) -> Data:
     """DATA: a file in memory, or a folder of shards."""
+    from pathlib import Path
+
     from metrimax.io.dataset import load
     from metrimax.progress import ProgressLine
 
+    dask = getattr(arguments, "dask", None)
+    if dask is not None:
+        if not Path(arguments.data).is_dir():
+            raise UsageError(
+                f"--dask reads a folder of shards, and {arguments.data} is none: make one with 'metrimax convert'"
+            )
+        options["dask"] = True if dask == "local" else dask
     memory = size("--memory", arguments.memory)
     with ProgressLine("reading") as line:
         return load(

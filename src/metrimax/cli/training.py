@@ -10,18 +10,20 @@ import numpy.typing as npt
 
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
-from metrimax.designs import Sharded, as_design
+from metrimax.designs import CSR, as_design
 from metrimax.fitting import FittedLabel, fit_label, fit_path
-from metrimax.io.checkpoints import Checkpoint
+from metrimax.io.checkpoints import as_checkpoint
 from metrimax.io.data import Data, encode, grades, show, take_rows
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Design, Labels, Measure, Status, Vector
+from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
 from metrimax.solvers import Auto
+
+Folds = npt.NDArray[np.intp]
 
 
 class Task(NamedTuple):
@@ -57,11 +59,9 @@ def tune(arguments: argparse.Namespace) -> int:
     if arguments.folds < 2:
         raise UsageError(f"expected --folds of at least 2, got {arguments.folds}")
     task = _load(arguments)
-    scores = np.zeros((arguments.folds, len(grid)))
     folds = _folds(task, arguments.folds, arguments.seed)
-    for fold in range(arguments.folds):
-        scores[fold] = _scores_along(arguments, task, grid, folds == fold)
-        note(arguments, f"fold {fold + 1} of {arguments.folds} done")
+    rows_at_hand = isinstance(task.data.X, (np.ndarray, CSR))
+    scores = (_fold_by_fold if rows_at_hand else _side_by_side)(arguments, task, grid, folds)
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))  # the first of equals: the smallest C
     if best in (0, len(grid) - 1) and len(grid) > 1:
@@ -113,7 +113,7 @@ def _fit(arguments: argparse.Namespace, task: Task, C: float) -> list[FittedLabe
     X, measure = task.data.X, task.whole
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
-    checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
+    checkpoint = as_checkpoint(arguments.checkpoint)
     kind = "binary" if task.kind == "ranking" else task.kind
     options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
@@ -222,12 +222,12 @@ def _grid(text: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def _folds(task: Task, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
+def _folds(task: Task, n_folds: int, seed: int) -> Folds:
     """The fold of each example: each combination of labels spread evenly over the folds, or whole groups at random."""
     rng = np.random.default_rng(seed)
     if task.groups is not None:
         names, codes = np.unique(task.groups, return_inverse=True)
-        of_groups: npt.NDArray[np.intp] = (rng.permutation(len(names)) % n_folds)[codes]
+        of_groups: Folds = (rng.permutation(len(names)) % n_folds)[codes]
         return of_groups
     labels = task.labels
     order = rng.permutation(len(labels))
@@ -237,36 +237,60 @@ def _folds(task: Task, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
     return folds
 
 
-def _scores_along(arguments: argparse.Namespace, task: Task, grid: list[float], held_out: Labels) -> Vector:
-    """The measure on the rows held out, of models trained on the others, for every C; the mean over labels."""
+def _fold_by_fold(arguments: argparse.Namespace, task: Task, grid: list[float], folds: Folds) -> Vector:
+    """The measure on each fold of models trained on the others, for every C; the mean over labels."""
     X: Any = task.data.X
-    whole = isinstance(X, Sharded)  # rows in files cannot be taken out: those held out weigh nothing
-    design = as_design(
-        X if whole else take_rows(X, np.flatnonzero(~held_out)),
-        intercept_scaling=_intercept(arguments),
-        n_threads=arguments.threads,
-    )
-    outside = as_design(X if whole else take_rows(X, np.flatnonzero(held_out)), n_threads=arguments.threads)
-    weight = (~held_out).astype(np.float64) if whole else None
-    measure, judge = task.whole if whole else task.on(~held_out), task.on(held_out)
+    scores = np.zeros((arguments.folds, len(grid)))
     solver = Auto(max_iter=arguments.max_iter)
-    scores = []
-    for column in task.labels.T:
-        truth = column[held_out]
-        if any(part.size == 0 or part.min() == part.max() for part in (truth, column[~held_out])):
-            continue
-        own = np.ascontiguousarray(column if whole else column[~held_out])
-        steps = fit_path(measure, solver, design, own, weight, Cs=grid, tol=arguments.tol)
-        (fitted,) = run(design, [steps])
-        values = [_scores(arguments, label, outside) for label in fitted]
-        scores.append([judge.score(truth, value[held_out] if whole else value) for value in values])
-    if not scores:
+    for fold in range(arguments.folds):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        varied = _varied(task.labels, folds, fold)
+        design, others = (
+            as_design(take_rows(X, rows), intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
+            for rows in (inside, outside)
+        )
+        measure, judge = task.on(inside), task.on(outside)
+        with ProgressLine(f"fold {fold + 1} of {arguments.folds}", arguments.tol) as line:
+            options: dict[str, Any] = {"Cs": grid, "tol": arguments.tol, "callback": None if arguments.quiet else line}
+            for k in varied:
+                labels = np.ascontiguousarray(task.labels[inside, k])
+                (along,) = run(design, [fit_path(measure, solver, design, labels, **options)])
+                values = others.matvec(np.column_stack([fitted.solution.w for fitted in along])).T
+                for c, (own, fitted) in enumerate(zip(values, along, strict=True)):
+                    scores[fold, c] += judge.score(task.labels[outside, k], own - fitted.threshold)
+        scores[fold] /= len(varied)
+        note(arguments, f"fold {fold + 1} of {arguments.folds} done")
+    return scores
+
+
+def _side_by_side(arguments: argparse.Namespace, task: Task, grid: list[float], folds: Folds) -> Vector:
+    """The same for rows that cannot be taken out: those held out weigh nothing, and a pass serves all folds."""
+    X, labels, measure = task.data.X, task.labels, task.whole
+    design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
+    runs = [(fold, k) for fold in range(arguments.folds) for k in _varied(labels, folds, fold)]
+    solver = Auto(max_iter=arguments.max_iter, labels=len(runs))
+    with ProgressLine(f"{arguments.folds} folds", arguments.tol, X) as line:
+        options: dict[str, Any] = {"Cs": grid, "tol": arguments.tol, "callback": None if arguments.quiet else line}
+        fitted = run(
+            design,
+            (
+                fit_path(measure, solver, design, labels[:, k], (folds != fold).astype(np.float64), **options)
+                for fold, k in runs
+            ),
+        )
+    scores = np.zeros((arguments.folds, len(grid)))
+    for c in range(len(grid)):
+        values = design.matvec(np.column_stack([along[c].solution.w for along in fitted]))
+        for (fold, k), own, along in zip(runs, values.T, fitted, strict=True):
+            outside = folds == fold
+            scores[fold, c] += task.on(outside).score(labels[outside, k], own[outside] - along[c].threshold)
+    return scores / np.bincount([fold for fold, _ in runs])[:, np.newaxis]
+
+
+def _varied(labels: Labels, folds: Folds, fold: int) -> list[int]:
+    """The labels that vary both in a fold and outside it."""
+    parts = (labels[folds == fold], labels[folds != fold])
+    varied = [k for k in range(labels.shape[1]) if all(len(p) and p[:, k].min() != p[:, k].max() for p in parts)]
+    if not varied:
         raise UsageError("a fold has examples of one class only: give fewer --folds")
-    mean: Vector = np.mean(scores, axis=0)
-    return mean
-
-
-def _scores(arguments: argparse.Namespace, fitted: FittedLabel, design: Design) -> Vector:
-    scale, w = _intercept(arguments), fitted.solution.w
-    weights, shift = (w, 0.0) if scale is None else (np.ascontiguousarray(w[:-1]), float(w[-1]) * scale)
-    return design.matvec(weights) + (shift - fitted.threshold)
+    return varied

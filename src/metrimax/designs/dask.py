@@ -1,33 +1,24 @@
 """Rows on the workers of a Dask cluster: weights go out and scores come back, X stays where it is.
 
 Per round the driver sends w to every worker and receives n scores, then sends the slope (each worker its own rows) and
-receives p numbers, added up in a tree on the workers. Placement, retries and the rebuilding of what was lost with a
-worker are Dask's.
+receives p numbers, added up in a tree: on each worker, then among the workers, the last few by the driver.
 """
 
 from __future__ import annotations
 
-import time
-import weakref
-from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from metrimax.designs.cluster import Cluster, Share
 from metrimax.designs.convert import as_design
 from metrimax.designs.linear import CSR, columns
 from metrimax.protocols import Design, Vector
 
 FAN_IN = 8
-"""Vectors added up by one task of the tree."""
-
-ATTEMPTS = 4
-"""Times that a product is tried: what was sent to a worker is lost with it, and sent again."""
-
-POLL = 2.0
-"""Seconds between two looks at whether anyone is still there."""
+"""Vectors added up by one task of the tree, and by the driver at its root."""
 
 
 def is_remote(X: Any) -> bool:
@@ -40,32 +31,6 @@ def _from(thing: Any, *packages: str) -> bool:
     return type(thing).__module__.split(".")[0] in packages
 
 
-def connect(client: Any = None) -> tuple[Any, Callable[[], Any] | None]:
-    """A client, and what closes it if it was made here.
-
-    ``client`` may be a client, the address of a scheduler, or None: then the current client serves, or else a local
-    cluster of processes is started.
-    """
-    try:
-        distributed = import_module("distributed")
-    except ImportError:
-        raise ImportError("Dask needs the package distributed: pip install 'metrimax[dask]'") from None
-    if isinstance(client, distributed.Client):
-        return client, None
-    if client is None:
-        try:
-            return distributed.default_client(), None
-        except ValueError:
-            cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
-            made = distributed.Client(cluster, set_as_default=False)
-            return made, lambda: (made.close(), cluster.close())
-    try:
-        made = distributed.Client(client, set_as_default=False)
-    except (OSError, TimeoutError) as error:
-        raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from error
-    return made, made.close
-
-
 class DaskDesign:
     """Row partitions on the workers of a Dask cluster as one design.
 
@@ -74,7 +39,7 @@ class DaskDesign:
     X : dask.array, dask.dataframe, or sequence of futures, delayed values or callables
         The partitions: dense or sparse blocks, data frames, or functions without arguments that return one. Those that
         can be computed again are, if their worker dies.
-    client : Client, str or None
+    client : Client, str, Cluster or None
         A client, the address of a scheduler, or None for the current client or a local cluster of processes.
     timeout : float
         Seconds without any news after which a product is given up.
@@ -88,14 +53,11 @@ class DaskDesign:
 
     def __init__(self, X: Any, *, client: Any = None, timeout: float = 300.0) -> None:
         self.feature_names: list[str] | None = None
-        self.client, close = connect(client)
-        self.timeout = timeout
         self.bytes_sent = self.bytes_received = 0
-        self._rounds = 0
-        self.close = weakref.finalize(self, close if close is not None else int)
+        self.cluster = client if isinstance(client, Cluster) else Cluster(client, timeout)
+        self.close = self.cluster.close
         try:
-            self._parts = self._prepare(self._blocks(X))
-            about: list[_About] = self._results("about", lambda: self._map("about", _about, self._parts))
+            about: list[_About] = self.cluster.hold(self._parts(self._blocks(X)), _about)
         except BaseException:
             self.close()
             raise
@@ -105,7 +67,6 @@ class DaskDesign:
             raise ValueError(f"partition {odd}: expected {widths[0]} columns, as in partition 0, got {widths[odd]}")
         self.n_cols = widths[0]
         self.starts = np.concatenate(([0], np.cumsum([part.rows for part in about], dtype=np.int64)))
-        self._where = self._places()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -118,38 +79,45 @@ class DaskDesign:
     def matvec(self, w: Vector) -> Vector:
         """``X w``: w to every worker, scores back."""
         w = columns("w", w, self.n_cols)
+        cluster = self.cluster
 
         def ask() -> list[Any]:
-            shared = self.client.scatter(w, broadcast=True, hash=False)
-            self.bytes_sent += w.nbytes * len(set(self._where))
-            return self._map("scores", _scores, self._parts, [shared] * len(self._parts))
+            shared = cluster.broadcast(w)
+            self.bytes_sent += w.nbytes * len({share.worker for share in cluster.shares})
+            return cluster.each("scores", _scores, cluster.shares, [shared] * len(cluster.shares))
 
-        scores = np.concatenate(self._results("scores", ask))
+        scores = np.empty((self.shape[0], *w.shape[1:]))
+        for part in cluster.results("scores", ask):
+            for k, own in part.items():
+                scores[self._rows(k)] = own
         self.bytes_received += scores.nbytes
         return scores
 
     def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``: to each worker its rows of the slope, p numbers back; partitions without slope are left out."""
+        """``X' slope``: to each worker its rows of the slope, its sum back; partitions without slope are left out."""
         slope = columns("slope", slope, self.shape[0])
-        rows = [slope[self.starts[k] : self.starts[k + 1]] for k in range(len(self._parts))]
-        wanted = sorted((k for k in range(len(rows)) if rows[k].any()), key=lambda k: (self._where[k], k))
+        rows = [slope[self._rows(k)] for k in range(len(self.starts) - 1)]
+        wanted = {k for k, own in enumerate(rows) if own.any()}
         if not wanted:
             return np.zeros((self.n_cols, *slope.shape[1:]))
+        cluster = self.cluster
 
         def ask() -> list[Any]:
-            sent: list[Any] = []
-            for worker in dict.fromkeys(self._where[k] for k in wanted):
-                packed = [_pack(rows[k]) for k in wanted if self._where[k] == worker]
-                self.bytes_sent += sum(part.nbytes for parts in packed for part in parts)
-                sent += self.client.scatter(packed, workers=[worker] if worker else None, hash=False)
-            sums = self._map("pull", _pull, [self._parts[k] for k in wanted], sent)
-            while len(sums) > 1:  # neighbours are on the same worker, so the lower levels of the tree stay there
-                sums = self._map("add", _add, [sums[k : k + FAN_IN] for k in range(0, len(sums), FAN_IN)])
+            shares = [Share(worker, [k for k in parts if k in wanted]) for worker, parts in cluster.shares]
+            shares = [share for share in shares if share.parts]
+            packed = [{k: _pack(rows[k]) for k in share.parts} for share in shares]
+            self.bytes_sent += sum(array.nbytes for share in packed for sent in share.values() for array in sent)
+            sums = cluster.each("pull", _pull, shares, cluster.send(packed, shares))
+            while len(sums) > FAN_IN:
+                sums = cluster.map("add", _add, [sums[k : k + FAN_IN] for k in range(0, len(sums), FAN_IN)])
             return sums
 
-        (total,) = self._results("pull", ask)
-        self.bytes_received += total.nbytes
-        return np.ascontiguousarray(total)
+        sums = cluster.results("pull", ask)
+        self.bytes_received += sum(part.nbytes for part in sums)
+        return np.ascontiguousarray(_add(sums))
+
+    def _rows(self, k: int) -> slice:
+        return slice(int(self.starts[k]), int(self.starts[k + 1]))
 
     def _blocks(self, X: Any) -> list[Any]:
         """The partitions, in order, as what a task can be made of."""
@@ -170,101 +138,14 @@ class DaskDesign:
             raise ValueError("expected at least one partition, got none")
         return blocks
 
-    def _prepare(self, blocks: list[Any]) -> list[Any]:
+    def _parts(self, blocks: list[Any]) -> list[Any]:
         """Partitions as designs on the workers; Dask keeps the recipe."""
-        if _from(blocks[0], "dask"):
-            delayed = import_module("dask").delayed(_part, pure=False)
-            named = [delayed(block, k, dask_key_name=self._key("part", k)) for k, block in enumerate(blocks)]
-            parts: list[Any] = self.client.compute(named)
-            return parts
-        return self._map("part", _part, blocks, range(len(blocks)))
-
-    def _map(self, name: str, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
-        futures: list[Any] = self.client.map(
-            function, *arguments, key=[self._key(name, k) for k in range(len(arguments[0]))], pure=False
-        )
-        return futures
-
-    def _key(self, name: str, k: int) -> str:
-        """The name of a task: the dashboard groups by what is before the numbers."""
-        self._rounds += k == 0
-        return f"metrimax-{name}-{id(self):x}-{self._rounds}-{k}"
-
-    def _places(self) -> list[str]:
-        """The worker of every partition."""
-        found = self.client.who_has(self._parts)
-        return [next(iter(found.get(part.key, ())), "") for part in self._parts]
-
-    def _results(self, name: str, ask: Callable[[], list[Any]]) -> list[Any]:
-        """The results of the tasks that ``ask`` starts, asked for again if what was sent has been lost."""
-        distributed = import_module("distributed")
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                futures = ask()
-                self._wait(name, futures)
-                results: list[Any] = self.client.gather(futures)
-                return results
-            except distributed.KilledWorker as error:
-                raise RuntimeError(
-                    f"{error.task}: took its worker with it, several times over: most likely out of memory; "
-                    "make smaller partitions, or give the workers more"
-                ) from error
-            except (distributed.CancelledError, OSError, KeyError) as error:
-                # what was sent has gone with its worker; nobody answers (time-outs are OSErrors); an address is unknown
-                self._check_scheduler()
-                if attempt == ATTEMPTS or isinstance(error, NoNews):
-                    raise
-                time.sleep(0.2 * attempt)
-                self._check_parts()
-                try:
-                    self._where = self._places() if hasattr(self, "_where") else []
-                except OSError:
-                    self._await_scheduler()
-                    raise
-        raise AssertionError("the last attempt returns or raises")
-
-    def _wait(self, name: str, futures: list[Any]) -> None:
-        """Wait for all of them, as long as some news comes in time."""
-        distributed = import_module("distributed")
-        pending, news = list(futures), time.monotonic()
-        while pending:
-            try:
-                with self.client.as_current():  # another client may be the default
-                    distributed.wait(pending, timeout=POLL)
-            except (TimeoutError, distributed.TimeoutError):
-                self._check_scheduler()
-            left = [future for future in pending if not future.done()]
-            now = time.monotonic()
-            news = now if len(left) < len(pending) else news
-            pending = left
-            if now - news > self.timeout:
-                raise NoNews(
-                    f"no news from the workers for {self.timeout:g} seconds, {len(pending)} of {len(futures)} tasks "
-                    f"'{name}' to go: are there workers ({len(self.client.scheduler_info()['workers'])} known)?"
-                )
-
-    def _check_scheduler(self) -> None:
-        if self.client.status != "running":
-            raise ConnectionError(f"the Dask scheduler has gone away ({self.client.status}): start it, and fit again")
-
-    def _await_scheduler(self) -> None:
-        """Before others are blamed: the client may take a while to see that its scheduler has gone."""
-        for _ in range(25):
-            self._check_scheduler()
-            time.sleep(0.2)
-
-    def _check_parts(self) -> None:
-        lost = [k for k, part in enumerate(getattr(self, "_parts", [])) if part.cancelled()]
-        if lost:
-            self._await_scheduler()
-            raise RuntimeError(
-                f"partition {lost[0]} was lost with its worker and cannot be computed again: "
-                "make partitions from files or from a Dask collection, not from scattered data"
-            )
-
-
-class NoNews(TimeoutError):
-    """Nobody has answered for too long."""
+        if not _from(blocks[0], "dask"):
+            return self.cluster.map("part", _part, blocks, range(len(blocks)))
+        delayed = import_module("dask").delayed(_part, pure=False)
+        named = [delayed(block, k, dask_key_name=self.cluster.key("part", k)) for k, block in enumerate(blocks)]
+        parts: list[Any] = self.cluster.client.compute(named)
+        return parts
 
 
 class _About(NamedTuple):
@@ -299,16 +180,16 @@ def _about(part: Design) -> _About:
     return _About(*part.shape)
 
 
-def _scores(part: Design, w: Vector) -> Vector:
-    return part.matvec(w)
+def _scores(parts: dict[int, Design], w: Vector) -> dict[int, Vector]:
+    return {k: part.matvec(w) for k, part in parts.items()}
 
 
-def _pull(part: Design, slope: tuple[npt.NDArray[Any], ...]) -> Vector:
-    return part.rmatvec(_unpack(slope, part.shape[0]))
+def _pull(parts: dict[int, Design], slope: dict[int, tuple[npt.NDArray[Any], ...]]) -> Vector:
+    return _add([part.rmatvec(_unpack(slope[k], part.shape[0])) for k, part in parts.items()])
 
 
 def _add(parts: list[Vector]) -> Vector:
-    total = parts[0].copy()  # the parts belong to others
+    total = parts[0].copy()  # those sent by others are theirs
     for part in parts[1:]:
         total += part
     return total

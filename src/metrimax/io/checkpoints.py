@@ -38,6 +38,12 @@ class Checkpoint:
         self.folder = Path(folder)
         self.minutes = minutes
         self._begun: list[Path] = []
+        self._parts: list[Checkpoint] = []
+
+    def part(self, name: str) -> Checkpoint:
+        """A place of its own within the folder, for a fit that is a part of this one; it goes when this one goes."""
+        self._parts.append(Checkpoint(self.folder / name, minutes=self.minutes))
+        return self._parts[-1]
 
     def begin(self, problem: str, probe: Vector) -> KeptRun:
         """The state of one label's run; ``probe`` is what tells its rows from others."""
@@ -51,12 +57,19 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Remove what this fit wrote, and the folder if that was all."""
+        for part in self._parts:
+            part.clear()
         for file in self._begun:
             for path in (file, *self.folder.glob(f".{file.name}.*")):
                 path.unlink(missing_ok=True)
-        self._begun = []
+        self._begun, self._parts = [], []
         with suppress(OSError):  # there may be something else in it
             self.folder.rmdir()
+
+
+def as_checkpoint(given: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
+    """A folder by its name, or as it is given."""
+    return Checkpoint(given) if isinstance(given, (str, os.PathLike)) else given
 
 
 class KeptRun:

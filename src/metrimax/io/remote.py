@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from metrimax.designs.dask import DaskDesign, connect
+from metrimax.designs.cluster import Cluster
+from metrimax.designs.dask import DaskDesign
 from metrimax.designs.sharded import Shard, Sharded
 from metrimax.io.dataset import Dataset, Labelled
 
@@ -26,14 +26,12 @@ def on_workers(dataset: Dataset, client: Any = None) -> DaskDataset:
 
     A partition is some consecutive shards as a function of their files, so that one that is lost can be opened again.
     """
-    client, close = connect(client)
-    pieces = min(len(dataset.shards), PER_THREAD * max(1, sum(client.nthreads().values())))
+    cluster = Cluster(client)
+    pieces = min(len(dataset.shards), PER_THREAD * max(1, sum(cluster.client.nthreads().values())))
     largest = max(shard.peak for shard in dataset.shards)
     each = max(largest, dataset.memory // PER_THREAD)
     groups = [[dataset.shards[k] for k in group] for group in np.array_split(np.arange(len(dataset.shards)), pieces)]
-    remote = DaskDataset([partial(_open, group, dataset.n_cols, each) for group in groups], client=client)
-    if close is not None:
-        remote.close = weakref.finalize(remote, close)
+    remote = DaskDataset([partial(_open, group, dataset.n_cols, each) for group in groups], client=cluster)
     remote.describe(dataset)
     return remote
 

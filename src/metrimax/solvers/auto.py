@@ -78,6 +78,15 @@ class Auto:
             history=first.history + [_after(first, record) for record in second.history],
         )
 
+    def for_path(self, oracle: Oracle, design: Design) -> Solver:
+        """The choice for a path over C, each point of which starts near its solution.
+
+        On few features the cheapest iterations do; on many the multipliers of the last point, where there are any.
+        """
+        if design.shape[1] <= MANY:
+            return Bundle(self.max_iter)
+        return DualCD(self.max_iter) if coordinates(oracle, design) else self
+
 
 def coordinates(oracle: Oracle, design: Design) -> bool:
     """Whether coordinate descent is possible: a sum of hinges, and a design that gives its rows."""

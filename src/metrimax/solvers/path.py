@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Solution, Solver, Vector
-from metrimax.solvers.auto import MANY, Auto, coordinates
+from metrimax.solvers.auto import Auto
 from metrimax.solvers.dual_cd import DualCD
 
 
@@ -24,8 +24,8 @@ def along(
 
     The first one begins with the cuts of ``start``, if there are any.
     """
-    if isinstance(solver, Auto) and len(weights) > 1 and design.shape[1] > MANY and coordinates(oracle, design):
-        solver = DualCD(solver.max_iter)
+    if isinstance(solver, Auto) and len(weights) > 1:
+        solver = solver.for_path(oracle, design)
     if isinstance(solver, DualCD):  # its warm start is the multipliers
         return (yield from solver.along(oracle, design, weights, tol=tol, start=start, callback=callback))
     solutions: dict[int, Solution] = {}

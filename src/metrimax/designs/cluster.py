@@ -1,0 +1,228 @@
+"""Partitions on the workers of a Dask cluster, and tasks on them that outlive the loss of a worker.
+
+Placement, retries and the rebuilding of what was lost with a worker are Dask's. Here is what it leaves open: one task
+per thread of a worker however many partitions it has, what to send again, and when to give up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+ATTEMPTS = 4
+"""Times that a product is tried: what was sent to a worker is lost with it, and sent again."""
+
+POLL = 2.0
+"""Seconds between two looks at whether anyone is still there."""
+
+REACH = 3.0
+"""Seconds that a worker has to answer the driver; those that cannot be reached are talked to through the scheduler."""
+
+
+class NoNews(TimeoutError):
+    """Nobody has answered for too long."""
+
+
+class Share(NamedTuple):
+    """The partitions that one thread of a worker multiplies."""
+
+    worker: str
+    parts: list[int]
+
+
+def connect(client: Any = None) -> tuple[Any, Callable[[], Any] | None]:
+    """A client, and what closes it if it was made here.
+
+    ``client`` may be a client, the address of a scheduler, or None: then the current client serves, or else a local
+    cluster of processes is started.
+    """
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise ImportError("Dask needs the package distributed: pip install 'metrimax[dask]'") from None
+    if isinstance(client, distributed.Client):
+        return client, None
+    if client is None:
+        try:
+            return distributed.default_client(), None
+        except ValueError:
+            cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
+            made = distributed.Client(cluster, set_as_default=False)
+            return made, lambda: (made.close(), cluster.close())
+    try:
+        made = distributed.Client(client, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from error
+    return made, made.close
+
+
+class Cluster:
+    """A client, the partitions that its workers hold, and who multiplies which.
+
+    Parameters
+    ----------
+    client : Client, str or None
+        A client, the address of a scheduler, or None for the current client or a local cluster of processes.
+    timeout : float
+        Seconds without any news after which tasks are given up.
+    """
+
+    def __init__(self, client: Any = None, timeout: float = 300.0) -> None:
+        self.client, close = connect(client)
+        self.close = weakref.finalize(self, close if close is not None else int)
+        self.timeout = timeout
+        self.parts: list[Any] = []
+        self.shares: list[Share] = []
+        self._direct = False
+        self._rounds = 0
+
+    def hold(self, parts: list[Any], look: Callable[[Any], Any]) -> list[Any]:
+        """Take charge of partitions, which are futures; returns what ``look`` says of each."""
+        self.parts = parts
+        found = self.results("about", lambda: self.map("about", look, parts))
+        self.share_out()
+        self._direct = self.client.sync(self._reached)
+        return found
+
+    def share_out(self) -> None:
+        """Divide the partitions evenly among the threads of the workers, most of them where they already are."""
+        threads = [worker for worker, count in self.client.nthreads().items() for _ in range(count)]
+        shares = [Share(worker, []) for worker in threads] or [Share("", [])]
+        holders = self.client.who_has(self.parts)
+        fair = -(-len(self.parts) // len(shares))
+        for k, part in enumerate(self.parts):
+            near = [share for share in shares if share.worker in holders.get(part.key, ()) and len(share.parts) < fair]
+            min(near or shares, key=lambda share: len(share.parts)).parts.append(k)
+        self.shares = [Share(worker, sorted(parts)) for worker, parts in shares if parts]
+
+    def key(self, name: str, k: int) -> str:
+        """The name of a task: the dashboard groups by what is before the numbers."""
+        self._rounds += k == 0
+        return f"metrimax-{name}-{id(self):x}-{self._rounds}-{k}"
+
+    def map(self, name: str, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """A task for each tuple of arguments, wherever Dask likes."""
+        keys = [self.key(name, k) for k in range(len(arguments[0]))]
+        futures: list[Any] = self.client.map(function, *arguments, key=keys, pure=False)
+        return futures
+
+    def each(self, name: str, function: Callable[..., Any], shares: list[Share], sent: list[Any]) -> list[Any]:
+        """A task for each share, ``function(its partitions by number, what was sent for it)``, where the share is."""
+        return [
+            self.client.submit(
+                function,
+                {k: self.parts[k] for k in share.parts},
+                value,
+                key=self.key(name, number),
+                workers=share.worker or None,
+                allow_other_workers=bool(share.worker),
+                pure=False,
+            )
+            for number, (share, value) in enumerate(zip(shares, sent, strict=True))
+        ]
+
+    def send(self, values: list[Any], shares: list[Share]) -> list[Any]:
+        """Each value to the worker of its share, all at the same time."""
+
+        async def together() -> list[Any]:
+            waiting = [
+                self.client.scatter(
+                    [value],
+                    workers=[share.worker] if share.worker else None,
+                    direct=self._direct,
+                    hash=False,
+                    asynchronous=True,
+                )
+                for value, share in zip(values, shares, strict=True)
+            ]
+            return [future for (future,) in await asyncio.gather(*waiting)]
+
+        futures: list[Any] = self.client.sync(together)
+        return futures
+
+    def broadcast(self, value: Any) -> Any:
+        """One value to all workers, passed on from one to the next."""
+        return self.client.scatter(value, broadcast=True, direct=self._direct, hash=False)
+
+    def results(self, name: str, ask: Callable[[], list[Any]]) -> list[Any]:
+        """The results of the tasks that ``ask`` starts, asked for again if what was sent has been lost."""
+        distributed = import_module("distributed")
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                futures = ask()
+                self._wait(name, futures)
+                found: list[Any] = self.client.gather(futures, direct=self._direct)
+                return found
+            except distributed.KilledWorker as error:
+                raise RuntimeError(
+                    f"{error.task}: took its worker with it, several times over: most likely out of memory; "
+                    "make smaller partitions, or give the workers more"
+                ) from error
+            except (distributed.CancelledError, OSError, KeyError) as error:
+                # what was sent has gone with its worker; nobody answers (time-outs are OSErrors); an address is unknown
+                self._check_scheduler()
+                if attempt == ATTEMPTS or isinstance(error, NoNews):
+                    raise
+                time.sleep(0.2 * attempt)
+                self._check_parts()
+                try:
+                    self.share_out()
+                except OSError:
+                    self._await_scheduler()
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _reached(self) -> bool:
+        """Whether the driver can talk to the workers itself, which saves every byte the way through the scheduler."""
+        if self.client.direct_to_workers is not None:
+            return bool(self.client.direct_to_workers)
+        try:
+            for worker in {share.worker for share in self.shares}:
+                comm = await asyncio.wait_for(self.client.rpc.connect(worker), REACH)
+                self.client.rpc.reuse(worker, comm)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def _wait(self, name: str, futures: list[Any]) -> None:
+        """Wait for all of them, as long as some news comes in time."""
+        distributed = import_module("distributed")
+        pending, news = list(futures), time.monotonic()
+        while pending:
+            try:
+                with self.client.as_current():  # another client may be the default
+                    distributed.wait(pending, timeout=POLL)
+            except (TimeoutError, distributed.TimeoutError):
+                self._check_scheduler()
+            left = [future for future in pending if not future.done()]
+            now = time.monotonic()
+            news = now if len(left) < len(pending) else news
+            pending = left
+            if now - news > self.timeout:
+                raise NoNews(
+                    f"no news from the workers for {self.timeout:g} seconds, {len(pending)} of {len(futures)} tasks "
+                    f"'{name}' to go: are there workers ({len(self.client.scheduler_info()['workers'])} known)?"
+                )
+
+    def _check_scheduler(self) -> None:
+        if self.client.status != "running":
+            raise ConnectionError(f"the Dask scheduler has gone away ({self.client.status}): start it, and fit again")
+
+    def _await_scheduler(self) -> None:
+        """Before others are blamed: the client may take a while to see that its scheduler has gone."""
+        for _ in range(25):
+            self._check_scheduler()
+            time.sleep(0.2)
+
+    def _check_parts(self) -> None:
+        lost = [k for k, part in enumerate(self.parts) if part.cancelled()]
+        if lost:
+            self._await_scheduler()
+            raise RuntimeError(
+                f"partition {lost[0]} was lost with its worker and cannot be computed again: "
+                "make partitions from files or from a Dask collection, not from scattered data"
+            )

@@ -1,0 +1,97 @@
+"""Models scored on the rows that they were not trained on: fold by fold, or all folds side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.metaestimators import _safe_split
+
+from metrimax.estimators import MeasureSVC, _weights
+from metrimax.io.checkpoints import Checkpoint
+from metrimax.protocols import Design, Vector
+from metrimax.risk import run
+from metrimax.sample_path import SamplePath, gap_of, passes_of
+
+if TYPE_CHECKING:
+    from metrimax.cv import MeasureSVCCV
+
+Array = npt.NDArray[Any]
+Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+FoldScores = list[tuple[list[float], float, int]]
+"""For every C: the scores of a fold by threshold, the largest gap, and the passes."""
+
+
+def fold_scores(
+    owner: MeasureSVCCV,
+    template: MeasureSVC,
+    X: Any,
+    y: Any,
+    weight: Vector | None,
+    Cs: Vector,
+    split: Split,
+    checkpoint: Checkpoint | None,
+) -> FoldScores:
+    """For every C, the scores on the test rows of the model trained on the others, its gap and its passes."""
+    train, test = split
+    (X_train, y_train), (X_test, y_test) = _safe_split(template, X, y, train), _safe_split(template, X, y, test, train)
+    path = SamplePath(template, X_train, y_train, None if weight is None else weight[train], checkpoint)
+    results = []
+    for C, fitted in path.fit(Cs):
+        scores, unplaced = [], [label.unplaced() for label in fitted]
+        for threshold in owner.thresholds:
+            judge = owner.judge(path.model(C, fitted if threshold == template.threshold else unplaced))
+            scores.append(judge.score(X_test, y_test, None if weight is None else weight[test]))
+        results.append((scores, gap_of(fitted), passes_of(fitted)))
+    return results
+
+
+def side_by_side_scores(
+    owner: MeasureSVCCV,
+    template: MeasureSVC,
+    X: Design,
+    y: Array,
+    weight: Vector | None,
+    Cs: Vector,
+    splits: Sequence[Split],
+    checkpoint: Checkpoint | None,
+) -> list[FoldScores]:
+    """The same for all folds of a design, whose rows cannot be taken out.
+
+    Rows held out weigh nothing; so all folds have the same design, and every pass serves them all.
+    """
+    plain = clone(template).set_params(class_weight=None)  # the weights of the classes are those of the training rows
+    weights = [_held_out(template, y, weight, train) for train, _ in splits]
+    paths = [SamplePath(plain, X, y, own, checkpoint, together=len(splits)) for own in weights]
+    with template._progress(None, X) as callback:
+        per_label = run(paths[0].design, chain.from_iterable(path.runs(Cs, callback) for path in paths))
+    L = len(per_label) // len(paths)
+    results: list[FoldScores] = [[] for _ in paths]
+    for k, C in enumerate(Cs):
+        fitted = [[label[k] for label in per_label[f * L : (f + 1) * L]] for f in range(len(paths))]
+        models = [path.model(float(C), own) for path, own in zip(paths, fitted, strict=True)]
+        S = X.matvec(np.ascontiguousarray(np.vstack([model.coef_ for model in models]).T))
+        for f, (model, (_, test)) in enumerate(zip(models, splits, strict=True)):
+            judge = owner.judge(model)
+            scores = S[test, f * L : (f + 1) * L] + model.intercept_
+            by_threshold = []
+            for kind in owner.thresholds:
+                labels = fitted[f] if kind == template.threshold else [label.unplaced() for label in fitted[f]]
+                own = scores - np.array([label.threshold for label in labels])
+                own = own[:, 0] if model._binary else own
+                by_threshold.append(judge._judge_scores(own, y[test], None if weight is None else weight[test]))
+            results[f].append((by_threshold, gap_of(fitted[f]), passes_of(fitted[f])))
+    return results
+
+
+def _held_out(template: MeasureSVC, y: Array, weight: Vector | None, train: npt.NDArray[np.intp]) -> Vector:
+    """The weights of one fold: zero for the rows held out."""
+    inside = y[train]
+    own = _weights(template.class_weight, inside, None if weight is None else weight[train], inside)
+    weights = np.zeros(len(y))
+    weights[train] = 1.0 if own is None else own
+    return weights
