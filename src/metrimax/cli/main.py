@@ -99,7 +99,7 @@ def build_parser() -> argparse.ArgumentParser:
     _data_arguments(train)
     train.add_argument("model", metavar="MODEL", help="the file to write")
     _training_arguments(train)
-    train.add_argument("-C", type=float, default=4.0, help="weight of one margin violation (default: 4)")
+    train.add_argument("-C", type=float, help="weight of one margin violation (default: 4; of rankings in groups: 1)")
     _common(train)
 
     convert = commands.add_parser(

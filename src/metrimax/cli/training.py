@@ -48,8 +48,11 @@ class Task(NamedTuple):
 def train(arguments: argparse.Namespace) -> int:
     """Train a model and write it."""
     _check(arguments)
-    positive_number("-C", arguments.C)
-    return _finish(arguments, _load(arguments), arguments.C, {})
+    if arguments.C is not None:
+        positive_number("-C", arguments.C)
+    task = _load(arguments)
+    default = 1.0 if task.kind == "ranking" else 4.0  # those of the estimators, which are not imported here
+    return _finish(arguments, task, default if arguments.C is None else arguments.C, {})
 
 
 def tune(arguments: argparse.Namespace) -> int:
