@@ -65,7 +65,8 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
         return measure.threshold(y, scores, sample_weight)
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     if not weight.all():  # rows that are left out have no say in where the places are
-        y, scores, weight = (values[weight > 0] for values in (y, scores, weight))
+        used = weight > 0
+        y, scores, weight = y[used], scores[used], weight[used]
     order = np.argsort(-scores, kind="stable")
     ordered, positive = scores[order], np.where(y, weight, 0.0)[order]
     last = np.flatnonzero(ordered[:-1] > ordered[1:])
