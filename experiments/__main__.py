@@ -18,6 +18,7 @@ PROGRAMS = {
     "default_c": "the default C, by cross-validation on training parts",
     "imbalanced": "the imbalanced-learn and KEEL collections",
     "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",
+    "structured": "tagging, parsing and clustering against baselines on the same features",
     "summary": "the one-page summary, from the CSV files of the others",
 }
 """The programs on the harness, in the order in which `all` runs them."""

@@ -110,8 +110,8 @@ def lost(rows: list[Row], data: str, positives: Any) -> str:
         f"`MeasureSVC` with its defaults has an F1 of 0 on {none.sum()} of the classes with at least {ENOUGH} "
         f"positives, where {label(name)} has {found[name][none].mean():.1f}: {share:.1f} points of the average. Where "
         "a rare class overlaps the others, w = 0 can be optimal for the risk of F1 or PRBEP whatever C is, and "
-        "`status_` says so. The hinges of all examples, `hinge=1`, lead away from there; "
-        "`MeasureSVCCV` takes them for F1."
+        "`status_` says so. The hinges of all examples, `hinge=1`, lead away from there, but do not always lead to a "
+        "better classifier."
     )
     return f"\n{textwrap.fill(said, 120)}\n"
 

@@ -41,7 +41,8 @@ def losses(found: dict[str, Curve], grid: list[float]) -> Curve:
 
 def page(rows: list[Row], options: Options) -> None:
     grid = sorted({float(row["C"]) for row in rows})
-    folds = len({row["seed"] for row in rows})
+    counts = sorted(len({row["seed"] for row in select(rows, data=data)}) for data in {row["data"] for row in rows})
+    folds = f"{counts[0]} of 3" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]} of 3"
     held = select(Table(options.out / "joachims2005.csv").rows, protocol="held-out part")
     rows = rows + [row for row in held if row["data"] in TITLES and float(row["C"]) in grid]
     default, parts, lost = MeasureSVC().C, [], {}
@@ -76,7 +77,7 @@ Made by `python -m experiments default_c --data DIR`; the numbers are in
 [default_c.csv](../../experiments/results/default_c.csv).
 
 `MeasureSVC` comes with one C for all measures, a plain number. Which one, is asked of training examples alone:
-cross-validation (folds computed: {folds} of 3) on WebKB and Ohsumed, on the training parts of 20 Newsgroups, Sector
+cross-validation (folds computed: {folds}) on WebKB and Ohsumed, on the training parts of 20 Newsgroups, Sector
 and USPS, and on the development half of the [imbalanced sets](imbalanced.md); beside them what
 [Joachims' protocol](joachims2005.md) found on the held-out third of the training parts of Reuters and Optdigits. One
 class against the rest, macro-averages in percent, all other settings as they come. Test figures of Reuters with C = 1

@@ -132,9 +132,13 @@ def treebank(n: int, seed: int, kinds: int) -> tuple[list[list[str]], list[Any]]
     return X, trees
 
 
-def digit_sets(n: int, seed: int, classes: range) -> tuple[list[Any], list[Any]]:
-    """Sets of 12 images of three digits out of ``classes``, as 4 x 4 means of pixels, and which digit each is."""
+def digit_sets(n: int, seed: int, classes: range, part: int) -> tuple[list[Any], list[Any]]:
+    """Sets of 12 images of three digits out of ``classes``, as 4 x 4 means of pixels, and which digit each is.
+
+    ``part`` 0 has the images at even places of scikit-learn's file, 1 the others.
+    """
     images, digit = load_digits(return_X_y=True)
+    images, digit = images[part::2], digit[part::2]
     images = images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16) / 16
     rng = np.random.default_rng([999, seed])
     X, y = [], []

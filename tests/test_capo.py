@@ -62,7 +62,7 @@ def test_learned_weights_are_a_linear_problem_on_augmented_rows(measure, B):
     """Eqs. (12) and (13) of Li, Tsang & Zhou."""
     clf = CAPOClassifier(AUX, measure=measure, B=B, cv=None, tol=1e-9).fit(X, y)
     F = np.column_stack([signs(clone(a).fit(X, y).predict(X)) for _, a in AUX])
-    plain = MeasureSVC(measure, tol=1e-9).fit(np.hstack([F / np.sqrt(B), X]), y)
+    plain = MeasureSVC(measure, C=1.0, tol=1e-9).fit(np.hstack([F / np.sqrt(B), X]), y)
     assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     np.testing.assert_allclose(clf.aux_weights_, plain.coef_[0, :2] / np.sqrt(B), atol=1e-3)
     np.testing.assert_allclose(clf.coef_, plain.coef_[:, 2:], atol=1e-3)
@@ -95,7 +95,7 @@ def test_small_C_leaves_a_fixed_auxiliary_as_it_is():
 def test_without_delta_function():
     clf = CAPOClassifier(AUX, measure="f1", delta=None, cv=None, tol=1e-9).fit(X, y)
     F = np.column_stack([signs(clone(a).fit(X, y).predict(X)) for _, a in AUX])
-    plain = MeasureSVC("f1", tol=1e-9).fit(F, y)
+    plain = MeasureSVC("f1", C=1.0, tol=1e-9).fit(F, y)
     assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     assert not hasattr(clf, "coef_")
     assert len(np.unique(clf.decision_function(new))) <= 4  # two auxiliaries say no more
@@ -105,7 +105,7 @@ def test_nonlinear_delta_function():
     """(x.y)^2 as kernel and as explicit features."""
     squares = np.einsum("ij,ik->ijk", X, X).reshape(300, -1)
     F = signs(clone(tree).fit(X, y).predict(X))
-    plain = MeasureSVC("f1", tol=1e-9).fit(np.column_stack([F, squares]), y)
+    plain = MeasureSVC("f1", C=1.0, tol=1e-9).fit(np.column_stack([F, squares]), y)
     options = {"measure": "f1", "delta": "poly", "degree": 2, "gamma": 1.0, "cv": None, "tol": 1e-9}
     clf = CAPOClassifier([("tree", tree)], **options).fit(X, y)
     assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-6)
@@ -137,7 +137,7 @@ def test_out_of_fold_outputs(outputs):
         f = signs(cross_val_predict(GaussianNB(), X, y, cv=4))
     else:
         f = 2 * cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1] - 1
-    plain = MeasureSVC("f1", tol=1e-9).fit(f[:, None], y)
+    plain = MeasureSVC("f1", C=1.0, tol=1e-9).fit(f[:, None], y)
     assert clf.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     np.testing.assert_array_equal(clf.estimators_[0].predict(new), GaussianNB().fit(X, y).predict(new))
     few = CAPOClassifier([("nb", GaussianNB())], cv=5).fit(X[:30], np.arange(30) < 3)  # three positives: three folds

@@ -89,7 +89,7 @@ def test_zero_rows_without_intercept_reach_their_bound():
 
 def test_multipliers_make_the_weights():
     X, y = sample(3)
-    model = MeasureSVC("error", solver="dual_cd", tol=1e-8).fit(X, y)
+    model = MeasureSVC("error", C=1.0, solver="dual_cd", tol=1e-8).fit(X, y)
     np.testing.assert_allclose(model.dual_coef_ @ X, model.coef_, atol=1e-10)
     assert np.all(np.where(y, model.dual_coef_[0], -model.dual_coef_[0]) >= 0)
     assert np.abs(model.dual_coef_).max() <= 1.0

@@ -32,7 +32,7 @@ def dataset(problem, tmp_path_factory):
         {"measure": "prbep", "selection": "holdout"},
         {"measure": "error", "class_weight": "balanced", "tol": 1e-4},
         {"hinge": 0.0, "threshold": "trained", "scoring": "balanced_error"},
-        {"extend": True, "fit_intercept": False},
+        {"measure": "balanced_error", "extend": True, "fit_intercept": False},
     ],
 )
 def test_the_choice_of_C_is_that_of_the_matrix(problem, dataset, options):

@@ -95,6 +95,16 @@ def test_the_place_is_the_mean_of_those_within_one_mistake_in_each_class(seed, n
         assert at == pytest.approx(places[equal].mean())
 
 
+def test_rows_without_weight_have_no_say_in_the_place():
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.3
+    scores, weight = rng.normal(size=200) + y - 1, rng.integers(0, 3, size=200).astype(float)
+    used = weight > 0
+    expected = place(get_measure("f1"), y[used], scores[used], weight[used])
+    assert expected != 0
+    assert place(get_measure("f1"), y, scores, weight) == expected
+
+
 def test_the_place_does_not_hang_on_one_example():
     y = np.arange(40) < 10
     scores = np.r_[np.linspace(1.0, 2.0, 9), 0.2, np.linspace(-2.0, 0.1, 30)] + 3

@@ -71,7 +71,7 @@ ARRAYS = [
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "forest"}, "expected kind as one of binary, multiclass, multilabel, got 'forest'"),
+        ({"kind": "forest"}, "expected kind as one of binary, multiclass, multilabel, ranking, got 'forest'"),
         ({"kind": "multiclass"}, "expected 1 classes for a multiclass model"),
         ({"classes": [1, 2, 3]}, "expected 2 classes"),
         ({"classes": [1, "b"]}, "all numbers or all strings"),

@@ -382,6 +382,15 @@ def test_a_selection_of_values_that_are_no_numbers_comes_to_an_end(scores):
     search.risk(scores, scores, 1.0)
 
 
+def test_labels_may_be_a_column_of_a_matrix():
+    Y = np.random.default_rng(0).random((60, 3)) < 0.3
+    scores = np.random.default_rng(1).normal(size=60)
+    for name in ("prbep", "precision_at_k", "f1", "roc_area", "average_precision", "gmean"):
+        measure = get_measure(name)
+        one, other = measure.oracle(Y[:, 1])(scores), measure.oracle(Y[:, 1].copy())(scores)
+        np.testing.assert_array_equal(one.slope, other.slope)
+
+
 def test_the_selection_checks_what_it_gets():
     with pytest.raises(ValueError, match="between 1 and the number"):
         _kernels.TopSearch(np.array([True, False]), 3, 1.0, -0.5)

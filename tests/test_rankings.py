@@ -76,6 +76,26 @@ def test_larger_samples(scale):
                 assert found == pytest.approx(ref.partial_auc_risk(alpha, beta, positive, s), **near)
 
 
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_average_precision_leaves_out_negatives_that_stay_below(weight):
+    """One oracle after the other: what it remembers of the last scores must not show."""
+    rng = np.random.default_rng(0)
+    y = rng.random(3000) < 0.02
+    weights = None if weight is None else np.where(y, 1.0, weight)  # equal units of two sizes
+    oracle = AveragePrecision().oracle(y, weights)
+    for lead in (400.0, 3.0, 0.1, -2.0, 50.0):
+        scores, move = rng.normal(size=3000) + lead * y, rng.normal(size=3000)
+        moved = scores + 0.7 * move
+        cut, risk = oracle(moved), oracle.line(scores, move, 1.0)(0.7)
+        everything = AveragePrecision().oracle(y, weights)
+        everything._search = None
+        true = everything(moved)
+        assert value(cut, moved) == pytest.approx(value(true, moved), rel=1e-12)
+        np.testing.assert_allclose(cut.slope, true.slope, atol=1e-14)
+        assert risk == pytest.approx((value(true, moved), true.slope @ move), rel=1e-10)
+    assert (oracle(rng.normal(size=3000) + 400.0 * y).slope[~y] > 0).sum() < 200  # so there was something to leave out
+
+
 def test_partial_auc_of_the_whole_range_is_roc_area():
     for seed in range(4):
         y, scores = large_sample(seed, 1.0)
@@ -324,3 +344,15 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(ValueError, match="too many combinations"):
         _kernels.top_argmax(np.zeros(30), many, np.zeros(30), np.zeros(30), 1.0, np.zeros(30))
     assert len(_kernels.interleave(d, np.zeros(0), 1.0)) == 0
+    one, two = np.array([0]), np.array([1, 2])
+    with pytest.raises(TypeError):
+        _kernels.PrecisionSearch(one.astype(np.int32), two, 1.0, 3)
+    with pytest.raises(ValueError, match="a class is empty"):
+        _kernels.PrecisionSearch(one, two[:0].copy(), 1.0, 3)
+    with pytest.raises(ValueError, match="a member is out of range"):
+        _kernels.PrecisionSearch(one, two, 1.0, 2)
+    search = _kernels.PrecisionSearch(one, two, 1.0, 3)
+    with pytest.raises(ValueError, match="expected length 3, got 2"):
+        search.cut(d[:2].copy())
+    with pytest.raises(ValueError, match="move: expected length 3, got 2"):
+        search.risk(d, d[:2].copy(), 0.0)

@@ -128,7 +128,7 @@ def test_folders_that_are_no_data(tmp_path, problem):
     with pytest.raises(FileError, match=r"part-2\.y\.npy: expected 80 labels"):
         open_dataset(arrays)
     (arrays / "part-2.y.npy").unlink()
-    with pytest.raises(FileError, match="some shards have labels"):
+    with pytest.raises(FileError, match="some rows have labels"):
         open_dataset(arrays)
     (arrays / "part-2.X.npy").rename(arrays / "part-2.data.npy")
     with pytest.raises(FileError, match="dense and sparse shards are mixed"):

@@ -257,6 +257,17 @@ def csr_dual_cd(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
     Dual coordinate descent in place on alpha and w; returns the row visits, and whether tol was reached.
     """
 
+class PrecisionSearch:
+    """The most violated ranking of average precision."""
+
+    def __init__(self, pos: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: float, size: int) -> None: ...
+
+    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """Loss and slope of the cut at these scores."""
+
+    def risk(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float) -> tuple[float, float]:
+        """The risk at scores + t * move, and its slope in t."""
+
 def interleave(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: float) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
     """
     How many positives stand above each negative in the most violated ranking of average precision; scores descending.

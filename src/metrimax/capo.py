@@ -33,7 +33,8 @@ from sklearn.utils.validation import (
 from metrimax.auxiliary import AuxiliaryOutputs
 from metrimax.base import refuse_design
 from metrimax.designs import ExtraColumns, as_design
-from metrimax.estimators import MeasureSVC, _encode, _weights
+from metrimax.estimators import MeasureSVC
+from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Design, Labels, Measure, Status, Vector
 
@@ -191,8 +192,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         X, y = validate_data(
             checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
-        classes, labels = _encode(y)
-        weight = _weights(self.class_weight, y, sample_weight, X)
+        classes, labels = encode(y)
+        weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = type_of_target(y) == "multilabel-indicator"
         y = y if multilabel else column_or_1d(y)
         problem = AuxiliaryOutputs(classes, labels, y, multilabel, self.outputs)

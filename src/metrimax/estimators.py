@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state, compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from metrimax.base import CertifiedEstimator, labels_of
@@ -20,6 +20,7 @@ from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
+from metrimax.labels import against, encode, weights_of
 from metrimax.measure import ErrorRate, get_measure
 from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Status, Vector
 from metrimax.risk import run
@@ -214,8 +215,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             X, y = validate_data(
                 checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
             )
-        classes, labels = _encode(y)
-        weight = _weights(self.class_weight, y, sample_weight, labels)
+        classes, labels = encode(y)
+        weight = weights_of(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
         fitted = self._train(measure, solver, features, features, labels, weight, type_of_target(y))
         self.__dict__ = checked.__dict__
@@ -341,7 +342,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         measure = get_measure(self.measure)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
         if self._binary:
-            return measure.score(_against(column_or_1d(y), self.classes_[1]), scores, weight)
+            return measure.score(against(column_or_1d(y), self.classes_[1]), scores, weight)
         if self._multilabel:
             truth = y > 0
             if truth.shape != scores.shape:
@@ -350,7 +351,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             y = column_or_1d(y)
             if isinstance(measure, ErrorRate):
                 return float(np.average(self.classes_[scores.argmax(axis=1)] == y, weights=weight))
-            truth = np.column_stack([_against(y, c) for c in self.classes_])
+            truth = np.column_stack([against(y, c) for c in self.classes_])
             if not measure.ranks:
                 scores = np.where(scores == scores.max(axis=1, keepdims=True), 1.0, -1.0)
         return float(np.mean([measure.score(truth[:, k], scores[:, k], weight) for k in range(scores.shape[1])]))
@@ -413,35 +414,3 @@ def _kept(features: Design | None) -> float:
     """The share of the kernel that the features keep; what rounding took off an exact one does not count."""
     kept = getattr(features, "kept", 1.0)
     return 1.0 if kept > 1 - 1e-9 else kept
-
-
-def _encode(y: Array) -> tuple[Array, Labels]:
-    """The classes, and one boolean column per classifier to train (one for two classes)."""
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    if kind == "multilabel-indicator":
-        labels = np.asarray(y.toarray() if hasattr(y, "toarray") else y) > 0
-        return np.arange(labels.shape[1]), labels
-    if kind not in ("binary", "multiclass"):
-        raise ValueError(f"expected y as classes or as a label indicator matrix, got {kind}")
-    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"expected at least two classes in y, got one class only: {classes.tolist()}")
-    positive = [1] if len(classes) == 2 else range(len(classes))
-    return classes, np.column_stack([codes == k for k in positive])
-
-
-def _weights(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector | None:
-    if sample_weight is None and class_weight is None:
-        return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if class_weight is not None:
-        weight = weight * compute_sample_weight(class_weight, y)
-    if not weight.any():
-        raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
-    return np.ascontiguousarray(weight)
-
-
-def _against(y: Array, positive: Any) -> Labels:
-    mask: Labels = np.asarray(y == positive)
-    return mask

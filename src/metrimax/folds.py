@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 
 from metrimax.base import labels_of
-from metrimax.estimators import MeasureSVC, _weights
+from metrimax.estimators import MeasureSVC
 from metrimax.fitting import FittedLabel
 from metrimax.io.checkpoints import Checkpoint
+from metrimax.labels import weights_of
 from metrimax.protocols import Design, Vector
 from metrimax.risk import run
 from metrimax.sample_path import SamplePath, gap_of, passes_of
@@ -105,7 +106,7 @@ def side_by_side_scores(
 def _held_out(template: MeasureSVC, y: Array, weight: Vector | None, train: npt.NDArray[np.intp]) -> Vector:
     """The weights of one fold: zero for the rows held out."""
     inside = y[train]
-    own = _weights(template.class_weight, inside, None if weight is None else weight[train], inside)
+    own = weights_of(template.class_weight, inside, None if weight is None else weight[train], inside)
     weights = np.zeros(len(y))
     weights[train] = 1.0 if own is None else own
     return weights

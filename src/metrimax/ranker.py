@@ -20,7 +20,7 @@ from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, get_measure
+from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
 from metrimax.protocols import Callback, Measure, Vector
 from metrimax.risk import run
 
@@ -113,7 +113,7 @@ class MeasureRanker(CertifiedEstimator):
     def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> MeasureRanker:
         """Train on X (dense, sparse, or a design), labels y, and the group (query) of each example; None for one group.
 
-        A dataset (`metrimax.open_dataset`) brings its labels, but not its groups; any other X needs y.
+        A dataset (`metrimax.open_dataset`) brings its labels and groups; any other X needs y.
         """
         measure = self._measure()
         solver = self._solver()
@@ -133,12 +133,12 @@ class MeasureRanker(CertifiedEstimator):
                 ensure_min_samples=2,
             )
         weight = _weight(sample_weight, y)
-        grouped = _grouped(measure, groups, y)
+        grouped = _grouped(measure, _groups_of(X, groups), y)
         design = as_design(X, n_threads=self.n_threads)
         checkpoint = as_checkpoint(self.checkpoint)
         options: dict[str, Any] = {"C": self.C, "tol": self.tol, "checkpoint": checkpoint}
         with self._progress(grouped, design) as callback:
-            steps = fit_label(grouped, solver, design, _labels(measure, y), weight, callback=callback, **options)
+            steps = fit_label(grouped, solver, design, grouped.labels(y), weight, callback=callback, **options)
             (fitted,) = run(design, [steps])
         if checkpoint is not None:
             checkpoint.clear()
@@ -158,37 +158,29 @@ class MeasureRanker(CertifiedEstimator):
         return self.decision_function(X)
 
     def score(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> float:
-        """The mean of the measure over the groups whose labels vary; a dataset brings its labels."""
+        """The mean of the measure over the groups whose labels vary; a dataset brings its labels and groups."""
         measure = self._measure()
         scores = self.decision_function(X)
         y = column_or_1d(labels_of(X, y))
         check_consistent_length(scores, y)
-        return _grouped(measure, groups, y).score(_labels(measure, y), scores, _weight(sample_weight, scores))
+        grouped = _grouped(measure, _groups_of(X, groups), y)
+        return grouped.score(grouped.labels(y), scores, _weight(sample_weight, scores))
 
     def _measure(self) -> Measure:
         """The measure of one group."""
-        if not isinstance(self.measure, str):
-            measure = get_measure(self.measure)
-        else:
-            options: dict[str, Any] = {}
-            kind = REGISTRY.get(self.measure)
-            if kind in (NDCG, PrecisionAtK, RecallAtK) and self.k is not None:
-                options["k"] = self.k
-            if kind in (PrecisionAtK, RecallAtK):
-                options["labellings"] = "rankings"  # a group with other than k positives has no shift to learn
-            measure = REGISTRY[self.measure](**options) if options else get_measure(self.measure)
-        if not measure.ranks:
-            raise ValueError(
-                f"expected a measure of rankings such as ndcg, average_precision or roc_area, got {measure.name}: "
-                "MeasureSVC trains for it"
-            )
-        return measure
+        at_k = isinstance(self.measure, str) and REGISTRY.get(self.measure) in (NDCG, PrecisionAtK, RecallAtK)
+        return ranking_measure(self.measure, **({"k": self.k} if at_k and self.k is not None else {}))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def _groups_of(X: Any, groups: Any) -> Any:
+    """The groups of a dataset, unless others are given."""
+    return getattr(X, "groups", None) if groups is None and is_design(X) else groups
 
 
 def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:
@@ -203,8 +195,3 @@ def _weight(sample_weight: Any, X: Any) -> Vector | None:
         return None
     weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return weight
-
-
-def _labels(measure: Measure, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Grades for NDCG, positives otherwise."""
-    return np.asarray(y, dtype=np.float64) if isinstance(measure, NDCG) else y > 0

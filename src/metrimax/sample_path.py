@@ -10,9 +10,10 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
 from metrimax.designs import as_design
-from metrimax.estimators import MeasureSVC, _encode, _weights, restate
+from metrimax.estimators import MeasureSVC, restate
 from metrimax.fitting import FittedLabel, fit_path
 from metrimax.io.checkpoints import Checkpoint
+from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Ask, Callback, Vector
 from metrimax.risk import run
@@ -40,9 +41,9 @@ class SamplePath:
         self.template, self._checkpoint = template, checkpoint
         self._measure = get_measure(template.measure)
         self._y, self._n_features = y, X.shape[1]
-        self._classes, self._labels = _encode(y)
+        self._classes, self._labels = encode(y)
         self._solver = side_by_side(template._solver(), self._labels.shape[1] * together)
-        self._weight = _weights(template.class_weight, y, sample_weight, X)
+        self._weight = weights_of(template.class_weight, y, sample_weight, X)
         self.features = template._features(X)
         self.design = as_design(
             self.features, intercept_scaling=template.intercept_scaling if template.fit_intercept else None

@@ -20,11 +20,6 @@ using Pair = std::pair<double, double>;
 
 static Index size_of(const In1<double> &v) { return static_cast<Index>(v.size()); }
 
-static void require(bool fits, const char *message) {
-    if (!fits)
-        throw nb::value_error(message);
-}
-
 // The compiled search, together with the arrays it looks at.
 class PyTableSearch {
   public:

@@ -1,12 +1,69 @@
 // Python bindings of the argmax kernels of ranking measures.
 #include "bindings.hpp"
+#include "precision.hpp"
 #include "rankings.hpp"
+
+#include <nanobind/stl/pair.h>
 
 namespace metrimax {
 
 constexpr double kMostStates = 1 << 24; // nine bytes each
 
+class PyPrecisionSearch {
+  public:
+    PyPrecisionSearch(In1<Index> pos, In1<Index> neg, double ratio, Index size)
+        : pos(pos), neg(neg), ratio(ratio), size(static_cast<size_t>(size)) {
+        for (const In1<Index> &members : {pos, neg}) {
+            require(members.size() > 0, "PrecisionSearch: a class is empty");
+            for (size_t k = 0; k < members.size(); ++k)
+                require(members.data()[k] >= 0 && members.data()[k] < size,
+                        "PrecisionSearch: a member is out of range");
+        }
+    }
+
+    std::pair<double, Out1<double>> cut(In1<double> scores) {
+        check_length("scores", scores.size(), size);
+        auto slope = zeros<double>(size);
+        double loss;
+        {
+            nb::gil_scoped_release unlocked;
+            const PrecisionRanking worst = ranking(scores.data(), nullptr, 0.0);
+            worst.slope(slope.get());
+            loss = worst.loss();
+        }
+        return {loss, make_array(std::move(slope), size)};
+    }
+
+    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) {
+        check_length("scores", scores.size(), size);
+        check_length("move", move.size(), size);
+        nb::gil_scoped_release unlocked;
+        return ranking(scores.data(), move.data(), t).risk();
+    }
+
+  private:
+    PrecisionRanking ranking(const double *scores, const double *move, double t) {
+        return {pos.data(), static_cast<Index>(pos.size()),
+                neg.data(), static_cast<Index>(neg.size()),
+                ratio,      scores,
+                move,       t,
+                enough};
+    }
+
+    In1<Index> pos, neg;
+    double ratio;
+    size_t size;
+    Index enough = 0;
+};
+
 void bind_rankings(nb::module_ &m) {
+    nb::class_<PyPrecisionSearch>(m, "PrecisionSearch", "The most violated ranking of average precision.")
+        .def(nb::init<In1<Index>, In1<Index>, double, Index>(), nb::arg("pos").noconvert(), nb::arg("neg").noconvert(),
+             nb::arg("ratio"), nb::arg("size"))
+        .def("cut", &PyPrecisionSearch::cut, nb::arg("scores").noconvert(),
+             "Loss and slope of the cut at these scores.")
+        .def("risk", &PyPrecisionSearch::risk, nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("t"),
+             "The risk at scores + t * move, and its slope in t.");
     m.def(
         "interleave",
         [](In1<double> pos, In1<double> neg, double ratio) {
@@ -15,7 +72,7 @@ void bind_rankings(nb::module_ &m) {
             Fresh<Index> above = empty<Index>(neg.size());
             {
                 nb::gil_scoped_release unlocked;
-                Interleaving(p, n_pos, q, n_neg, ratio, above.get());
+                Interleaving(p, n_pos, n_neg, q, n_neg, ratio, above.get());
             }
             return make_array(std::move(above), neg.size());
         },

@@ -67,6 +67,11 @@ template <class T> Out2<T> make_array(Fresh<T> values, std::size_t n, std::size_
     return Out2<T>(values.release(), {n, m}, owner);
 }
 
+inline void require(bool fits, const char *message) {
+    if (!fits)
+        throw nb::value_error(message);
+}
+
 // Raise ValueError unless the length that came is the one expected.
 inline void check_length(const char *what, std::size_t came, std::size_t expected) {
     if (came != expected)

@@ -1,5 +1,5 @@
-// The most violated rankings for average precision and for measures of the top K, where every pair of examples that is
-// in the wrong order pays its difference of scores.
+// The most violated rankings for measures of the top K, where every pair of examples that is in the wrong order pays
+// its difference of scores.
 #pragma once
 
 #include "tables.hpp"
@@ -11,50 +11,6 @@
 #include <vector>
 
 namespace metrimax {
-
-// max over rankings of (1 - AP) n+ - 1/n- * sum over swapped pairs of (s_k - t_j)
-// Input: scores of the positives and of the negatives, both descending; ratio is the weight of a negative over that of
-// a positive. Output: above[j], the number of positives above negative j.
-//
-// A negative j that stands below p positives contributes the sum over k > p (counted from 1, as j) of
-//     c(k, j) = k/(k + (j-1) r) - k/(k + j r) - (s_k - t_j) / n-
-// independently of the others (Yue et al. 2007, section 4.2). c falls with j, so the best p grows with j, and divide
-// and conquer over j finds all of them in O((n+ + n-) log n-): no table of n+ x n- is looked at.
-class Interleaving {
-  public:
-    Interleaving(const double *pos, Index n_pos, const double *neg, Index n_neg, double ratio, Index *above)
-        : pos(pos), neg(neg), n_neg(n_neg), ratio(ratio), scale(1 / static_cast<double>(n_neg)), above(above) {
-        solve(0, n_neg, 0, n_pos);
-    }
-
-  private:
-    // Negatives first <= j < last, of which each has from low to high positives above it.
-    void solve(Index first, Index last, Index low, Index high) {
-        while (first < last) {
-            const Index j = first + (last - first) / 2;
-            const double before = static_cast<double>(j) * ratio, after = before + ratio, t = neg[j];
-            double sum = 0, best = 0;
-            Index p = high;
-            for (Index k = high; k > low; --k) { // c(k, j): the positive at k - 1 falls below the negative
-                const auto rank = static_cast<double>(k);
-                sum += rank * ratio / ((rank + before) * (rank + after)) - (pos[k - 1] - t) * scale;
-                if (sum > best) {
-                    best = sum;
-                    p = k - 1;
-                }
-            }
-            above[j] = p;
-            solve(first, j, low, p);
-            first = j + 1;
-            low = p;
-        }
-    }
-
-    const double *pos, *neg;
-    Index n_neg;
-    double ratio, scale;
-    Index *above;
-};
 
 // max over rankings of 1 - sum over ranks r <= K of D_r gain(r) - weight * sum over swapped pairs of (s_i - s_j)
 // where a pair is one of different grades, i of the higher one, and swapped if j stands above i.

@@ -22,6 +22,7 @@ start here:
   metrimax train train.svm my.model --measure f1    svmlight/libsvm text, also .gz .xz .zst, or - for standard input
   metrimax evaluate test.svm my.model               every measure on other data
   metrimax predict new.svm my.model -o labels.txt   one label per line (--scores: real numbers)
+  metrimax train mq.svm my.model --measure ndcg@10  rank the examples of every qid:
   metrimax tune train.svm my.model                  choose C by cross-validation, then train
   metrimax convert huge.svm.gz shards               data larger than memory: 'metrimax train shards my.model'
   metrimax measures                                 what --measure takes
@@ -98,7 +99,7 @@ def build_parser() -> argparse.ArgumentParser:
     _data_arguments(train)
     train.add_argument("model", metavar="MODEL", help="the file to write")
     _training_arguments(train)
-    train.add_argument("-C", type=float, default=4.0, help="weight of one margin violation (default: 4)")
+    train.add_argument("-C", type=float, help="weight of one margin violation (default: 4; of rankings in groups: 1)")
     _common(train)
 
     convert = commands.add_parser(
@@ -201,14 +202,17 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
         "-m",
         "--measure",
         default="f1",
-        metavar="NAME[:KEY=VALUE,...]",
-        help="what to train for, such as f1, prbep, roc_area, fbeta:beta=2, precision_at_k:k=100 (default: f1)",
+        metavar="NAME[@K][:KEY=VALUE,...]",
+        help="what to train for, such as f1, prbep, roc_area, fbeta:beta=2, precision@100, ndcg@10 (default: f1)",
     )
     parser.add_argument("--positive", metavar="LABEL", help="train this label against all others")
     parser.add_argument(
         "--tol", type=float, default=1e-3, help="largest duality gap, in units of the measure (default: 0.001)"
     )
     parser.add_argument("--max-iter", type=int, default=10_000, help="most iterations (default: %(default)s)")
+    parser.add_argument(
+        "--no-groups", action="store_true", help="leave qid: aside (default: measures of rankings count per group)"
+    )
     parser.add_argument("--no-intercept", action="store_true", help="no constant feature")
     parser.add_argument(
         "--intercept-scaling",

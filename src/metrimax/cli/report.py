@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SHOWN = 10
 """Entries of a list that are shown on a terminal."""
 
+AT_K = {"precision": "precision_at_k", "recall": "recall_at_k"}
+"""What stands before an ``@k``, where it is not the name of the measure itself."""
+
 
 def emit(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
     """Results to standard output: JSON, or one ``name: value`` per line."""
@@ -88,24 +91,20 @@ def check_threads(arguments: argparse.Namespace) -> None:
         raise UsageError(f"expected --threads of at least 1, got {arguments.threads}")
 
 
-def parse_measure(text: str) -> Measure:
-    """``name`` or ``name:key=value,key=value``."""
-    from metrimax.measure import REGISTRY, get_measure
+def parse_measure(text: str, *, groups: bool = False) -> Measure:
+    """``name``, ``name@k`` or ``name:key=value,key=value``; the measure of one of several groups of examples or not."""
+    from metrimax.measure import get_measure, ranking_measure
 
     name, _, rest = text.partition(":")
+    name, at, k = name.partition("@")
+    parameters: dict[str, int | float | str] = {"k": _value(k)} if at else {}
     try:
-        if not rest:
-            return get_measure(name)
-        if name not in REGISTRY:
-            get_measure(name)  # raises, with the list of names
-        parameters: dict[str, int | float | str] = {}
-        for part in rest.split(","):
+        for part in rest.split(",") if rest else ():
             key, equals, value = part.partition("=")
             if not equals:
                 raise ValueError(f"expected NAME:KEY=VALUE, got {text!r}")
             parameters[key.strip()] = _value(value.strip())
-        made: Measure = REGISTRY[name](**parameters)
-        return made
+        return (ranking_measure if groups else get_measure)(AT_K.get(name, name) if at else name, **parameters)
     except TypeError as error:
         raise UsageError(f"--measure {text}: {name} does not take that parameter ({error})") from None
     except ValueError as error:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.c_path import path
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import CSR, as_design
 from metrimax.fitting import FittedLabel, fit_label, fit_path
 from metrimax.io.checkpoints import as_checkpoint
-from metrimax.io.data import Data, encode, show, take_rows
+from metrimax.io.data import Data, encode, grades, show, take_rows
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
+from metrimax.measure import Grouped
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
@@ -26,24 +26,45 @@ from metrimax.solvers import Auto
 Folds = npt.NDArray[np.intp]
 
 
+class Task(NamedTuple):
+    """What is to be trained: one classifier for every column of labels, or one ranking where rows have groups."""
+
+    measure: Measure
+    data: Data
+    kind: str
+    classes: list[Any]
+    labels: Labels
+    groups: npt.NDArray[Any] | None = None
+
+    def on(self, rows: npt.NDArray[Any] | slice) -> Measure:
+        """The measure of some of the rows."""
+        return self.measure if self.groups is None else Grouped(self.measure, self.groups[rows])
+
+    @property
+    def whole(self) -> Measure:
+        return self.on(slice(None))
+
+
 def train(arguments: argparse.Namespace) -> int:
     """Train a model and write it."""
-    measure = _checked(arguments)
-    positive_number("-C", arguments.C)
-    data, kind, classes, labels = _load(arguments)
-    return _finish(arguments, measure, data, kind, classes, labels, arguments.C, {})
+    _check(arguments)
+    if arguments.C is not None:
+        positive_number("-C", arguments.C)
+    task = _load(arguments)
+    default = 1.0 if task.kind == "ranking" else 4.0  # those of the estimators, which are not imported here
+    return _finish(arguments, task, default if arguments.C is None else arguments.C, {})
 
 
 def tune(arguments: argparse.Namespace) -> int:
     """Choose C by cross-validation, then train on all data."""
-    measure = _checked(arguments)
+    _check(arguments)
     grid = _grid(arguments.grid)
     if arguments.folds < 2:
         raise UsageError(f"expected --folds of at least 2, got {arguments.folds}")
-    data, kind, classes, labels = _load(arguments)
-    folds = _folds(labels, arguments.folds, arguments.seed)
-    rows_at_hand = isinstance(data.X, (np.ndarray, CSR))
-    scores = (_fold_by_fold if rows_at_hand else _side_by_side)(arguments, measure, grid, data.X, labels, folds)
+    task = _load(arguments)
+    folds = _folds(task, arguments.folds, arguments.seed)
+    rows_at_hand = isinstance(task.data.X, (np.ndarray, CSR))
+    scores = (_fold_by_fold if rows_at_hand else _side_by_side)(arguments, task, grid, folds)
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))  # the first of equals: the smallest C
     if best in (0, len(grid) - 1) and len(grid) > 1:
@@ -52,57 +73,64 @@ def tune(arguments: argparse.Namespace) -> int:
         {"C": C, "score": float(m), "std": float(s)} for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)
     ]
     shown = steps if arguments.json else [f"C {p['C']:g}: {p['score']:.4f} +- {p['std']:.4f}" for p in steps]
-    return _finish(arguments, measure, data, kind, classes, labels, grid[best], {"cross_validation": shown})
+    return _finish(arguments, task, grid[best], {"cross_validation": shown})
 
 
-def _checked(arguments: argparse.Namespace) -> Measure:
+def _check(arguments: argparse.Namespace) -> None:
     check_threads(arguments)
     positive_number("--tol", arguments.tol)
     positive_number("--intercept-scaling", arguments.intercept_scaling)
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
-    return parse_measure(arguments.measure)
+    parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
 
 
-def _load(arguments: argparse.Namespace) -> tuple[Data, str, list[Any], Labels]:
+def _load(arguments: argparse.Namespace) -> Task:
     data = read(arguments, index_base=arguments.index_base, target=arguments.target)
+    measure = parse_measure(arguments.measure)
+    if data.groups is not None and not arguments.no_groups:
+        if measure.ranks:
+            return _ranking(arguments, data)
+        note(
+            arguments, f"{arguments.measure} is no measure of rankings: the groups (qid) of {data.name} have no effect"
+        )
     kind, classes, labels = encode(data, arguments.positive)
     if arguments.model_format == "svmperf" and kind != "binary":
         raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
-    return data, kind, list(classes), labels
+    return Task(measure, data, kind, list(classes), labels)
+
+
+def _ranking(arguments: argparse.Namespace, data: Data) -> Task:
+    """One ranking, trained for the mean of the measure over the groups: no intercept, and grades as labels."""
+    arguments.no_intercept = True
+    measure = parse_measure(arguments.measure, groups=True)
+    labels = Grouped(measure, data.groups).labels(grades(data, arguments.positive))  # type: ignore[arg-type]
+    return Task(measure, data, "ranking", [], labels[:, None], data.groups)
 
 
 def _intercept(arguments: argparse.Namespace) -> float | None:
     return None if arguments.no_intercept else float(arguments.intercept_scaling)
 
 
-def _fit(
-    arguments: argparse.Namespace, measure: Measure, X: Any, labels: Labels, C: float, kind: str
-) -> list[FittedLabel]:
+def _fit(arguments: argparse.Namespace, task: Task, C: float) -> list[FittedLabel]:
+    X, measure = task.data.X, task.whole
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
-    solver = Auto(max_iter=arguments.max_iter, labels=labels.shape[1])
+    solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
     checkpoint = as_checkpoint(arguments.checkpoint)
+    kind = "binary" if task.kind == "ranking" else task.kind
     options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
-        callback = None if arguments.quiet else line
-        fitted = run(design, (fit_label(measure, solver, design, y, callback=callback, **options) for y in labels.T))
+        options["callback"] = None if arguments.quiet else line
+        fitted = run(design, (fit_label(measure, solver, design, y, **options) for y in task.labels.T))
     if checkpoint is not None:
         checkpoint.clear()
     return fitted
 
 
-def _finish(
-    arguments: argparse.Namespace,
-    measure: Measure,
-    data: Data,
-    kind: str,
-    classes: list[Any],
-    labels: Labels,
-    C: float,
-    results: dict[str, Any],
-) -> int:
+def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[str, Any]) -> int:
     """Train on all data, write the model, report."""
-    fitted = _fit(arguments, measure, data.X, labels, C, kind)
+    _, data, kind, classes, labels, groups = task
+    fitted = _fit(arguments, task, C)
     solutions = [label.solution for label in fitted]
     scale = _intercept(arguments)
     W = np.column_stack([solution.w for solution in solutions])
@@ -110,7 +138,7 @@ def _finish(
     intercept = np.zeros(len(coef)) if scale is None else W[-1] * scale
     per_label = [
         {
-            "positives": int(labels[:, k].sum()),
+            "positives": int((labels[:, k] > 0).sum()),
             "price": fitted[k].price,
             "objective": solution.objective,
             "bound": solution.bound,
@@ -141,13 +169,14 @@ def _finish(
         "measure": arguments.measure,
         "C": C,
         "examples": data.n,
+        **({} if groups is None else {"groups": len(np.unique(groups))}),
         "features": model.n_features,
-        "classes": classes if arguments.json else [show(c) for c in classes],
+        **({"classes": classes if arguments.json else [show(c) for c in classes]} if classes else {}),
         "objective": [s.objective for s in solutions],
         "bound": [s.bound for s in solutions],
         "gap": worst.gap,
         "iterations": max(s.n_iter for s in solutions),
-        "training_score": _training_score(measure, model, data.X, labels, arguments.threads),
+        "training_score": _training_score(task, model, arguments.threads),
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results)
@@ -173,10 +202,10 @@ def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> No
     write_bytes(arguments.model, format_svmperf_model(model.coef[0], threshold, highest=highest, n_cuts=n_cuts))
 
 
-def _training_score(measure: Measure, model: LinearModel, X: Any, labels: Labels, threads: int | None) -> float:
-    scores = model.scores(X, threads)
-    varied = [k for k in range(labels.shape[1]) if labels[:, k].any() and not labels[:, k].all()]
-    return float(np.mean([measure.score(labels[:, k], scores[:, k]) for k in varied])) if varied else 1.0
+def _training_score(task: Task, model: LinearModel, threads: int | None) -> float:
+    scores = model.scores(task.data.X, threads)
+    varied = [k for k, column in enumerate(task.labels.T) if column.min() != column.max()]
+    return float(np.mean([task.whole.score(task.labels[:, k], scores[:, k]) for k in varied])) if varied else 1.0
 
 
 def _grid(text: str) -> list[float]:
@@ -196,9 +225,14 @@ def _grid(text: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def _folds(labels: Labels, n_folds: int, seed: int) -> Folds:
-    """The fold of each example, each combination of labels spread evenly over the folds."""
+def _folds(task: Task, n_folds: int, seed: int) -> Folds:
+    """The fold of each example: each combination of labels spread evenly over the folds, or whole groups at random."""
     rng = np.random.default_rng(seed)
+    if task.groups is not None:
+        names, codes = np.unique(task.groups, return_inverse=True)
+        of_groups: Folds = (rng.permutation(len(names)) % n_folds)[codes]
+        return of_groups
+    labels = task.labels
     order = rng.permutation(len(labels))
     spread = np.lexsort(labels[order].astype(np.uint8).T)  # stable: examples of equal labels stay in random order
     folds = np.empty(len(labels), dtype=np.intp)
@@ -206,39 +240,35 @@ def _folds(labels: Labels, n_folds: int, seed: int) -> Folds:
     return folds
 
 
-def _fold_by_fold(
-    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, folds: Folds
-) -> Vector:
+def _fold_by_fold(arguments: argparse.Namespace, task: Task, grid: list[float], folds: Folds) -> Vector:
     """The measure on each fold of models trained on the others, for every C; the mean over labels."""
+    X: Any = task.data.X
     scores = np.zeros((arguments.folds, len(grid)))
+    solver = Auto(max_iter=arguments.max_iter)
     for fold in range(arguments.folds):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        varied = _varied(labels, folds, fold)
+        varied = _varied(task.labels, folds, fold)
+        design, others = (
+            as_design(take_rows(X, rows), intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
+            for rows in (inside, outside)
+        )
+        measure, judge = task.on(inside), task.on(outside)
         with ProgressLine(f"fold {fold + 1} of {arguments.folds}", arguments.tol) as line:
+            options: dict[str, Any] = {"Cs": grid, "tol": arguments.tol, "callback": None if arguments.quiet else line}
             for k in varied:
-                along = path(
-                    take_rows(X, inside),
-                    labels[inside, k],
-                    measure=measure,
-                    Cs=grid,
-                    tol=arguments.tol,
-                    max_iter=arguments.max_iter,
-                    fit_intercept=not arguments.no_intercept,
-                    intercept_scaling=arguments.intercept_scaling,
-                    n_threads=arguments.threads,
-                    callback=None if arguments.quiet else line,
-                )
-                values = along.decision_function(take_rows(X, outside)).T
-                scores[fold] += [measure.score(labels[outside, k], np.ascontiguousarray(own)) for own in values]
+                labels = np.ascontiguousarray(task.labels[inside, k])
+                (along,) = run(design, [fit_path(measure, solver, design, labels, **options)])
+                values = others.matvec(np.column_stack([fitted.solution.w for fitted in along])).T
+                for c, (own, fitted) in enumerate(zip(values, along, strict=True)):
+                    scores[fold, c] += judge.score(task.labels[outside, k], own - fitted.threshold)
         scores[fold] /= len(varied)
         note(arguments, f"fold {fold + 1} of {arguments.folds} done")
     return scores
 
 
-def _side_by_side(
-    arguments: argparse.Namespace, measure: Measure, grid: list[float], X: Any, labels: Labels, folds: Folds
-) -> Vector:
+def _side_by_side(arguments: argparse.Namespace, task: Task, grid: list[float], folds: Folds) -> Vector:
     """The same for rows that cannot be taken out: those held out weigh nothing, and a pass serves all folds."""
+    X, labels, measure = task.data.X, task.labels, task.whole
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     runs = [(fold, k) for fold in range(arguments.folds) for k in _varied(labels, folds, fold)]
     solver = Auto(max_iter=arguments.max_iter, labels=len(runs))
@@ -256,14 +286,14 @@ def _side_by_side(
         values = design.matvec(np.column_stack([along[c].solution.w for along in fitted]))
         for (fold, k), own, along in zip(runs, values.T, fitted, strict=True):
             outside = folds == fold
-            scores[fold, c] += measure.score(labels[outside, k], own[outside] - along[c].threshold)
+            scores[fold, c] += task.on(outside).score(labels[outside, k], own[outside] - along[c].threshold)
     return scores / np.bincount([fold for fold, _ in runs])[:, np.newaxis]
 
 
 def _varied(labels: Labels, folds: Folds, fold: int) -> list[int]:
     """The labels that vary both in a fold and outside it."""
     parts = (labels[folds == fold], labels[folds != fold])
-    varied = [k for k in range(labels.shape[1]) if all(part[:, k].any() and not part[:, k].all() for part in parts)]
+    varied = [k for k in range(labels.shape[1]) if all(len(p) and p[:, k].min() != p[:, k].max() for p in parts)]
     if not varied:
         raise UsageError("a fold has examples of one class only: give fewer --folds")
     return varied

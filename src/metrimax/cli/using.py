@@ -10,6 +10,9 @@ from typing import Any
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, read
 
+RANKS = (1, 3, 5, 10)
+"""The k for which rankings are evaluated."""
+
 
 def measures(arguments: argparse.Namespace) -> int:
     """List the measures."""
@@ -22,7 +25,8 @@ def measures(arguments: argparse.Namespace) -> int:
     for name, line in registered().items():
         sys.stdout.write(f"{name:<{width}}  {line}\n")
     sys.stdout.write(
-        "\nParameters: fbeta:beta=2, cost:fn=5,fp=1, precision_at_k:k=100, recall_at_k:k=2p (twice the positives)\n"
+        "\nParameters: fbeta:beta=2, cost:fn=5,fp=1, partial_auc:beta=0.05; precision@100, recall@2p (twice the "
+        "positives), ndcg@10\nMeasures of rankings are means over the groups of the examples, where these have a qid.\n"
     )
     return OK
 
@@ -34,12 +38,14 @@ def predict(arguments: argparse.Namespace) -> int:
 
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
-    if arguments.json:
-        columns = scores[:, 0].tolist() if model.kind == "binary" else scores.tolist()
+    as_scores = arguments.scores or model.kind == "ranking"
+    if arguments.json and as_scores:
+        text = json.dumps({"scores": scores[:, 0].tolist() if len(model.coef) == 1 else scores.tolist()}) + "\n"
+    elif arguments.json:
         labels = model.predict(scores)
         chosen = labels if model.kind == "multilabel" else [label for (label,) in labels]
-        text = json.dumps({"scores": columns} if arguments.scores else {"labels": chosen}) + "\n"
-    elif arguments.scores:
+        text = json.dumps({"labels": chosen}) + "\n"
+    elif as_scores:
         text = "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in scores)
     else:
         text = "".join(",".join(map(show, row)) + "\n" for row in model.predict(scores))
@@ -56,6 +62,8 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
+    if model.kind == "ranking":
+        return _evaluate_ranking(arguments, data, scores[:, 0])
     truth = _truth(arguments, data, model, encode, show)
     if model.kind == "multiclass":  # only the highest score is called: its sign does not matter
         top = scores.argmax(axis=1)
@@ -81,6 +89,39 @@ def evaluate(arguments: argparse.Namespace) -> int:
         results[name] = float(np.mean(values))
     if model.kind == "multiclass":
         results["error"] = accuracy
+    emit(arguments, results)
+    if skipped:
+        note(arguments, f"left out: {'; '.join(skipped)}")
+    return OK
+
+
+def _evaluate_ranking(arguments: argparse.Namespace, data: Any, scores: Any) -> int:
+    """Every measure of rankings, its mean over the groups."""
+    import numpy as np
+
+    from metrimax.io.data import grades
+    from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
+
+    if data.groups is None:
+        note(arguments, f"{data.name} has no groups (qid): its examples are ranked as one")
+    groups = np.zeros(data.n) if data.groups is None else data.groups
+    labels = grades(data, arguments.positive)
+    results: dict[str, Any] = {"examples": data.n, "groups": len(np.unique(groups))}
+    at_k = ("ndcg", "precision_at_k", "recall_at_k")
+    chosen = {f"{name.removesuffix('_at_k')}@{k}": ranking_measure(name, k=k) for name in at_k for k in RANKS}
+    chosen |= {name: ranking_measure(name) for name in sorted(REGISTRY) if name not in at_k and get_measure(name).ranks}
+    skipped = []
+    for name, measure in (chosen | {"ndcg": ranking_measure("ndcg", k=None)}).items():
+        grouped = Grouped(measure, groups)
+        try:
+            values = grouped.scores(grouped.labels(labels), scores)
+        except ValueError as error:
+            skipped.append(f"{name} ({error})")
+            continue
+        results.setdefault("groups_judged", len(values))
+        results[name] = float(np.mean(list(values.values())))
+    if "groups_judged" not in results:
+        raise UsageError(f"{data.name}: no group has examples of different grades: no measure says anything")
     emit(arguments, results)
     if skipped:
         note(arguments, f"left out: {'; '.join(skipped)}")

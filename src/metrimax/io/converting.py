@@ -65,16 +65,17 @@ def convert(
         options: dict[str, Any] = {"kind": kind, "target": target, "index_base": index_base, "n_threads": n_threads}
         if source != "-" and Path(source).is_dir():
             dataset: Any = open_dataset(source, memory=memory, progress=progress, **options)
-            labels = dataset.labels
+            labels, groups = dataset.labels, dataset.groups
             for k, shard in enumerate(dataset.shards):
                 tell(f"shard {k + 1} of {len(dataset.shards)}")
                 rows: Any = shard.load(1)
-                own = None if labels is None else labels[dataset.starts[k] : dataset.starts[k + 1]]
-                writer.add(rows if isinstance(rows, CSR) else rows.X, own)
+                own = slice(dataset.starts[k], dataset.starts[k + 1])
+                parts = (None if part is None else part[own] for part in (labels, groups))
+                writer.add(rows if isinstance(rows, CSR) else rows.X, *parts)
             writer.n_cols = dataset.n_cols
             return writer.finish(index_base=dataset.index_base, feature_names=dataset.feature_names)
         data = load_data(source, **options)
-        writer.add(data.X, data.labels)
+        writer.add(data.X, data.labels, data.groups)
         return writer.finish(index_base=data.index_base, feature_names=data.feature_names)
 
 
@@ -120,7 +121,7 @@ def _add_texts(
                 indptr=rows.indptr,
                 shape=(rows.n, max(rows.highest - base + 1, 0)),
             )
-            writer.add(X, labels if len(rows.labels) else None)
+            writer.add(X, labels if len(rows.labels) else None, rows.qids if len(rows.qids) else None)
             tell(f"{path}: {writer.n} rows")
     return base
 

@@ -25,6 +25,8 @@ Name = str | os.PathLike[str]
 
 USUAL_TARGETS = ("label", "target", "class", "y")
 """Column names taken for the labels of a table when none is given."""
+GROUPS = "qid"
+"""The column, or array, taken for the groups of examples."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Data:
     """Examples and labels.
 
     ``X`` is an array, a `CSR` design, or the shards of a folder. ``labels`` has one entry per example (numbers or
-    strings), or is a list of arrays where an example may have several, or None where the file has none.
+    strings), or is a list of arrays where an example may have several, or None where the file has none. ``groups`` are
+    those of rankings, one entry per example: ``qid:`` in svmlight text, else a column or an array called ``qid``.
     """
 
     name: Name
@@ -40,6 +43,7 @@ class Data:
     labels: Array | list[Vector] | None
     index_base: int | None = None  #: the index that the first feature has in an svmlight file
     feature_names: list[str] | None = None
+    groups: Array | None = None
 
     @property
     def n(self) -> int:
@@ -116,7 +120,7 @@ def _from_svmlight(
         labels = np.split(rows.labels, rows.label_starts[1:-1])
     else:
         labels = rows.labels
-    return Data(path, X, labels, base)
+    return Data(path, X, labels, base, groups=rows.qids if len(rows.qids) else None)
 
 
 def csr(rows: Svmlight, base: int, n_features: int | None = None, n_threads: int | None = None) -> CSR:
@@ -178,7 +182,10 @@ def _from_npz(path: Name, n_threads: int | None) -> Data:
         raise FileError(f"{path}: X holds NaN or infinite values: replace them first")
     if labels is not None and labels.shape != (X.shape[0],):
         raise FileError(f"{path}: expected y with {X.shape[0]} entries, one per row of X, got shape {labels.shape}")
-    return Data(path, X, labels)
+    groups = parts.get(GROUPS)
+    if groups is not None and groups.shape != (X.shape[0],):
+        raise FileError(f"{path}: expected qid with {X.shape[0]} entries, one per row of X, got shape {groups.shape}")
+    return Data(path, X, labels, groups=groups)
 
 
 def _from_csv(path: Name, target: str | None, names: list[str] | None) -> Data:
@@ -205,7 +212,7 @@ def _from_csv(path: Name, target: str | None, names: list[str] | None) -> Data:
         if len(row) != width:
             raise FileError(f"{path}: line {line}: expected {width} values, got {len(row)}")
     columns = header if header is not None else [str(k) for k in range(width)]
-    label_at, taken = _choose(path, columns, target, names)
+    label_at, group_at, taken = _choose(path, columns, target, names)
     try:
         X = np.array([[row[k] for k in taken] for row in rows], dtype=np.float64).reshape(len(rows), len(taken))
     except ValueError:
@@ -213,13 +220,14 @@ def _from_csv(path: Name, target: str | None, names: list[str] | None) -> Data:
     if X is None or not np.isfinite(X).all():
         raise FileError(_bad_cell(path, rows, lines, taken, columns))
     labels = None if label_at is None else _numbers_or_strings([row[label_at] for row in rows])
-    return Data(path, X, labels, feature_names=[columns[k] for k in taken] if header is not None else None)
+    groups = None if group_at is None else np.array([row[group_at] for row in rows])
+    return Data(path, X, labels, None, [columns[k] for k in taken] if header is not None else None, groups)
 
 
 def _choose(
     path: Name, columns: list[str], target: str | None, names: list[str] | None
-) -> tuple[int | None, list[int]]:
-    """The positions of the label and of the features; without label where the features are known and it is missing."""
+) -> tuple[int | None, int | None, list[int]]:
+    """The positions of label, groups and features; without label where the features are known and it is missing."""
     label: int | None
     if target is not None:
         if target in columns:
@@ -238,12 +246,13 @@ def _choose(
                 + ", ".join(columns[:50])
             )
         label = usual[0] if len(usual) == 1 else None
+    group = next((k for k, column in enumerate(columns) if column.strip().lower() == GROUPS and k != label), None)
     if names is None:
-        return label, [k for k in range(len(columns)) if k != label]
+        return label, group, [k for k in range(len(columns)) if k not in (label, group)]
     missing = [name for name in names if name not in columns]
     if missing:
         raise FileError(f"{path}: expected the model's columns, but {', '.join(missing[:20])} not there")
-    return label, [columns.index(name) for name in names]
+    return label, group, [columns.index(name) for name in names]
 
 
 def _is_number(cell: str) -> bool:
@@ -280,7 +289,7 @@ def _from_parquet(path: Name, target: str | None, names: list[str] | None) -> Da
     except (arrow.ArrowException, OSError) as error:
         raise FileError(f"{path}: {error}") from error
     columns = [str(name) for name in table.column_names]
-    label_at, taken = _choose(path, columns, target, names)
+    label_at, group_at, taken = _choose(path, columns, target, names)
     X = np.empty((table.num_rows, len(taken)))
     for to, k in enumerate(taken):
         try:
@@ -290,7 +299,8 @@ def _from_parquet(path: Name, target: str | None, names: list[str] | None) -> Da
         if not np.isfinite(X[:, to]).all():
             raise FileError(f"{path}: column {columns[k]!r} holds missing or infinite values: replace them first")
     labels = None if label_at is None else _plain(table.column(label_at).to_numpy())
-    return Data(path, X, labels, feature_names=[columns[k] for k in taken])
+    groups = None if group_at is None else table.column(group_at).to_numpy()
+    return Data(path, X, labels, None, [columns[k] for k in taken], groups)
 
 
 def _plain(labels: Array) -> Array:
@@ -327,6 +337,18 @@ def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | 
             f"{data.name}: expected examples of two classes at least, got only {', '.join(map(show, names))}"
         )
     return kind, names, columns[:, 1:] if kind == "binary" else columns
+
+
+def grades(data: Data, positive: str | None = None) -> Vector:
+    """The labels as grades of relevance, from 0 up; with ``positive`` 1 for that label and 0 for all others."""
+    if positive is not None:
+        return encode(data, positive)[2][:, 0].astype(np.float64)
+    if not isinstance(data.labels, np.ndarray) or data.labels.dtype.kind != "f":
+        raise FileError(
+            f"{data.name}: expected one number per example, its grade, to rank the examples of groups (qid), got "
+            + ("none" if data.labels is None else "several" if isinstance(data.labels, list) else "names")
+        )
+    return data.labels
 
 
 def _pair(names: list[Any], positive: Any) -> list[Any]:

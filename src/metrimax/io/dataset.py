@@ -24,17 +24,18 @@ MEMORY = "1GiB"
 
 
 class Labelled:
-    """What comes with the rows of a dataset: its name, its labels, and what its columns are called."""
+    """What comes with the rows of a dataset: its name, its labels and groups, and what its columns are called."""
 
     name: Name
     labels: Array | list[Vector] | None
+    groups: Array | None
     feature_names: list[str] | None
     index_base: int | None
     shape: tuple[int, int]
 
     def describe(self, about: Labelled | dict[str, Any]) -> None:
         known = about if isinstance(about, dict) else vars(about)
-        for key in ("name", "labels", "feature_names", "index_base"):
+        for key in ("name", "labels", "groups", "feature_names", "index_base"):
             setattr(self, key, known.get(key))
 
     @property
@@ -58,6 +59,8 @@ class Dataset(Labelled, Sharded):
     shape : tuple of int
     labels : ndarray (n,), list of ndarray, or None
         As in the files; a list where a row may have several, None where there are none.
+    groups : ndarray (n,) or None
+        The group of each row (``qid:``), for `MeasureRanker`.
     feature_names : list of str or None
     index_base : int or None
         The index of the first feature in svmlight text.
@@ -92,8 +95,8 @@ def open_dataset(
     ----------
     path : str or path
         A folder made by ``metrimax convert``; or one of ``NAME.X.npy`` (or ``NAME.data.npy``, ``NAME.indices.npy``,
-        ``NAME.indptr.npy``) with ``NAME.y.npy``; or one of data files of one kind: svmlight text, CSV, ``.npz``,
-        Parquet. The rows are in the order of the file names.
+        ``NAME.indptr.npy``) with ``NAME.y.npy``, and ``NAME.qid.npy`` for groups; or one of data files of one kind:
+        svmlight text, CSV, ``.npz``, Parquet. The rows are in the order of the file names.
     memory : int or str
         Most memory for rows, in bytes or as in ``"500MB"``. Mapped files count, though the system may take their
         memory back at any time.
@@ -155,4 +158,5 @@ def load(
     if path == "-" or not Path(path).is_dir():
         return load_data(path, **options)
     dataset = open_dataset(path, memory=memory, progress=progress, **options)
-    return Data(path, cast(Any, dataset), dataset.labels, dataset.index_base, dataset.feature_names)
+    about = (dataset.labels, dataset.index_base, dataset.feature_names, dataset.groups)
+    return Data(path, cast(Any, dataset), *about)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from metrimax.designs import CSR, as_design
 from metrimax.designs.sharded import Shard
 from metrimax.io.data import Data, file_kind, load_data
 from metrimax.io.files import FileError
+from metrimax.io.labels import Truth, join
 from metrimax.io.shards import (
     DENSE,
     FORMAT,
@@ -23,10 +24,10 @@ from metrimax.io.shards import (
     SPARSE,
     VERSION,
     MappedShard,
-    crc,
     map_array,
     part_file,
     read_ahead,
+    read_truth,
 )
 from metrimax.protocols import Design, Vector
 
@@ -41,6 +42,7 @@ class Found(NamedTuple):
     labels: Array | list[Vector] | None
     feature_names: list[str] | None = None
     index_base: int | None = None
+    groups: Array | None = None
 
 
 def look_into(
@@ -109,7 +111,7 @@ def _from_manifest(folder: Path, n_features: int | None, verify: bool) -> Found:
         raise FileError(f"{file}: damaged, or no manifest of shards ({type(error).__name__}: {error})") from error
     names: list[str] | None = manifest.get("feature_names")
     width = _width(folder, columns, n_features, fixed=parts == DENSE or names is not None)
-    shards, labels = [], []
+    shards, truths = [], []
     for (name, rows, _), checksums, lengths in zip(entries, sums, sizes, strict=True):
         stem = folder / Path(name).name
         for part, length in lengths.items():
@@ -119,8 +121,9 @@ def _from_manifest(folder: Path, n_features: int | None, verify: bool) -> Found:
             if path.stat().st_size != length:
                 raise FileError(f"{path}: cut off or replaced: {path.stat().st_size} bytes, {length} in {MANIFEST}")
         shards.append(MappedShard(stem, rows, width, parts, checksums if verify else {}))
-        labels.append(_labels(stem, rows, checksums))
-    return Found(shards, width, _join_labels(folder, labels), names, manifest.get("index_base"))
+        truths.append(read_truth(stem, rows, checksums))
+    labels, groups = join(folder, truths)
+    return Found(shards, width, labels, names, manifest.get("index_base"), groups)
 
 
 def _from_arrays(folder: Path, names: list[str], n_features: int | None) -> Found:
@@ -134,7 +137,7 @@ def _from_arrays(folder: Path, names: list[str], n_features: int | None) -> Foun
                 "NAME.indptr.npy and NAME.y.npy for every shard, and no other files"
             )
         found.setdefault(shard, set()).add(part)
-    shards, labels, widths = [], [], []
+    shards, truths, widths = [], [], []
     kinds = {DENSE if "X" in parts else SPARSE for parts in found.values()}
     for stem, parts in sorted((folder / name, parts) for name, parts in found.items()):
         kind = DENSE if "X" in parts else SPARSE
@@ -151,13 +154,14 @@ def _from_arrays(folder: Path, names: list[str], n_features: int | None) -> Foun
         else:
             widths.append(int(map_array(part_file(stem, "indices")).max(initial=-1)) + 1)
         shards.append((stem, rows, kind))
-        labels.append(_labels(stem, rows, dict.fromkeys(parts & set(LABELS))))
+        truths.append(read_truth(stem, rows, dict.fromkeys(parts & set(LABELS))))
     if DENSE in kinds and len(set(widths)) > 1:
         odd = next(k for k, width in enumerate(widths) if width != widths[0])
         raise FileError(f"{shards[odd][0]}: expected {widths[0]} columns, as in the first shard, got {widths[odd]}")
     width = _width(folder, max(widths), n_features, fixed=DENSE in kinds)
     made = [MappedShard(stem, rows, width, kind) for stem, rows, kind in shards]
-    return Found(made, width, _join_labels(folder, labels))
+    labels, groups = join(folder, truths)
+    return Found(made, width, labels, groups=groups)
 
 
 def _width(folder: Path, columns: int, n_features: int | None, *, fixed: bool) -> int:
@@ -165,40 +169,6 @@ def _width(folder: Path, columns: int, n_features: int | None, *, fixed: bool) -
     if n_features is not None and columns != n_features and (fixed or columns > n_features):
         raise FileError(f"{folder}: expected {n_features} features, those of the model, got {columns}")
     return columns if n_features is None else n_features
-
-
-def _labels(stem: Path, rows: int, sums: dict[str, Any]) -> Array | list[Vector] | None:
-    """The labels of a shard, in memory."""
-    if "y" not in sums:
-        return None
-    read = {part: np.array(map_array(part_file(stem, part))) for part in LABELS if part in sums}
-    for part, array in read.items():
-        if sums[part] is not None and crc(array) != sums[part]:
-            raise FileError(f"{part_file(stem, part)}: damaged: its checksum is not the one of {MANIFEST}")
-    y = read["y"]
-    if "y_starts" in read:
-        several: list[Vector] = np.split(y, read["y_starts"][1:-1])
-        return several
-    if y.shape != (rows,):
-        raise FileError(f"{part_file(stem, 'y')}: expected {rows} labels, one per row, got shape {y.shape}")
-    if y.dtype.kind in "fiub":
-        y = y.astype(np.float64)
-        if not np.isfinite(y).all():
-            row = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise FileError(f"{part_file(stem, 'y')}: row {row} (from 0) holds {y[row]}: expected labels")
-    return y
-
-
-def _join_labels(folder: Path, labels: Iterable[Array | list[Vector] | None]) -> Array | list[Vector] | None:
-    parts = list(labels)
-    given = [part for part in parts if part is not None]
-    if not given:
-        return None
-    if len(given) < len(parts):
-        raise FileError(f"{folder}: some shards have labels and some have none")
-    if any(isinstance(part, list) for part in given):
-        return [np.atleast_1d(row) for part in given for row in part]
-    return np.concatenate(given)
 
 
 def _from_files(
@@ -249,8 +219,8 @@ def _from_files(
     shards = [
         FileShard(look.path, look.rows, look.held, 2 * look.path.stat().st_size + 4 * look.held, rest) for look in looks
     ]
-    labels = _join_labels(folder, [look.labels for look in looks])
-    return Found(shards, width, labels, columns, base if text else None)
+    labels, groups = join(folder, [look.truth for look in looks])
+    return Found(shards, width, labels, columns, base if text else None, groups)
 
 
 class _Look:
@@ -260,7 +230,7 @@ class _Look:
         X = data.X
         self.path = path
         self.rows, self.width = int(X.shape[0]), int(X.shape[1])
-        self.labels, self.feature_names = data.labels, data.feature_names
+        self.truth, self.feature_names = Truth(data.labels, data.groups), data.feature_names
         if isinstance(X, np.ndarray):
             self.held, self.lowest = X.nbytes, 0
         elif isinstance(X, CSR):

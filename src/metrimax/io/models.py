@@ -20,7 +20,7 @@ from metrimax.protocols import Vector
 
 MAGIC = b"metrimax-model"
 VERSION = 1
-KINDS = ("binary", "multiclass", "multilabel")
+KINDS = ("binary", "multiclass", "multilabel", "ranking")
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class LinearModel:
     coef : ndarray (L, p)
     intercept, threshold : ndarray (L,)
     classes : list
-        Labels, numbers or strings; [negative, positive] for a binary model (L = 1), else L of them.
-    kind : {"binary", "multiclass", "multilabel"}
+        Labels, numbers or strings; [negative, positive] for a binary model (L = 1), none for a ranking (L = 1), else L.
+    kind : {"binary", "multiclass", "multilabel", "ranking"}
+        Of a ranking the scores are all there is: the higher, the earlier in its group.
     measure : str
         The measure trained for, as given on the command line; "" where it is not known (SVM-perf's files).
     index_base : int or None
@@ -146,8 +147,9 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
     kind, classes = header.get("kind"), header.get("classes")
     if kind not in KINDS:
         raise fail(f"expected kind as one of {', '.join(KINDS)}, got {kind!r:.100}")
-    length = 2 if kind == "binary" else len(coef)
-    if not isinstance(classes, list) or len(classes) != length or (kind == "binary" and len(coef) != 1):
+    length = {"binary": 2, "ranking": 0}.get(kind, len(coef))
+    single = kind in ("binary", "ranking")
+    if not isinstance(classes, list) or len(classes) != length or (single and len(coef) != 1):
         raise fail(f"expected {length} classes for a {kind} model with coef of shape {coef.shape}")
     if not (all(isinstance(c, str) for c in classes) or all(_is_number(c) for c in classes)):
         raise fail("expected the classes to be all numbers or all strings")

@@ -2,7 +2,8 @@
 
 A folder of shards holds, for every shard, ``NAME.X.npy`` (dense), or ``NAME.data.npy``, ``NAME.indices.npy`` and
 ``NAME.indptr.npy`` (CSR), and its labels in ``NAME.y.npy``; where a row may have several labels, those of row i are
-``y[y_starts[i] : y_starts[i + 1]]``. The manifest ``metrimax.json`` lists shapes, lengths and checksums.
+``y[y_starts[i] : y_starts[i + 1]]``. Groups of rows, for rankings, are in ``NAME.qid.npy``. The manifest
+``metrimax.json`` lists shapes, lengths and checksums.
 The format is described in ``docs/scaling.md``.
 """
 
@@ -25,13 +26,14 @@ import numpy.typing as npt
 
 from metrimax.designs.linear import CSR, Dense
 from metrimax.io.files import FileError, write_bytes
+from metrimax.io.labels import Truth, join, pack
 from metrimax.protocols import Design, Vector
 
 Array = npt.NDArray[Any]
 
 MANIFEST = "metrimax.json"
 FORMAT, VERSION = "metrimax-shards", 1
-DENSE, SPARSE, LABELS = ("X",), ("data", "indices", "indptr"), ("y", "y_starts")
+DENSE, SPARSE, LABELS = ("X",), ("data", "indices", "indptr"), ("y", "y_starts", "qid")
 
 _BLOCK = 1 << 24  # bytes looked at together by the checks
 
@@ -244,7 +246,7 @@ class ShardWriter:
             raise FileError(f"{self.folder}: exists already: give the name of a new folder, or remove it")
         self._size = shard_size
         self._dtype = None if dtype is None else np.dtype(dtype)
-        self._waiting: list[tuple[dict[str, Array], Any]] = []
+        self._waiting: list[tuple[dict[str, Array], Truth]] = []
         self._bytes = 0
         self._shards: list[dict[str, Any]] = []
         self.n_cols = 0
@@ -265,8 +267,8 @@ class ShardWriter:
         if isinstance(error, OSError):  # no space left, most of all
             raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
 
-    def add(self, X: Any, labels: Array | list[Vector] | None = None) -> None:
-        """Append rows: an array, or anything with data, indices, indptr and shape; and their labels."""
+    def add(self, X: Any, labels: Array | list[Vector] | None = None, groups: Array | None = None) -> None:
+        """Append rows: an array, or anything with data, indices, indptr and shape; and their labels and groups."""
         arrays: dict[str, Array]
         arrays = {"X": X} if isinstance(X, np.ndarray) else {part: getattr(X, part) for part in SPARSE}
         n, width = X.shape
@@ -281,7 +283,8 @@ class ShardWriter:
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
             block = _take(arrays, rows, self._dtype)
-            self._waiting.append((block, None if own is None else own[rows]))
+            truth = Truth(None if own is None else own[rows], None if groups is None else groups[rows])
+            self._waiting.append((block, truth))
             self._bytes += sum(array.nbytes for array in block.values())
             self.n += rows.stop - rows.start
             if self._bytes >= 0.9 * self._size:
@@ -291,14 +294,9 @@ class ShardWriter:
         """Write what is waiting as one shard."""
         if not self._waiting:
             return
-        blocks, labels = zip(*self._waiting, strict=True)
+        blocks, truths = zip(*self._waiting, strict=True)
         self._waiting, self._bytes = [], 0
-        arrays = _join(blocks)
-        if any(own is None for own in labels):
-            if not all(own is None for own in labels):
-                raise FileError(f"{self.folder}: some rows have labels and some have none")
-        else:
-            arrays |= _pack_labels(labels)
+        arrays = _join(blocks) | pack(join(self.folder, truths))
         name = f"shard-{len(self._shards):05d}"
         files = {}
         for part, array in arrays.items():
@@ -364,9 +362,24 @@ def _join(blocks: tuple[dict[str, Array], ...]) -> dict[str, Array]:
     return {"data": data, "indices": indices.astype(kind), "indptr": indptr.astype(kind)}
 
 
-def _pack_labels(labels: tuple[Any, ...]) -> dict[str, Array]:
-    if not any(isinstance(own, list) for own in labels):
-        return {"y": np.concatenate(labels)}
-    rows = [np.atleast_1d(row) for own in labels for row in own]
-    starts = np.concatenate(([0], np.cumsum([len(row) for row in rows])))
-    return {"y": np.concatenate([np.empty(0), *rows]), "y_starts": starts.astype(np.int64)}
+def read_truth(stem: Path, rows: int, sums: dict[str, Any]) -> Truth:
+    """Labels and groups of a shard, those of its parts that ``sums`` names (with their checksums, or None)."""
+    read = {part: np.array(map_array(part_file(stem, part))) for part in LABELS if part in sums}
+    for part, array in read.items():
+        if sums[part] is not None and crc(array) != sums[part]:
+            raise FileError(f"{part_file(stem, part)}: damaged: its checksum is not the one of {MANIFEST}")
+        if part != "y_starts" and not (part == "y" and "y_starts" in read) and array.shape != (rows,):
+            what = "labels" if part == "y" else "groups"
+            raise FileError(f"{part_file(stem, part)}: expected {rows} {what}, one per row, got shape {array.shape}")
+    groups = read.get("qid")
+    if "y" not in read:
+        return Truth(None, groups)
+    y = read["y"]
+    if "y_starts" in read:
+        return Truth(np.split(y, read["y_starts"][1:-1]), groups)
+    if y.dtype.kind in "fiub":
+        y = y.astype(np.float64)
+        if not np.isfinite(y).all():
+            row = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise FileError(f"{part_file(stem, 'y')}: row {row} (from 0) holds {y[row]}: expected labels")
+    return Truth(y, groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from metrimax.measure.at_k import PRBEP, PrecisionAtK, RecallAtK
 from metrimax.measure.average_precision import AveragePrecision
@@ -69,12 +70,12 @@ def measures() -> dict[str, str]:
     return {name: (cls.__doc__ or "").strip().splitlines()[0] for name, cls in sorted(REGISTRY.items())}
 
 
-def get_measure(measure: str | Measure | Callable[..., object]) -> Measure:
-    """The measure object for a name, a measure, or a function of (tp, fp, fn, tn)."""
+def get_measure(measure: str | Measure | Callable[..., object], **options: Any) -> Measure:
+    """The measure object for a name (with its parameters), a measure, or a function of (tp, fp, fn, tn)."""
     if isinstance(measure, str):
         if measure not in REGISTRY:
             raise ValueError(f"unknown measure {measure!r}: expected one of {', '.join(sorted(REGISTRY))}")
-        made: Measure = REGISTRY[measure]()
+        made: Measure = REGISTRY[measure](**options)
         return made
     if isinstance(measure, type):
         raise TypeError(f"expected a measure, got the class {measure.__name__}: call it, as in {measure.__name__}()")
@@ -86,6 +87,19 @@ def get_measure(measure: str | Measure | Callable[..., object]) -> Measure:
         "expected measure as a name, a measure object or a function of (tp, fp, fn, tn), got "
         f"{type(measure).__name__}: {measure!r}"
     )
+
+
+def ranking_measure(measure: str | Measure | Callable[..., object], **options: Any) -> Measure:
+    """The measure of the ranking of one group of examples; those at k, given by name, compare whole rankings."""
+    if isinstance(measure, str) and REGISTRY.get(measure) in (PrecisionAtK, RecallAtK):
+        options = {"labellings": "rankings"} | options  # a group with other than k positives has no shift to learn
+    made = get_measure(measure, **options)
+    if not made.ranks:
+        raise ValueError(
+            f"expected a measure of rankings such as ndcg, average_precision or roc_area, got {made.name}: "
+            "MeasureSVC trains for it"
+        )
+    return made
 
 
 __all__ = [
@@ -117,4 +131,5 @@ __all__ = [
     "TableFunction",
     "get_measure",
     "measures",
+    "ranking_measure",
 ]

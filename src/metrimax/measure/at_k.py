@@ -201,7 +201,7 @@ class TopOracle(SampleOracle):
     def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         pos, neg = split(y, sample_weight)
         super().__init__(pos.total + neg.total, len(y))
-        self._y = np.asarray(y, dtype=bool)
+        self._y = np.ascontiguousarray(y, dtype=bool)
         self._weight = sample_weight
         self.n_pos = pos.total
         self.k = k = measure.number(pos.total, neg.total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from metrimax import _kernels
 from metrimax.measure.ranking import RankingMeasure
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class AveragePrecisionOracle(SampleOracle):
     Of all rankings that are alike as sequences of positives and negatives the best keeps each class in the order of
     its scores. Then every negative has a best place among the positives that does not depend on the other negatives,
     and these places are in order (Yue et al. 2007). They are found by divide and conquer, where the paper tries all
-    n+ n-: see `Interleaving` in the kernels.
+    n+ n-: see `Interleaving` in the kernels. Of the negatives only those are sorted that may stand above a positive
+    (`PrecisionRanking` there).
 
     With weights each class is a queue of equal units (`metrimax.measure.units`), and units are ranked.
 
@@ -62,8 +64,14 @@ class AveragePrecisionOracle(SampleOracle):
         # per swapped pair nothing costs more than one negative above all positives
         self.price = max(1.0, neg.count / pos.count * float((self._ratio / (self._rank + self._ratio)).sum()))
 
+        self._search = None
+        if pos.whole and neg.whole:
+            self._search = _kernels.PrecisionSearch(pos.members, neg.members, self._ratio, self.size)
+
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
+        if self._search is not None:
+            return Cut(*self._search.cut(np.ascontiguousarray(scores)))
         pos, neg = self._pos.sorted(scores), self._neg.sorted(scores)
         highest_first = (self._pos.unit_costs(*pos)[::-1].copy(), -self._neg.unit_costs(*neg))
         above = _kernels.interleave(*highest_first, self._ratio)
@@ -74,3 +82,9 @@ class AveragePrecisionOracle(SampleOracle):
         self._pos.share_out(*pos, -below[::-1] / pairs, slope)
         self._neg.share_out(*neg, (self._pos.count - above) / pairs, slope)
         return Cut(loss, slope)
+
+    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+        """The risk on ``scores + t move``."""
+        if self._search is None:
+            return super().line(scores, move, until)
+        return partial(self._search.risk, scores, move)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.measure.at_k import TopMeasure
+from metrimax.measure.ndcg import NDCG
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import Smooth
 from metrimax.protocols import Cut, Line, Measure, Oracle, Vector
@@ -54,6 +55,10 @@ class Grouped:
         self.measure = measure
         self.name = f"{measure.name} per group"
         self._groups = Groups.of(np.asarray(groups))
+
+    def labels(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What the measure looks at in y: grades for NDCG, otherwise whether a grade is above 0."""
+        return np.asarray(y, dtype=np.float64) if isinstance(self.measure, NDCG) else np.asarray(y) > 0
 
     def loss(self, y: npt.NDArray[Any], z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
         return 1 - self.score(y, np.asarray(z, dtype=np.float64), sample_weight)

@@ -64,6 +64,9 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
     if not isinstance(measure, ContingencyMeasure):
         return measure.threshold(y, scores, sample_weight)
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    if not weight.all():  # rows that are left out have no say in where the places are
+        used = weight > 0
+        y, scores, weight = y[used], scores[used], weight[used]
     order = np.argsort(-scores, kind="stable")
     ordered, positive = scores[order], np.where(y, weight, 0.0)[order]
     last = np.flatnonzero(ordered[:-1] > ordered[1:])
@@ -75,7 +78,7 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
     tp, fp = tp[last], fp[last]
     values = measure.table_score(tp, fp, n_pos - tp, n_neg - fp)
     best = float(np.max(values))
-    if measure.score(y, scores, sample_weight) >= best - 1e-12:
+    if measure.score(y, scores, weight) >= best - 1e-12:
         return 0.0
     equals = last[values >= best - _slack(measure, n_pos, n_neg) - 1e-12]
     places = (ordered[equals] + ordered[equals + 1]) / 2

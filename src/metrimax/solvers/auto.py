@@ -18,6 +18,9 @@ MANY = 1000
 EASY = 10, 20
 """Passes that coordinate descent is given before the hybrid takes over: on few features, and on many."""
 
+FINE = 1e-4
+"""Where the gap is to be below this, coordinate descent on many features goes on to the end: it converges linearly."""
+
 
 @dataclass(frozen=True)
 class Auto:
@@ -52,7 +55,8 @@ class Auto:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
-        easy = EASY[design.shape[1] > MANY]
+        many = design.shape[1] > MANY
+        easy = self.max_iter if many and tol < FINE else EASY[many]
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
         if goes_on or not coordinates(oracle, design):
             chosen = Hybrid(self.max_iter) if self.labels == 1 else Bundle(self.max_iter)

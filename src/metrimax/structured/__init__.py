@@ -1,5 +1,6 @@
 """Structural support vector machines: outputs that are sequences, trees, clusterings, or anything of your own."""
 
+from metrimax.structured.adapted import AdaptedProblem
 from metrimax.structured.clustering import SupervisedClustering, pair_differences
 from metrimax.structured.estimator import StructuredSVM
 from metrimax.structured.parsing import CFGParser, Grammar, binarise, constituent_f1
@@ -7,6 +8,7 @@ from metrimax.structured.problem import StructuredProblem
 from metrimax.structured.sequence import SequenceTagger, word_features
 
 __all__ = [
+    "AdaptedProblem",
     "CFGParser",
     "Grammar",
     "SequenceTagger",

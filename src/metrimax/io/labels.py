@@ -1,0 +1,47 @@
+"""What comes with rows: their labels and, for rankings, their groups; as files of shards and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.io.files import FileError
+from metrimax.protocols import Vector
+
+Array = npt.NDArray[Any]
+
+
+class Truth(NamedTuple):
+    """Labels, a list of arrays where a row may have several, and groups of rows; each None where there are none."""
+
+    labels: Array | list[Vector] | None
+    groups: Array | None = None
+
+
+def join(folder: Path, parts: Sequence[Truth]) -> Truth:
+    """Labels and groups of all shards, or blocks of rows."""
+    for what, given in (("labels", [t.labels for t in parts]), ("groups (qid)", [t.groups for t in parts])):
+        if any(part is None for part in given) and not all(part is None for part in given):
+            raise FileError(f"{folder}: some rows have {what} and some have none")
+    labels: Array | list[Vector] | None = None
+    if any(isinstance(t.labels, list) for t in parts):
+        labels = [np.atleast_1d(row) for t in parts if t.labels is not None for row in t.labels]
+    elif parts and parts[0].labels is not None:
+        labels = np.concatenate([t.labels for t in parts if t.labels is not None])
+    groups = [t.groups for t in parts if t.groups is not None]
+    return Truth(labels, np.concatenate(groups) if groups else None)
+
+
+def pack(truth: Truth) -> dict[str, Array]:
+    """As the arrays of a shard, by part."""
+    arrays: dict[str, Array] = {}
+    if isinstance(truth.labels, list):
+        starts = np.concatenate(([0], np.cumsum([len(row) for row in truth.labels])))
+        arrays |= {"y": np.concatenate([np.empty(0), *truth.labels]), "y_starts": starts.astype(np.int64)}
+    elif truth.labels is not None:
+        arrays["y"] = truth.labels
+    return arrays if truth.groups is None else arrays | {"qid": truth.groups}

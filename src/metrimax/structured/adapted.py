@@ -1,0 +1,84 @@
+"""Adapting a machine that is there already: its score as one more feature of a structured problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from metrimax.protocols import Vector
+from metrimax.structured.problem import Constraints, Rescaling, StructuredProblem
+
+
+class AdaptedProblem(StructuredProblem):
+    """A problem whose outputs are also judged by weights that come from elsewhere, such as those of a likelihood.
+
+    ``score(x, z) = (w + a v) @ joint_feature(x, z)`` with the given weights v; w and the number a are learnt::
+
+        1/2 |w|^2 + B/2 a^2 + C n R(w, a)
+
+    So with a small C the machine is the given one, and with a larger one it departs from it where that lowers the
+    loss: classifier adaptation (Li, Tsang & Zhou 2013) for structured outputs.
+
+    Parameters
+    ----------
+    problem : StructuredProblem
+    auxiliary : ndarray (p,)
+        v, the weights of the given machine on the problem's joint features.
+    B : float
+        Price of relying on it.
+    """
+
+    def __init__(self, problem: StructuredProblem, auxiliary: Vector, B: float = 1.0) -> None:
+        if not 0 < B < np.inf:
+            raise ValueError(f"expected a finite B > 0, got {B!r}")
+        self.problem = problem
+        self.auxiliary = np.asarray(auxiliary, dtype=np.float64) / np.sqrt(B)
+        self.inference = problem.inference
+        self.releases_gil = problem.releases_gil  # type: ignore[misc]
+
+    def weights(self, w: Vector) -> Vector:
+        """What the learnt weights are as weights of the problem itself: w + a v."""
+        return np.asarray(w[:-1] + w[-1] * self.auxiliary)
+
+    def joint_feature(self, x: Any, y: Any) -> Any:
+        features = self.problem.joint_feature(x, y)
+        return self._extended(sparse.csr_array(features if sparse.issparse(features) else np.atleast_2d(features)))
+
+    def loss(self, y: Any, z: Any) -> float:
+        return self.problem.loss(y, z)
+
+    def loss_augmented_argmax(self, x: Any, y: Any, w: Vector) -> Any:
+        return self.problem.loss_augmented_argmax(x, y, self.weights(w))
+
+    def slack_rescaled_argmax(self, x: Any, y: Any, w: Vector) -> Any:
+        return self.problem.slack_rescaled_argmax(x, y, self.weights(w))
+
+    def argmax(self, x: Any, w: Vector) -> Any:
+        return self.problem.argmax(x, self.weights(w))
+
+    def size(self, X: Sequence[Any], Y: Sequence[Any]) -> int:
+        p = self.problem.size(X, Y)
+        if self.auxiliary.shape != (p,):
+            raise ValueError(f"expected auxiliary weights for {p} joint features, got shape {self.auxiliary.shape}")
+        return p + 1
+
+    def constraints(
+        self,
+        X: Sequence[Any],
+        Y: Sequence[Any],
+        w: Vector,
+        *,
+        rescaling: Rescaling = "margin",
+        n_jobs: int | None = None,
+    ) -> Constraints:
+        found = self.problem.constraints(X, Y, self.weights(w), rescaling=rescaling, n_jobs=n_jobs)
+        return Constraints(found.losses, self._extended(found.rows))
+
+    def outputs(self, X: Sequence[Any], w: Vector, *, n_jobs: int | None = None) -> list[Any]:
+        return self.problem.outputs(X, self.weights(w), n_jobs=n_jobs)
+
+    def _extended(self, rows: Any) -> Any:
+        return sparse.csr_array(sparse.hstack((rows, sparse.csr_array((rows @ self.auxiliary)[:, None]))))

@@ -1,0 +1,203 @@
+"""Parsing: every argmax against all trees; the estimator, and trees as its users have them."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structured_reference import highest, value
+
+from metrimax import _kernels
+from metrimax.structured import (
+    CFGParser,
+    Grammar,
+    binarise,
+    constituent_f1,
+)
+from metrimax.structured.parsing import Parse, ParsingProblem
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+RULES = [
+    *(("S", a, b) for a, b in itertools.product(["A", "B", "S"], repeat=2)),
+    *(("A", a, b) for a, b in [("A", "B"), ("B", "A"), ("S", "B")]),
+    ("B", "A", "A"),
+    *(("A", "a"), ("B", "a"), ("B", "b"), ("A", "c"), ("S", "c")),
+]
+GRAMMAR = Grammar(RULES, root="S")
+
+
+@cache
+def all_trees(words, symbol="S"):
+    """Every tree of the grammar over the words; those it does not know have any symbol that stands above words."""
+    if len(words) == 1:
+        known = [rule[0] for rule in GRAMMAR.rules if len(rule) == 2 and rule[1] == words[0]]
+        symbols = known or [GRAMMAR.symbols[k] for k in GRAMMAR.preterminals]
+        return [(symbol, words[0])] if symbol in symbols else []
+    return [
+        (symbol, left, right)
+        for rule in GRAMMAR.rules
+        if len(rule) == 3 and rule[0] == symbol
+        for split in range(1, len(words))
+        for left in all_trees(words[:split], rule[1])
+        for right in all_trees(words[split:], rule[2])
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds)
+def test_parses_against_all_trees(seed):
+    rng = np.random.default_rng(seed)
+    words = tuple(rng.choice(["a", "b", "c"], size=rng.integers(1, 6)).tolist())
+    problem = ParsingProblem(GRAMMAR)
+    w = rng.normal(size=len(GRAMMAR.rules)) * rng.choice([0.0, 0.3, 3.0])
+    trees = all_trees(words)
+    if not trees:
+        assert problem.argmax(words, w) is None
+        return
+    parses = [problem.encode(words, tree, 0) for tree in trees]
+    assert [problem.decode(words, parse) for parse in parses] == trees
+    best = problem.argmax(words, w)
+    scores = [w @ problem.joint_feature(words, z) for z in parses]
+    assert w @ problem.joint_feature(words, best) == pytest.approx(max(scores))
+    assert problem.decode(words, best) in trees
+    k = int(rng.integers(len(trees)))
+    violator = problem.loss_augmented_argmax(words, parses[k], w)
+    assert problem.decode(words, violator) in trees
+    assert value(problem, words, parses[k], violator, w) == pytest.approx(
+        highest(problem, words, parses[k], w, parses, "margin")
+    )
+    for tree, parse in zip(trees, parses, strict=True):
+        assert problem.loss(parses[k], parse) == pytest.approx(1 - constituent_f1(trees[k], tree))
+
+
+def test_unknown_words_may_be_anything():
+    problem = ParsingProblem(GRAMMAR)
+    w = np.random.default_rng(0).normal(size=len(GRAMMAR.rules))
+    words = ("a", "?", "b")
+    best = max((sum(w[GRAMMAR.index[r]] for r in rules(tree) if r in GRAMMAR.index), tree) for tree in all_trees(words))
+    assert problem.decode(words, problem.argmax(words, w)) == best[1]
+
+
+def rules(tree):
+    if len(tree) == 2:
+        return [tree]
+    return [(tree[0], tree[1][0], tree[2][0]), *rules(tree[1]), *rules(tree[2])]
+
+
+def test_rule_counts_are_the_features():
+    tree = ("S", ("A", ("A", "a"), ("B", "a")), ("B", "b"))
+    problem = ParsingProblem(GRAMMAR)
+    counts = problem.joint_feature(("a", "a", "b"), problem.encode(("a", "a", "b"), tree, 0))
+    expected = [("S", "A", "B"), ("A", "A", "B"), ("A", "a"), ("B", "a"), ("B", "b")]
+    assert {GRAMMAR.rules[k]: n for k, n in enumerate(counts) if n} == dict.fromkeys(expected, 1.0)
+
+
+@pytest.mark.parametrize("solver", ["cached", "cutting_plane"])
+def test_parser(solver):
+    """Two ways to attach a phrase, told apart by the verb's kind: rules alone can tell."""
+    np_ = ("NP", ("D", "d"), ("N", "n"))
+    pp = ("PP", ("P", "p"), np_)
+    high = ("S", np_, ("VP", ("VP", ("V", "v"), np_), pp))
+    low = ("S", np_, ("VP", ("U", "u"), ("XP", np_, pp)))
+    X = [list("dnvdnpdn"), list("dnudnpdn")]
+    grammar = Grammar(
+        {rule for tree in (high, low) for rule in rules(tree)} | {("VP", "V", "XP"), ("VP", "U", "NP")}, "S"
+    )
+    parser = CFGParser(grammar=grammar, C=10.0, solver=solver).fit(X, [high, low])
+    assert parser.predict(X) == [high, low]
+    assert parser.score(X, [high, low]) == 1.0
+    assert parser.gap_ <= 1e-3
+    assert CFGParser().fit(X, [high, low]).grammar_.root == "S"
+    threads = CFGParser(grammar=grammar, C=10.0, solver=solver, n_jobs=2).fit(X, [high, low])
+    np.testing.assert_allclose(threads.coef_, parser.coef_)
+    assert parser.predict([["d"]]) == [None]
+    assert parser.score([["d", "n"]], [("S", ("D", "d"), ("N", "n"))]) == 0.0
+
+
+def test_other_trees_become_binary():
+    assert binarise(("S", ("NP", ("PRP", "he")), ("VP", ("VBZ", "eats")), (".", "."))) == (
+        "S",
+        ("NP+PRP", "he"),
+        ("S|", ("VP+VBZ", "eats"), (".", ".")),
+    )
+    assert binarise(("X", ("A", "a"), ("B", "b"), ("C", "c"), ("D", "d"))) == (
+        "X",
+        ("A", "a"),
+        ("X|", ("B", "b"), ("X|", ("C", "c"), ("D", "d"))),
+    )
+    assert binarise(("S", ("VP", ("A", "a"), ("B", "b")))) == ("S+VP", ("A", "a"), ("B", "b"))
+
+
+def test_nothing_to_predict():
+    assert CFGParser().fit([["a", "b"]], [("S", ("A", "a"), ("B", "b"))]).predict([]) == []
+
+
+def test_parser_says_what_is_wrong():
+    tree = ("S", ("A", "a"), ("B", "b"))
+    with pytest.raises(ValueError, match=r"tree 1: its rule S -> B A is not in the grammar"):
+        CFGParser(grammar=Grammar([("S", "A", "B"), ("A", "a"), ("B", "b")], "S")).fit(
+            [["a", "b"], ["b", "a"]], [tree, ("S", ("B", "b"), ("A", "a"))]
+        )
+    with pytest.raises(ValueError, match=r"tree 0: expected the words of the sentence as its leaves, got \['a', 'b'\]"):
+        CFGParser().fit([["a", "a"]], [tree])
+    with pytest.raises(ValueError, match="tree 0: expected 'S' at the top, got 'A'"):
+        CFGParser(grammar=GRAMMAR).fit([["a"]], [("A", "a")])
+    with pytest.raises(ValueError, match="same symbol at the top, got S, T"):
+        CFGParser().fit([["a", "b"], ["a", "b"]], [tree, ("T", *tree[1:])])
+    for broken in (("S", ("A", "a")), ("S", ("A", "a"), ("B", "b"), ("B", "b")), "S"):
+        with pytest.raises(ValueError, match=r"tree 0: expected nodes .*binarise"):
+            CFGParser().fit([["a", "b"]], [broken])
+    with pytest.raises(ValueError, match=r"expected rules \(parent, left, right\) or \(parent, word\)"):
+        Grammar([("S",)], "S")
+    with pytest.raises(ValueError, match="expected a root among the symbols S, got 'T'"):
+        Grammar([("S", "a")], "T")
+    with pytest.raises(ValueError, match="at least one tree"):
+        Grammar.from_trees([])
+
+
+def cky_arguments():
+    return {
+        "parent": np.array([0], dtype=np.int32),
+        "left": np.array([1], dtype=np.int32),
+        "right": np.array([1], dtype=np.int32),
+        "weight": np.zeros(1),
+        "lexical": np.array([[-np.inf, 0.0]] * 2),
+        "root": 0,
+        "gold": np.full((2, 2), -1, dtype=np.int32),
+        "price": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"left": np.array([2], dtype=np.int32)},
+        {"right": np.array([-1], dtype=np.int32)},
+        {"parent": np.array([0, 0], dtype=np.int32)},
+        {name: np.array([1, 0], dtype=np.int32) for name in ("parent", "left", "right")} | {"weight": np.zeros(2)},
+        {"weight": np.zeros(2)},
+        {"gold": np.full((2, 1), -1, dtype=np.int32)},
+        {"root": 2},
+        {"lexical": np.zeros((0, 2)), "gold": np.zeros((0, 0), dtype=np.int32)},
+    ],
+)
+def test_cky_checks_its_arguments(change):
+    score, nodes, words = _kernels.cky(**cky_arguments())
+    assert score == 0.5
+    assert nodes.tolist() == [[0, 0, 1, 2]]
+    assert words.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="cky"):
+        _kernels.cky(**cky_arguments() | change)
+
+
+def test_a_parse_without_constituents_has_no_loss():
+    problem = ParsingProblem(GRAMMAR)
+    alone = Parse(np.empty((0, 4), dtype=np.int32), np.array([GRAMMAR.number["S"]], dtype=np.int32))
+    assert problem.loss(alone, problem.loss_augmented_argmax(["c"], alone, np.zeros(len(GRAMMAR.rules)))) == 0
+    assert constituent_f1(("S", "c"), ("S", "c")) == 1.0
