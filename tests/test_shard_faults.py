@@ -18,7 +18,7 @@ from metrimax.cli import main
 from metrimax.designs import CSR
 from metrimax.io.converting import convert
 from metrimax.io.files import FileError
-from metrimax.io.shards import MANIFEST, ShardWriter, parse_size, part_file
+from metrimax.io.shards import MANIFEST, ShardWriter, map_array, parse_size, part_file
 
 
 @pytest.fixture(scope="module")
@@ -248,3 +248,21 @@ def test_csr_of_a_shard_is_checked_once(shards, monkeypatch):
         dataset.matvec(np.ones(P))
     assert len(checked) == len(dataset.shards)
     assert isinstance(dataset.shards[0].load(1), CSR)
+
+
+def test_a_header_is_read_again_where_the_parser_failed(tmp_path, monkeypatch):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(3.0))
+    read, failures = np.lib.format.read_array_header_1_0, [SystemError("AST constructor recursion depth mismatch")] * 3
+
+    def fails(file):
+        found = read(file)
+        if failures:
+            raise failures.pop()
+        return found
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", fails)
+    np.testing.assert_array_equal(map_array(path), [0, 1, 2])
+    failures.extend([SystemError("broken for good")] * 10)
+    with pytest.raises(SystemError, match="for good"):
+        map_array(path)

@@ -15,11 +15,12 @@ import mmap
 import os
 import shutil
 import tempfile
+import threading
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,9 @@ def parse_size(size: int | str) -> int:
     return int(number)
 
 
+_PARSER = threading.Lock()
+
+
 def crc(array: Array) -> int:
     """The checksum of the numbers in an array."""
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
@@ -75,8 +79,7 @@ class Layout(NamedTuple):
         try:
             with open(path, "rb") as file:
                 version = np.lib.format.read_magic(file)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, fortran, dtype = read(file)
+                shape, fortran, dtype = _header(file, version)
                 offset = file.tell()
         except OSError as error:
             raise FileError(f"{path}: {error.strerror or error}") from error
@@ -87,6 +90,25 @@ class Layout(NamedTuple):
         if path.stat().st_size < offset + math.prod(shape) * dtype.itemsize:
             raise FileError(f"{path}: cut off: {path.stat().st_size} bytes for an array of shape {shape}, {dtype}")
         return cls(dtype, shape, "F" if fortran else "C", offset)
+
+
+def _header(file: BinaryIO, version: tuple[int, int]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The header of an ``.npy`` file, which NumPy has Python's parser read.
+
+    Up to Python 3.12 the parser may fail with a SystemError where two threads are in it (python/cpython#106905): ours
+    take turns, and what collides with others is read again.
+    """
+    begin = file.tell()
+    for attempt in range(10):
+        try:
+            with _PARSER:
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                return read(file)
+        except SystemError:
+            if attempt == 9:
+                raise
+            file.seek(begin)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def map_array(path: Path, layout: Layout | None = None) -> Array:
