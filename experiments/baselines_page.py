@@ -164,7 +164,7 @@ def page(rows: list[Row], options: Options) -> None:
             0, f"Not computed yet: `MeasureSVCCV`, and what follows it in the program, on {'; '.join(without)}.\n"
         )
     library = any(row["method"].startswith("LibMultiLabel") for row in rows)
-    said = "is run with its defaults (`train_thresholding` of 0.10.0 fails with SciPy 1.17: an axis out of range)"
+    said = "is run with its defaults; its thresholds are for the sum of macro- and micro-F1"
     if not library:
         said = "was not installed for this run"
     write(options.pages / "baselines.md", INTRODUCTION.format(libmultilabel=said) + "\n" + "\n".join(parts))

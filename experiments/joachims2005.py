@@ -29,7 +29,7 @@ FEW = (2.0**-3, 1.0, 2.0**3)
 ROUGH = 1e-2
 """The gap at which settings are compared on the held-out part; the classifiers themselves are trained to 1e-3."""
 LARGE = 100_000
-"""Beyond this many examples C is chosen on a sample of this size."""
+"""Beyond this many examples settings are chosen on a sample of this size, with its share of every class."""
 
 
 def tasks(options: Options) -> Iterator[Task]:
@@ -68,7 +68,7 @@ def part_for_choice(data: Collection, seed: int) -> tuple[Any, Any, Any, Any]:
     """Examples to train on and held-out ones, for choosing settings."""
     X, Y = data.X, data.Y
     if len(Y) > LARGE:
-        rows = np.random.default_rng(seed).permutation(len(Y))[:LARGE]
+        rows = split(Y, seed, LARGE / len(Y))[1]
         X, Y = X[rows], Y[rows]
     inside, outside = split(Y, seed)
     return X[inside], Y[inside], X[outside], Y[outside]

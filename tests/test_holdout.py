@@ -12,8 +12,10 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import dump_svmlight_file
 from sklearn.svm import LinearSVC
 
-from experiments.data import FIRST, collection
+from experiments.baselines import Labels
+from experiments.data import FIRST, Collection, collection
 from experiments.holdout import Chosen, best_threshold, decision, split, train, value, values
+from experiments.joachims2005 import part_for_choice
 
 
 @given(arrays(bool, st.tuples(st.integers(6, 60), st.integers(1, 4))), st.integers(0, 3))
@@ -23,6 +25,27 @@ def test_split_is_a_partition_with_a_share_of_every_class(Y, seed):
     assert sorted([*inside, *outside]) == list(range(len(Y)))
     rarest = Y.sum(axis=0).argmin()
     assert Y[outside, rarest].sum() == round(Y[:, rarest].sum() / 3)  # the others share examples with it
+
+
+def test_settings_for_large_sets_are_chosen_on_a_sample_with_its_share_of_every_class(monkeypatch):
+    monkeypatch.setattr("experiments.joachims2005.LARGE", 300)
+    classes = np.repeat([0, 1, 2], [2900, 60, 40])
+    X, Y = np.arange(3000.0)[:, None], classes[:, None] == np.arange(3)
+    X_in, Y_in, X_held, Y_held = part_for_choice(Collection(X, Y, X, Y), 0)
+    assert Y_in.sum(axis=0).tolist() == [193, 4, 3]
+    assert Y_held.sum(axis=0).tolist() == [97, 2, 1]
+    rows = np.concatenate([X_in, X_held]).ravel().astype(int)
+    assert len(set(rows)) == 300
+    np.testing.assert_array_equal(Y[rows], np.concatenate([Y_in, Y_held]))
+
+
+def test_labels_are_counted_as_libmultilabel_asks():
+    Y = np.random.default_rng(0).random((7, 3)) < 0.4
+    labels = Labels(Y.astype(float))
+    assert labels.tocsc() is labels
+    np.testing.assert_array_equal(np.asarray(np.sum(labels, 2)).ravel(), Y.sum(axis=0))
+    np.testing.assert_array_equal(np.asarray(labels.sum(axis=1)).ravel(), Y.sum(axis=1))
+    assert labels.sum() == Y.sum()
 
 
 def f1(y, z):
