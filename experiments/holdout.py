@@ -20,6 +20,8 @@ from metrimax.solvers import Auto
 
 MEASURES = {"f1": "F1", "prbep": "PRBEP", "recall_at_2p": "Rec@2p", "roc_area": "ROC area"}
 GRID = tuple(2.0**k for k in range(-6, 7))
+LARGE = 100_000
+"""Beyond this many examples settings are chosen on a sample of this size, with its share of every class."""
 STEP = 3
 """A grid is extended by so many of its own steps at a time."""
 MOST = 3
@@ -136,9 +138,13 @@ def train(
     weights: Sequence[Any] | None = None,
     solver: Any = None,
     tol: float = 1e-3,
+    constant: float = 1.0,
 ) -> list[list[FittedLabel]]:
-    """Every class (a column of Y) for each of its own C, in lockstep and in one thread, sharing cuts along C."""
-    design = as_design(X, intercept_scaling=1.0, n_threads=1)
+    """Every class (a column of Y) for each of its own C, in lockstep and in one thread, sharing cuts along C.
+
+    The intercept is the weight of a constant feature.
+    """
+    design = as_design(X, intercept_scaling=constant, n_threads=1)
     chosen = Auto() if solver is None else solver
     weights = [None] * Y.shape[1] if weights is None else weights
     runs = (
@@ -148,8 +154,8 @@ def train(
     return run(design, runs)
 
 
-def decision(fitted: Sequence[FittedLabel], X: Any) -> Any:
-    """Scores (n, classifiers) on other examples; the intercept is the last weight."""
+def decision(fitted: Sequence[FittedLabel], X: Any, *, constant: float = 1.0) -> Any:
+    """Scores (n, classifiers) on other examples; the last weight is that of the constant feature."""
     W = np.column_stack([label.solution.w for label in fitted])
-    scores = as_design(X, intercept_scaling=1.0, n_threads=1).matvec(np.ascontiguousarray(W))
+    scores = as_design(X, intercept_scaling=constant, n_threads=1).matvec(np.ascontiguousarray(W))
     return scores - np.array([label.threshold for label in fitted])

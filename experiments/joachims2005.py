@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments import joachims2005_causes
 from experiments.data import Collection, collection
 from experiments.harness import Options, Program, Row, Task
-from experiments.holdout import GRID, MEASURES, Chosen, best_threshold, decision, split, train, value
+from experiments.holdout import GRID, LARGE, MEASURES, Chosen, best_threshold, decision, split, train, value
 from experiments.joachims2005_page import page
 from metrimax.solvers import CuttingPlane, DualCD
 
@@ -28,8 +29,6 @@ FEW = (2.0**-3, 1.0, 2.0**3)
 """The C at which iterations and support vectors are counted."""
 ROUGH = 1e-2
 """The gap at which settings are compared on the held-out part; the classifiers themselves are trained to 1e-3."""
-LARGE = 100_000
-"""Beyond this many examples settings are chosen on a sample of this size, with its share of every class."""
 
 
 def tasks(options: Options) -> Iterator[Task]:
@@ -53,6 +52,7 @@ def tasks(options: Options) -> Iterator[Task]:
         for measure in MEASURES:
             yield Task(key | {"method": "direct", "measure": measure}, partial(direct, measure), prepare)
         yield Task(key | {"method": "cost model"}, cost_model, prepare)
+        yield from joachims2005_causes.tasks(options, read)
 
 
 def read(data: str, options: Options, seed: int) -> tuple[Collection, bool]:
