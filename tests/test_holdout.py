@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import dump_svmlight_file
 from sklearn.svm import LinearSVC
 
+from experiments import joachims2005_causes as causes
 from experiments.baselines import Labels
 from experiments.data import FIRST, Collection, collection
 from experiments.holdout import Chosen, best_threshold, decision, split, train, value, values
@@ -37,6 +38,40 @@ def test_settings_for_large_sets_are_chosen_on_a_sample_with_its_share_of_every_
     rows = np.concatenate([X_in, X_held]).ravel().astype(int)
     assert len(set(rows)) == 300
     np.testing.assert_array_equal(Y[rows], np.concatenate([Y_in, Y_held]))
+
+
+def test_variants_look_up_what_each_rule_chooses():
+    Y = np.ones((9, 3), dtype=bool)
+    data = Collection(np.zeros((9, 1)), Y, np.zeros((2, 1)), Y[:2])
+    held = np.array(
+        [[0.5, 0.2, np.nan], [0.9, 0.3, 0.0], [0.9, 0.3, 0.0]]
+    )  # the last class was not there to be held out
+    test = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, np.nan]])
+    found = {row["label"]: row["value"] for row in causes.rows(lambda X, *_: test if len(X) == 9 else held, data)}
+    assert found == {
+        "first": pytest.approx(0.5),
+        "middle": pytest.approx(0.5),
+        "last": pytest.approx(0.5),
+        causes.ONE: pytest.approx(0.5),
+        causes.BEST: pytest.approx(0.7),
+    }
+
+
+@pytest.mark.parametrize("features", causes.FEATURES)
+def test_features_are_scaled_by_the_training_part(features):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(3, 2, 20), np.full(20, 0.5), rng.random(20)])
+    Y = np.ones((20, 1), dtype=bool)
+    scaled = causes.scaled(features, Collection(X, Y, X[:5], Y[:5]))
+    np.testing.assert_array_equal(scaled.X_test, scaled.X[:5])
+    low, high = {"in [0, 1]": (0, 1), "in [-1, 1]": (-1, 1)}.get(features, (None, None))
+    if low is not None:
+        np.testing.assert_allclose([scaled.X[:, 0].min(), scaled.X[:, 0].max()], [low, high])
+    if features == "standardised":
+        np.testing.assert_allclose(scaled.X[:, [0, 2]].std(axis=0), 1)
+        np.testing.assert_allclose(scaled.X.mean(axis=0), 0, atol=1e-12)
+    if features == "of unit length":
+        np.testing.assert_allclose((scaled.X**2).sum(axis=1), 1)
 
 
 def test_labels_are_counted_as_libmultilabel_asks():
