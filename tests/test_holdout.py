@@ -43,16 +43,14 @@ def test_settings_for_large_sets_are_chosen_on_a_sample_with_its_share_of_every_
 def test_variants_look_up_what_each_rule_chooses():
     Y = np.ones((9, 3), dtype=bool)
     data = Collection(np.zeros((9, 1)), Y, np.zeros((2, 1)), Y[:2])
-    held = np.array(
-        [[0.5, 0.2, np.nan], [0.9, 0.3, 0.0], [0.9, 0.3, 0.0]]
-    )  # the last class was not there to be held out
-    test = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, np.nan]])
+    held = np.array([[0.5, 0.2, np.nan], *[[0.9, 0.3, 0.0]] * 3])  # the last class is absent from one of the parts
+    test = np.array([[0.0, 0.0, 0.9], [0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.5, np.nan]])
     found = {row["label"]: row["value"] for row in causes.rows(lambda X, *_: test if len(X) == 9 else held, data)}
     assert found == {
-        "first": pytest.approx(0.5),
+        "first": pytest.approx(0.2),
         "middle": pytest.approx(0.5),
-        "last": pytest.approx(0.5),
-        causes.ONE: pytest.approx(0.5),
+        "last": pytest.approx(0.4),
+        causes.ONE: pytest.approx(0.2),
         causes.BEST: pytest.approx(0.7),
     }
 
