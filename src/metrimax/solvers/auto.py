@@ -59,7 +59,7 @@ class Auto:
         easy = self.max_iter if many and tol < FINE else EASY[many]
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
         if goes_on or not coordinates(oracle, design):
-            chosen = Hybrid(self.max_iter) if self.labels == 1 else Bundle(self.max_iter)
+            chosen = Hybrid(self.max_iter, plain=None) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
         begun = DualCD(min(easy, self.max_iter))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
