@@ -286,7 +286,7 @@ def causes(means: dict[tuple[str, str], float]) -> str:
         )
         if first[1] is not None:
             more = means[f"cost model, constant feature {INTERCEPTS[1]:g}", "middle"] - means[name, "middle"]
-            text += f"An intercept that is hardly regularised, as SVM-light's, changes it by {more:+.1f}. "
+            text += f"An intercept regularised a ninth as much (SVM-light's is not at all) changes it by {more:+.1f}. "
         text += (
             f"With the best setting of every category on the test set it would be {means[name, BEST]:.1f}, so that "
             "another division of a handful of positives can make the difference; that it does was not shown."
