@@ -348,10 +348,8 @@ def remarks(rows: list[Row], sets: list[str]) -> str:
             f"ours less the paper's: {said}); samples of the whole file do not. That they are the paper's is a guess, "
             "made by trying about eight ways to draw 3000 rows and comparing with its test figures. They come from "
             "few places and have at least 128 examples of every class. In 3000 rows drawn from the whole file the "
-            "rarest class has about fifteen, five of them to learn from: a harder task, the last one of the table."
+            "rarest class has about fifteen, five of them to learn from: a harder task, the fourth of the table."
         )
-    if "covtype" in sets:
-        parts.append(whole_covertype(rows))
     if "covtype/1000" in sets:
         f1, at_2p, area = (comparison(rows, "covtype/1000", m) for m in ("f1", "recall_at_2p", "roc_area"))
         parts.append(
@@ -364,4 +362,6 @@ def remarks(rows: list[Row], sets: list[str]) -> str:
             "`MeasureSVCCV` adds by default for F1 and which helps some of the classes here and not others "
             "([baselines](baselines.md))."
         )
-    return "".join(f"{textwrap.fill(part, 120)}\n\n" for part in parts)
+    if "covtype" in sets:
+        parts.append(whole_covertype(rows))
+    return "".join(f"{textwrap.fill(part, 120, break_on_hyphens=False)}\n\n" for part in parts)
