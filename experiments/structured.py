@@ -217,14 +217,14 @@ def handwritten(archive: Path, run: int, quick: bool) -> Data:
 
 @lru_cache(maxsize=1)
 def spoken(run: int, quick: bool) -> Data:
-    n = 40 if quick else 250
-    words, tags = sentences(n + 1000, run)
+    n, tested = (8, 100) if quick else (250, 1000)
+    words, tags = sentences(n + tested, run)
     return Data(words[:n], tags[:n], words[n:], tags[n:])
 
 
 @lru_cache(maxsize=1)
 def trees(run: int, kinds: int, quick: bool) -> Data:
-    n = 40 if quick else 1000
+    n = 20 if quick else 1000
     words, parses = treebank(2 * n, run, kinds)
     return Data(words[:n], parses[:n], words[n:], parses[n:])
 
