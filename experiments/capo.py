@@ -23,7 +23,6 @@ from benchmarks.outofcore import resident
 from experiments.capo_page import page
 from experiments.capo_problem import (
     DATASETS,
-    GRIDS,
     OTHERS,
     Outputs,
     Problem,
@@ -54,7 +53,7 @@ def tasks(options: Options) -> Iterator[Task]:
         "table2": (table2, DATASETS),
         "table5": (table5, DATASETS),
         "sweep": (partial(sweep, SWEEP[3:4] if quick else SWEEP), ("USPS*", "Reuters")),
-        "size": (partial(size, SHARES[-2:] if quick else SHARES), ("IJCNN1",)),
+        "size": (partial(size, SHARES[-1:] if quick else SHARES), ("IJCNN1",)),
         "components": (partial(components, (20, 40) if quick else BASES), ("IJCNN1",)),
     }
     for data in ("digits",) if quick else (*OTHERS, *DATASETS):
@@ -92,7 +91,7 @@ def adapt(problem: Problem, measure: str, F: Any, F_test: Any, **options: Any) -
     def make(C: float) -> CAPOClassifier:
         return capo(measure, F.shape[1], C, **options)
 
-    C, seconds = choose(make, X, problem, GRIDS["capo"])
+    C, seconds = choose(make, X, problem, problem.grids["capo"])
     clf = make(C).fit(X, problem.y)
     value = clf.score(join(F_test, problem.X_test), problem.y_test)
     return {
@@ -140,7 +139,9 @@ def table2(problem: Problem) -> Iterator[Row]:
     """Tables 2 to 4: CAPO with three kinds of auxiliaries one by one and together, and what it is compared with."""
     yield from adaptations(problem)
     for measure, key in problem.measures.items():
-        C, seconds = choose(lambda C, key=key: MeasureSVC(key, C=C, n_threads=1), problem.X, problem, GRIDS["lin"])
+        C, seconds = choose(
+            lambda C, key=key: MeasureSVC(key, C=C, n_threads=1), problem.X, problem, problem.grids["lin"]
+        )
         clf = MeasureSVC(key, C=C, n_threads=1).fit(problem.X, problem.y)
         value = clf.score(problem.X_test, problem.y_test)
         yield {"measure": measure, "method": "lin", "value": value, "C": C, "seconds": seconds, "n_iter": clf.n_iter_}
@@ -169,7 +170,7 @@ def kernel_rows(problem: Problem) -> Iterator[Row]:
         inside = X[np.ix_(problem.inside, problem.inside)] if exact else X[problem.inside]
         outside = X[np.ix_(problem.outside, problem.inside)] if exact else X[problem.outside]
         fit, held = (inside, problem.y[problem.inside]), (outside, problem.y[problem.outside])
-        C = search(lambda C, make=make, fit=fit, held=held: make(C).fit(*fit).score(*held), GRIDS["rbf"])
+        C = search(lambda C, make=make, fit=fit, held=held: make(C).fit(*fit).score(*held), problem.grids["rbf"])
         seconds = time.process_time() - began
         began = time.process_time()
         clf = make(C).fit(X, problem.y)
@@ -201,7 +202,7 @@ def cost_rows(problem: Problem, name: str, X: Any, X_test: Any) -> Iterator[Row]
     def make(C: float, j: float) -> MeasureSVC:
         return MeasureSVC("error", C=C, class_weight={True: j, False: 1.0}, n_threads=1)
 
-    tried = [(C, j) for C in GRIDS["lin"][1:] for j in COSTS]
+    tried = [(C, j) for C in problem.grids["lin"][1:] for j in COSTS]
     fits = [make(*pair).fit(X[inside], problem.y[inside]).decision_function(X[outside]) for pair in tried]
     seconds = time.process_time() - began
     for measure, key in problem.measures.items():

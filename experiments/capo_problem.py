@@ -46,7 +46,7 @@ LARGE = 10_000
 
 @dataclass
 class Problem:
-    """A data set, a hold-out third of its training part for choosing C, the kernel's scale, and the measures."""
+    """A data set, a hold-out third of its training part, the kernel's scale, the measures, and the C to try."""
 
     name: str
     X: Any
@@ -54,6 +54,7 @@ class Problem:
     X_test: Any
     y_test: Any
     measures: dict[str, str] = field(default_factory=lambda: MEASURES)
+    grids: dict[str, tuple[float, ...]] = field(default_factory=lambda: GRIDS)
 
     def __post_init__(self) -> None:
         self.gamma = choose_gamma("mean_distance", self.X)
@@ -75,7 +76,8 @@ def load(name: str, options: Options) -> Problem:
     if options.quick:
         X, Y, X_test, Y_test = data.collection("digits")
         y, y_test = Y[:100, 5:].any(axis=1), Y_test[:, 5:].any(axis=1)
-        return Problem(name, X[:100], y, X_test, y_test, {"F1": MEASURES["F1"]})
+        grids = {method: grid[1:3] for method, grid in GRIDS.items()}
+        return Problem(name, X[:100], y, X_test[:200], y_test[:200], {"F1": MEASURES["F1"]}, grids)
     if name in DATASETS:
         return Problem(name, *data.load(DATASETS[name], options.data, raw=True))
     X, y, X_test, y_test = data.load(f"imblearn/{name}", options.data, ROWS)

@@ -9,7 +9,7 @@ from scipy import sparse
 from experiments import smoothing
 from experiments.data import documents, load, tfidf
 from experiments.harness import Options
-from experiments.smoothing_page import EPSILON, METHODS, Run
+from experiments.smoothing_page import EPSILON, METHODS, SETS, Run
 from metrimax.measure import get_measure
 
 
@@ -73,7 +73,9 @@ def test_points_of_a_run_are_its_best_weights(measure, wide):
 
 
 def test_first_point_within_epsilon():
-    points = [{"passes": k, "seconds": 2.0 * k, "objective": 1 + 1 / k**2, "test": k / 100} for k in range(1, 60)]
+    points = [
+        {"passes": k, "seconds": 2.0 * k, "objective": 1 + 1 / k**2, "test": k / 100, "C": 1} for k in range(1, 60)
+    ]
     run = Run([{name: str(value) for name, value in point.items()} for point in points], 1.0)
     assert run.to_optimum() == next(k for k in range(1, 60) if 1 / k**2 <= EPSILON)
     assert run.to_optimum("seconds", within=0.5) == 4
@@ -81,7 +83,7 @@ def test_first_point_within_epsilon():
     assert Run(points, 0.9).to_optimum() == np.inf
 
 
-def test_quick_tasks_cover_every_method():
-    found = [dict(task.key) for task in smoothing.tasks(Options(quick=True))]
-    assert {key["method"] for key in found} == set(METHODS)
-    assert {key["measure"] for key in found} == {"prbep", "roc_area"}
+def test_tasks_cover_every_method():
+    for quick, panels in ((True, 1), (False, 2 * len(SETS))):
+        found = [task.key["method"] for task in smoothing.tasks(Options(quick=quick))]
+        assert found == panels * list(METHODS)
