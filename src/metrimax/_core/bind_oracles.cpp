@@ -56,7 +56,8 @@ class PyTableSearch {
             require(u.size() == v.size() && u.size() > 0 && first_count >= 0 &&
                         first_count + size_of(u) - 1 <= n_pos + n_neg,
                     "TableSearch: u and v do not fit the sample");
-            return std::make_unique<CountTables>(n_pos, n_neg, first_count, first_count + size_of(u) - 1, u.data(), v.data(), top);
+            return std::make_unique<CountTables>(n_pos, n_neg, first_count, first_count + size_of(u) - 1, u.data(),
+                                                 v.data(), top);
         }
         require(size_of(u) == n_pos + 1 && size_of(v) == n_neg + 1, "TableSearch: A and B do not fit the sample");
         if (structure == "product")
@@ -160,8 +161,7 @@ class PyPairSearch {
     size_t size;
 };
 
-template <class Link>
-static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
+template <class Link> static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
     const auto P = pos.prefix(), N = neg.prefix();
     return MongeArgmax<Link>(pos, neg, P, N, A, B)();
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from metrimax import _kernels
-from metrimax.protocols import Cut, Line, Point, Vector
+from metrimax.protocols import Line, Point, Vector
 from metrimax.solvers.model import CutModel
+
+Plane: TypeAlias = tuple[float, Point]
+"""The loss of a cut and its slope."""
 
 
 class Risk(Protocol):
@@ -126,9 +129,10 @@ class Search:
         return t, self._parabola(t) + max(tangent(left, t), tangent(right, t))
 
 
-def tangent(cut: Cut, best: Best, move: Point) -> tuple[float, float]:
-    """The value of a cut at a point and its rise along a move."""
-    return cut.loss + _kernels.dot(cut.slope, best.point.scores), _kernels.dot(cut.slope, move.scores)
+def tangent(model: CutModel, planes: list[Plane], best: Best, move: Point) -> tuple[float, float] | None:
+    """Of planes below the risk the one that is highest at a point: its value there and its rise along a move."""
+    tangents = ((loss + model.inner(slope, best.point), model.inner(slope, move)) for loss, slope in planes)
+    return max(tangents, default=None)
 
 
 def towards(best: Best, target: Point) -> Point:
