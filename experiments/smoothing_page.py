@@ -65,13 +65,13 @@ The paper compares L-BFGS on the smoothed risk, with µ = 1, 100 and 1000 times 
 solver (BMRM): objective and test performance against CPU time. Here both are the library's own, on one thread, and
 its default solver is a further curve. Every method also computes its lower bound on the optimum in every iteration,
 which the paper's L-BFGS does not, and which counts in its seconds. C is the one of 0.01, 0.1, 1, 10, 100 that does best
-on a held-out third of the training part.
+on a held-out third of the training part (of 60,000 examples of it, where there are more).
 
-Of the paper's data sets Covertype (all 522,910 training examples), KDD99 (its 10 % sample) and a Reuters topic are
-among ours, the others stand in for its text collections. Points show the best weights so far, "optimum" is the greatest
-lower bound that any of the methods proved. A run ends at a gap of ε/10, where its smoothed problem is solved, or after
-60 CPU seconds (a ring marks the end; the grey line is ε). The machine did other things as well, so that seconds are to
-be compared within a panel.
+Of the paper's data sets Covertype (522,910 training examples) and KDD99 (its 10 % sample) are among ours, which class
+was the positive one is not said there; the others stand in for its text collections and smaller sets. Points show the
+best weights so far, "optimum" is the greatest lower bound that any of the methods proved. A run ends at a gap of ε/10,
+where its smoothed problem is solved, or after 60 CPU seconds (a ring marks the end; the grey line is ε). The machine
+did other things as well, so that seconds are to be compared within a panel.
 """
 
 
