@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.solvers import useful
 from experiments.data import collection, load
-from experiments.harness import Options, Program, Row, Task
+from experiments.harness import Options, Program, Row, Table, Task, select
 from experiments.smoothing_page import EPSILON, MEASURES, METHODS, SETS, page
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
@@ -65,10 +65,13 @@ def problem(data: str, measure: str, options: Options) -> Problem:
     else:
         X, y, X_test, y_test = load(data, options.data)
     judge = get_measure(measure)
-    part = (X, y) if len(y) <= FOR_CHOICE else load(data, options.data, FOR_CHOICE)[:2]
+    known = [row["C"] for row in select(Table(options.out / "smoothing.csv").rows, data=data, measure=measure)]
+    if known:  # all methods solve the same problem, whenever they were run
+        C = float(known[0])
+    else:
+        C = useful(*((X, y) if len(y) <= FOR_CHOICE else load(data, options.data, FOR_CHOICE)[:2]), judge)
     design, test = (as_design(rows, intercept_scaling=1.0, n_threads=1) for rows in (X, X_test))
     scale = 2 * min(y.mean(), 1 - y.mean()) if measure == "prbep" else 1.0
-    C = useful(*part, judge)
     return Problem(design, judge.oracle(y), scale, C, lambda w: judge.score(y_test, test.matvec(w)))
 
 

@@ -110,6 +110,7 @@ def page(rows: list[Row], options: Options) -> None:
         for measure in MEASURES:
             mine = list(select(rows, data=data, measure=measure))
             if mine:
+                [_] = {row["C"] for row in mine}  # or the objectives could not be compared
                 optimum = max(float(row["bound"]) for row in mine)
                 runs = {method: list(select(mine, method=method)) for method in METHODS}
                 cells[data, measure] = {method: Run(points, optimum) for method, points in runs.items() if points}
