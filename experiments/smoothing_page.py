@@ -158,7 +158,7 @@ def figure(panels: dict[str, Cell], x: str, y: str, measure: str, path: Path) ->
         ax.set_ylabel(AXES[y] if y == "excess" else f"{measure} {AXES[y]}", fontsize=9)
     handles = axes.flat[0].get_legend_handles_labels()
     fig.legend(*handles, loc="lower center", ncols=len(handles[0]), fontsize=9, frameon=False)
-    save(fig, path, bottom=0.06 if height > 1 else 0.1, dpi=84)
+    save(fig, path, bottom=0.06 if height > 1 else 0.1, dpi=82)
 
 
 def _table(cells: dict[tuple[str, str], Cell]) -> str:
