@@ -16,7 +16,7 @@ START = 0.1
 """mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
 
 
-PLAIN = 12, 3
+PLAIN = 8, 3
 """Plain iterations that come first: in general, and where the cut at w = 0 concerns `MOST` examples or more."""
 
 MOST = 0.6

@@ -59,8 +59,9 @@ class Search:
     def minimise(self, accuracy: float, reach: float) -> Step:
         """The least of the points tried, within ``accuracy`` of the minimum unless 30 did not reach it.
 
-        The search begins on [0, reach] and doubles that until the minimum is inside. At 0 the risk is known, and any
-        plane below it serves as its tangent, where one is given by its value and its rise along the move.
+        The search begins on [0, reach] and widens that, by more every time, until the minimum is inside. At 0 the risk
+        is known, and any plane below it serves as its tangent, where one is given by its value and its rise along the
+        move.
         """
         scores, move = self._best.point.scores, self._move.scores
         line = self._risk.line(scores, move, reach)
@@ -68,10 +69,12 @@ class Search:
         start, left = self._step(0.0, (self._best.risk, rise)), self._step(0.0, (value, rise))
         right = self._step(reach, line(reach))
         lowest = min(start, right, key=lambda step: step.value)
+        growth = 2.0
         for _ in range(30):
             if right.slope < 0:
-                line = self._risk.line(scores, move, 2 * right.t)
-                left, right = right, self._step(2 * right.t, line(2 * right.t))
+                farther, growth = growth * right.t, 1.5 * growth
+                line = self._risk.line(scores, move, farther)
+                left, right = right, self._step(farther, line(farther))
                 lowest = min(lowest, right, key=lambda step: step.value)
                 continue
             t, floor = self._least_of_tangents(left, right)
