@@ -56,16 +56,15 @@ class PyTableSearch {
             require(u.size() == v.size() && u.size() > 0 && first_count >= 0 &&
                         first_count + size_of(u) - 1 <= n_pos + n_neg,
                     "TableSearch: u and v do not fit the sample");
-            return std::make_unique<CountTables>(n_pos, first_count, first_count + size_of(u) - 1, u.data(), v.data(),
-                                                 top);
+            return std::make_unique<CountTables>(n_pos, n_neg, first_count, first_count + size_of(u) - 1, u.data(), v.data(), top);
         }
         require(size_of(u) == n_pos + 1 && size_of(v) == n_neg + 1, "TableSearch: A and B do not fit the sample");
         if (structure == "product")
-            return std::make_unique<LinkTables<ProductLink>>(u.data(), v.data(), top);
+            return std::make_unique<LinkTables<ProductLink>>(n_pos, n_neg, u.data(), v.data(), top);
         if (structure == "hypot")
-            return std::make_unique<LinkTables<HypotLink>>(u.data(), v.data(), top);
+            return std::make_unique<LinkTables<HypotLink>>(n_pos, n_neg, u.data(), v.data(), top);
         require(structure == "max", "TableSearch: structure must be 'count', 'product', 'hypot' or 'max'");
-        return std::make_unique<LinkTables<MaxLink>>(u.data(), v.data(), top);
+        return std::make_unique<LinkTables<MaxLink>>(n_pos, n_neg, u.data(), v.data(), top);
     }
 
     In1<Index> pos, neg;
@@ -162,8 +161,9 @@ class PyPairSearch {
 };
 
 template <class Link>
-static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B, double top) {
-    return MongeArgmax<Link>(pos, neg, A, B, top)();
+static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
+    const auto P = pos.prefix(), N = neg.prefix();
+    return MongeArgmax<Link>(pos, neg, P, N, A, B)();
 }
 
 void bind_oracles(nb::module_ &m) {
@@ -233,7 +233,7 @@ void bind_oracles(nb::module_ &m) {
             const double *ud = u.data(), *vd = v.data();
             const Index m_high = m_low + size_of(u) - 1;
             nb::gil_scoped_release unlocked;
-            const Best best = count_argmax(p, q, n_pos, m_low, m_high, ud, vd, 1.0);
+            const Best best = count_argmax(p, q, p.prefix(), q.prefix(), n_pos, m_low, m_high, ud, vd);
             return std::make_tuple(best.value, best.i, best.j);
         },
         nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("neg").noconvert(),
@@ -256,7 +256,7 @@ void bind_oracles(nb::module_ &m) {
             const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, neg_step};
             const double *a = A.data(), *b = B.data();
             nb::gil_scoped_release unlocked;
-            const Best best = run(p, q, a, b, 1.0);
+            const Best best = run(p, q, a, b);
             return std::make_tuple(best.value, best.i, best.j);
         },
         nb::arg("link"), nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("pos_step"),

@@ -2,6 +2,7 @@
 // flips. For samples whose every example is one unit; see tables.hpp for the search among the tables.
 #pragma once
 
+#include "enough.hpp"
 #include "shares.hpp"
 #include "sorting.hpp"
 #include "tables.hpp"
@@ -13,36 +14,57 @@ namespace metrimax {
 
 using Buffer = std::unique_ptr<double[]>; // not cleared, so that memory is taken only where it is written
 
-// The losses of one measure on one sample.
-struct Tables {
-    virtual ~Tables() = default;
-    virtual Best best(const Queue &pos, const Queue &neg) const = 0;
-    virtual double loss(Index fn, Index fp) const = 0;
-};
-
 struct CountTables : Tables {
     Index n_pos, m_low, m_high;
     const double *u, *v;
-    double top;
 
-    CountTables(Index n_pos, Index m_low, Index m_high, const double *u, const double *v, double top)
-        : n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v), top(top) {}
-    Best best(const Queue &pos, const Queue &neg) const override {
-        return count_argmax(pos, neg, n_pos, m_low, m_high, u, v, top);
+    CountTables(Index n_pos, Index n_neg, Index m_low, Index m_high, const double *u, const double *v, double top)
+        : Tables(top), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v) {
+        rising = m_low == 0 && m_high == n_pos + n_neg && rises(n_neg);
     }
-    double loss(Index fn, Index fp) const override {
-        const Index at = n_pos - fn + fp - m_low;
-        return u[at] + v[at] * static_cast<double>(n_pos - fn);
+    Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
+              const std::vector<double> &N) const override {
+        return count_argmax(pos, neg, P, N, n_pos, m_low, m_high, u, v);
+    }
+    double loss(Index fn, Index fp) const override { return at(n_pos - fn + fp, n_pos - fn); }
+
+  private:
+    double at(Index m, Index tp) const { return u[m - m_low] + v[m - m_low] * static_cast<double>(tp); }
+
+    // The rise over one more mistake is linear in tp for every m: its ends tell of all.
+    bool rises(Index n_neg) const {
+        const double least = -0.1 * Proof::kRounding * std::max(1.0, top);
+        for (Index m = 0; m < m_high; ++m) {
+            const Index most = std::min(n_pos, m);
+            for (const Index tp : {std::max<Index>(0, m + 1 - n_neg), most}) // one more false positive
+                if (tp <= most && !(at(m + 1, tp) - at(m, tp) >= least))
+                    return false;
+            const Index high = std::min(n_pos, m + 1);
+            for (const Index tp : {std::max<Index>(1, m + 1 - n_neg), high}) // one more false negative
+                if (tp >= 1 && tp <= high && !(at(m, tp - 1) - at(m + 1, tp) >= least))
+                    return false;
+        }
+        return true;
     }
 };
 
 template <class Link> struct LinkTables : Tables {
     const double *A, *B;
-    double top;
 
-    LinkTables(const double *A, const double *B, double top) : A(A), B(B), top(top) {}
-    Best best(const Queue &pos, const Queue &neg) const override { return MongeArgmax<Link>(pos, neg, A, B, top)(); }
+    // All three links rise with either loss, as long as that is in [0, 1].
+    LinkTables(Index n_pos, Index n_neg, const double *A, const double *B, double top) : Tables(top), A(A), B(B) {
+        rising = unit(A, n_pos) && unit(B, n_neg);
+    }
+    Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
+              const std::vector<double> &N) const override {
+        return MongeArgmax<Link>(pos, neg, P, N, A, B)();
+    }
     double loss(Index fn, Index fp) const override { return Link{}(A[fn], B[fp]); }
+
+  private:
+    static bool unit(const double *losses, Index last) {
+        return losses[0] >= 0 && losses[last] <= 1 && std::is_sorted(losses, losses + last + 1);
+    }
 };
 
 // One class: its members, what is known of their flips, and room for the candidates.
@@ -53,9 +75,14 @@ struct Side {
     double step;          // weight of one example divided by n
     double low;           // costs below this flip in every optimum,
     double high;          // costs from this on in none
-    double window = high; // the bound on costs that was enough the last time
+    double window = high; // the bound on costs to look at next, which was enough the last time
     Buffer costs = fresh(size);
     std::array<Buffer, 2> spare{}; // lines come and go, their buffers stay
+
+    // A window that says something of what is outside of it: that it pays nothing back.
+    double positive(double bound) const {
+        return std::min(bound > 0 ? bound : std::isfinite(high) ? 0.001 * high : high, high);
+    }
 
     // A line keeps what may flip apart if it is no more than this; of more it goes through all members every time.
     Index most() const { return size / 4; }
@@ -71,20 +98,24 @@ class TableSearch {
     // The loss of the labelling that attains the risk, and its slope (zero on entry). Without a positive risk, neither.
     // With mu > 0, of a mean of labellings with the same table that is no more than mu below the risk at these scores.
     double cut(const double *scores, double mu, double *slope) {
-        const Found found = find([&](Side &side, Index, double high) {
+        auto candidates = [&](Side &side, Index, double high) {
             return collect(scores, side.members, side.size, side.sign, side.low, high, side.costs.get());
-        });
+        };
+        Found found = find(candidates);
         const Index flips[] = {found.best.i, found.best.j};
         const double weight =
             sides[0].step * static_cast<double>(flips[0]) + sides[1].step * static_cast<double>(flips[1]);
         const double h = 2 * mu / weight;
         for (int k = 0; k < 2 && found.best.value > 0; ++k) {
-            const Side &side = sides[k];
+            Side &side = sides[k];
             const double value = -side.sign * side.step;
-            if (flips[k] > 0 && resolves(h, found.last[k]))
+            if (flips[k] > 0 && resolves(h, found.last[k])) {
+                if (const double reach = std::min(found.last[k] + h, side.high); reach > found.highs[k])
+                    found.look(k, side, reach, candidates);
                 spread(scores, side, found.queues[k], flips[k], found.highs[k], h, value, slope);
-            else if (flips[k] > 0)
+            } else if (flips[k] > 0) {
                 mark(scores, side.members, side.size, side.sign, flips[k], found.last[k], value, slope);
+            }
         }
         give_back(found);
         return found.best.value > 0 ? tables->loss(flips[0], flips[1]) : 0.0;
@@ -174,52 +205,63 @@ class TableSearch {
 
   private:
     static constexpr Index kLarge = Index{1} << 17;
+    static constexpr Index kFew = 16; // candidates that are not worth doing without
 
     struct Found {
         Best best;
         std::array<double, 2> last;  // the highest cost of what flips in either class
         std::array<double, 2> highs; // the bound on the costs of the candidates
         std::array<Queue, 2> queues; // in the sides' buffers
+
+        // Collect and sort the candidates of a class whose costs are below `high`.
+        template <class Fill> void look(Index k, Side &side, double high, Fill fill) {
+            const Collected got = fill(side, k, high);
+            sort_values(side.costs.get(), got.size);
+            highs[k] = high;
+            queues[k] = {side.costs.get(), got.size, got.first, got.first_sum, side.step};
+        }
     };
 
     // The best table, from as few candidates as will do. fill(side, k, high) writes the costs of those below `high` to
-    // the side's buffer. The bounds that were enough the last time are tried first: flips that cost more than all of D
-    // can give back are then not even sorted. If that does not prove the table found to be the best, more are looked
-    // at.
+    // the side's buffer. The bounds that were enough the last time are tried first. If that does not prove the table
+    // found to be the best, more are looked at.
     template <class Fill> Found find(Fill fill) {
         while (true) {
             Found found;
-            for (Index k = 0; k < 2; ++k) {
-                Side &side = sides[k];
-                found.highs[k] = side.window;
-                const Collected got = fill(side, k, side.window);
-                sort_values(side.costs.get(), got.size);
-                found.queues[k] = {side.costs.get(), got.size, got.first, got.first_sum, side.step};
-            }
-            found.best = tables->best(found.queues[0], found.queues[1]);
-            const Best &best = found.best;
-            const Index enough[] = {best.enough_pos, best.enough_neg}, flips[] = {best.i, best.j};
+            for (Index k = 0; k < 2; ++k)
+                found.look(k, sides[k], sides[k].window, fill);
+            const Queue &pos = found.queues[0], &neg = found.queues[1];
+            Sums sums[] = {{pos, sides[0].size, found.highs[0]}, {neg, sides[1].size, found.highs[1]}};
+            found.best = tables->best(pos, neg, sums[0].known, sums[1].known);
+            Proof proof(*tables, pos, neg, sums[0], sums[1], found.best.value);
+            const Index flips[] = {found.best.i - pos.first, found.best.j - neg.first};
             bool wanting = false;
             for (int k = 0; k < 2; ++k) {
                 Side &side = sides[k];
                 const Queue &queue = found.queues[k];
-                if (enough[k] > queue.size) {
-                    if (side.window < side.high) {
-                        wanting = true;
-                        side.window = std::isfinite(side.high) ? std::min(2 * side.window, side.high) : side.high;
-                    }
-                } else if (side.high > 0) {
-                    const double needed = enough[k] > 0 ? queue.costs[enough[k] - 1] : 0.0;
-                    const double least = std::isfinite(side.high) ? 0.01 * side.high : 0.0;
-                    // without a bound of its own, a class whose flips pay at no cost is looked at whole
-                    side.window =
-                        needed > 0 || least > 0 ? std::min(std::max(1.6 * needed, least), side.high) : side.high;
+                if (side.window < side.high && !proof.beyond(k)) {
+                    wanting = true;
+                    side.window = side.positive(4 * side.window);
+                } else {
+                    side.window = narrowed(k, queue, flips[k], found.highs[k], sums[k], proof);
                 }
-                found.last[k] = flips[k] > queue.first ? queue.costs[flips[k] - queue.first - 1] : side.low;
+                found.last[k] = flips[k] > 0 ? queue.costs[flips[k] - 1] : side.low;
             }
             if (!wanting)
                 return found;
         }
+    }
+
+    // A window that would have been enough.
+    double narrowed(int k, const Queue &queue, Index flips, double high, Sums &sums, Proof &proof) const {
+        for (Index enough = 2 * flips + kFew; enough < queue.size - enough / 4; enough *= 2) {
+            sums.know(enough, queue.step * queue.costs[enough]);
+            const bool proven = proof.beyond(k);
+            sums.know(queue.size, queue.step * high);
+            if (proven)
+                return sides[k].positive(queue.costs[enough + enough / 4]);
+        }
+        return sides[k].window;
     }
 
     // Share the flips out among the candidates of a class.

@@ -19,12 +19,10 @@ namespace metrimax {
 
 using Index = std::ptrdiff_t;
 
-// The best table; and, for each class, how many of its candidates were enough: with `top` the greatest D, no table
-// that flips more than that many can be better, whatever their number. One more than there are says: not known.
+// The best table.
 struct Best {
-    double value;
-    Index i, j;
-    Index enough_pos, enough_neg;
+    double value = -std::numeric_limits<double>::infinity();
+    Index i = 0, j = 0;
 };
 
 // One class: the costs of its candidates, ascending, and what flips before them.
@@ -43,18 +41,6 @@ struct Queue {
         return sums;
     }
 };
-
-// Where do the concave sums end for good at or below the limit? The first such index, or sums.size().
-inline Index settles_below(const std::vector<double> &sums, double limit) {
-    const auto peak = std::max_element(sums.begin(), sums.end());
-    return std::partition_point(peak, sums.end(), [&](double s) { return s > limit; }) - sums.begin();
-}
-
-inline void certify(Best &best, const std::vector<double> &P, const std::vector<double> &N, double top) {
-    const double room = best.value - top;
-    best.enough_pos = settles_below(P, room - *std::max_element(N.begin(), N.end()));
-    best.enough_neg = settles_below(N, room - *std::max_element(P.begin(), P.end()));
-}
 
 // For measures that are linear in tp once the number m = tp + fp of predicted positives is given:
 //     D = u[m] + v[m] * tp,  m_low <= m <= m_high.
@@ -109,15 +95,13 @@ void count_scan(const Queue &pos, const Queue &neg, const std::vector<double> &P
 }
 
 // The best of all m.
-inline Best count_argmax(const Queue &pos, const Queue &neg, Index n_pos, Index m_low, Index m_high, const double *u,
-                         const double *v, double top) {
-    const auto P = pos.prefix(), N = neg.prefix();
-    Best best{-std::numeric_limits<double>::infinity(), 0, 0, 0, 0};
+inline Best count_argmax(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
+                         Index n_pos, Index m_low, Index m_high, const double *u, const double *v) {
+    Best best;
     count_scan(pos, neg, P, N, n_pos, m_low, m_high, u, v, [&](Index, double value, Index i, Index j) {
         if (value > best.value)
-            best = {value, i, j, 0, 0};
+            best = {value, i, j};
     });
-    certify(best, P, N, top);
     return best;
 }
 
@@ -138,12 +122,12 @@ struct MaxLink {
 // O((rows + columns) log rows).
 template <class Link> class MongeArgmax {
   public:
-    MongeArgmax(const Queue &pos, const Queue &neg, const double *A, const double *B, double top)
-        : P(pos.prefix()), N(neg.prefix()), A(A + pos.first), B(B + neg.first), pos(pos), neg(neg), top(top) {}
+    MongeArgmax(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
+                const double *A, const double *B)
+        : P(P), N(N), A(A + pos.first), B(B + neg.first), pos(pos), neg(neg) {}
 
     Best operator()() {
         search(0, pos.size, 0, neg.size);
-        certify(best, P, N, top);
         best.i += pos.first;
         best.j += neg.first;
         return best;
@@ -165,19 +149,18 @@ template <class Link> class MongeArgmax {
             }
             highest += P[row];
             if (highest > best.value)
-                best = {highest, row, column, 0, 0};
+                best = {highest, row, column};
             search(low, row - 1, column, last); // fewer false negatives: at least as many false positives
             low = row + 1;
             last = column;
         }
     }
 
-    const std::vector<double> P, N;
+    const std::vector<double> &P, &N;
     const double *A, *B;
-    const Queue pos, neg;
-    const double top;
+    const Queue &pos, &neg;
     Link link;
-    Best best{-std::numeric_limits<double>::infinity(), 0, 0, 0, 0};
+    Best best;
 };
 
 // Collect what may flip. Of the members of one class, those with cost = sign * score below `low` flip for certain

@@ -1,0 +1,99 @@
+// Were the candidates looked at enough? The search for the best table sees the flips of lowest cost only. What it left
+// out is ruled out here, many tables at a time.
+#pragma once
+
+#include "tables.hpp"
+
+namespace metrimax {
+
+// The losses of one measure on one sample.
+struct Tables {
+    double top;          // the greatest loss of any table
+    bool rising = false; // no loss falls with one more mistake of either kind
+
+    explicit Tables(double top) : top(top) {}
+    virtual ~Tables() = default;
+    virtual Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
+                      const std::vector<double> &N) const = 0;
+    virtual double loss(Index fn, Index fp) const = 0;
+};
+
+// What the flips of one class give up, as far as it was looked at, and from there on at least: concave in their number.
+class Sums {
+  public:
+    Sums(const Queue &queue, Index total, double high)
+        : known(queue.prefix()), total(total - queue.first),
+          top(std::max_element(known.begin(), known.end()) - known.begin()) {
+        know(queue.size, queue.step * high);
+    }
+
+    // Go by so many flips only, each of the others gives up at least so much.
+    void know(Index count, double each) {
+        last = count;
+        fall = total > last ? each : 0.0;
+        peak = total > last && fall < 0 ? total : std::min(top, last);
+    }
+
+    double at(Index k) const { return k <= last ? known[k] : known[last] - fall * static_cast<double>(k - last); }
+    double most(Index from, Index to) const { return at(std::clamp(peak, from, to)); }
+
+    const std::vector<double> known;
+    const Index total; // flips that there could be
+    Index last;        // that are known
+
+  private:
+    const Index top;
+    Index peak;
+    double fall;
+};
+
+// The proof that a value is the greatest, but for rounding. Over a rectangle of tables the loss is at most that of the
+// far corner, where it is rising, and the sums are greatest at an end or at their peak. A rectangle that this does not
+// rule out is divided, until the patience is at its end.
+class Proof {
+  public:
+    Proof(const Tables &tables, const Queue &pos, const Queue &neg, const Sums &P, const Sums &N, double value)
+        : tables(tables), P(P), N(N), pos_first(pos.first), neg_first(neg.first),
+          limit(value + kRounding * std::max(1.0, tables.top)) {}
+
+    // Whether no table is better that flips more of a class (0 for positives) than is known.
+    bool beyond(int side) {
+        patience = kPatience;
+        return side == 0 ? below(P.last + 1, P.total, 0, N.last) : below(0, P.total, N.last + 1, N.total);
+    }
+
+    static constexpr double kRounding = 1e-12;
+
+  private:
+    static constexpr int kPatience = 300;
+
+    bool below(Index i0, Index i1, Index j0, Index j1) {
+        if (i0 > i1 || j0 > j1)
+            return true;
+        const double loss = corner(i1, j1);
+        if (loss + P.most(i0, i1) + N.most(j0, j1) <= limit)
+            return true;
+        if (!tables.rising || --patience < 0 || (i0 == i1 && j0 == j1))
+            return false;
+        const double across = loss - corner(i0, j1) + std::abs(P.at(i1) - P.at(i0));
+        const double down = loss - corner(i1, j0) + std::abs(N.at(j1) - N.at(j0));
+        if (j0 == j1 || (i0 < i1 && across > down)) {
+            const Index middle = i0 + (i1 - i0) / 2;
+            return below(i0, middle, j0, j1) && below(middle + 1, i1, j0, j1);
+        }
+        const Index middle = j0 + (j1 - j0) / 2;
+        return below(i0, i1, j0, middle) && below(i0, i1, middle + 1, j1);
+    }
+
+    double corner(Index i, Index j) const {
+        return tables.rising ? tables.loss(pos_first + i, neg_first + j) : tables.top;
+    }
+
+    const Tables &tables;
+    const Sums &P, &N;
+    const Index pos_first, neg_first;
+    const double limit;
+    int patience = 0;
+};
+
+} // namespace metrimax
