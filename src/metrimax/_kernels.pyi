@@ -2,7 +2,7 @@
 Compiled kernels. Private: the arguments are checked for type and length, not for meaning.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -195,12 +195,22 @@ def dot(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', devi
     u'v in the calling thread (a threaded BLAS spends more on its threads than they give).
     """
 
+def dots(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+    """
+    The products of the rows with v, in the calling thread; where v is mostly zero little of them is read.
+    """
+
 def axpy(t: float, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """y += t x, in place and without a copy."""
 
 def lbfgs_shares(gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], with_gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
     """
     The quasi-Newton direction as coefficients of steps and changes; returns that of the gradient.
+    """
+
+def line_search(line: Callable[[float], object], parabola: Sequence[float], risk: float, tangent: tuple[float, float] | None, accuracy: float, reach: float) -> tuple[float, float]:
+    """
+    Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(until) is the risk on [0, until]; returns t and the risk there.
     """
 
 def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_changes: int) -> int:
