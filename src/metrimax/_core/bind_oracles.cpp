@@ -56,7 +56,8 @@ class PyTableSearch {
             require(u.size() == v.size() && u.size() > 0 && first_count >= 0 &&
                         first_count + size_of(u) - 1 <= n_pos + n_neg,
                     "TableSearch: u and v do not fit the sample");
-            return std::make_unique<CountTables>(n_pos, n_neg, first_count, first_count + size_of(u) - 1, u.data(), v.data(), top);
+            return std::make_unique<CountTables>(n_pos, n_neg, first_count, first_count + size_of(u) - 1, u.data(),
+                                                 v.data(), top);
         }
         require(size_of(u) == n_pos + 1 && size_of(v) == n_neg + 1, "TableSearch: A and B do not fit the sample");
         if (structure == "product")
@@ -127,22 +128,22 @@ class PyPairSearch {
           own(view(members, sign, weights, size)), other(view(other_members, other_sign, other_weights, size)),
           size(static_cast<size_t>(size)) {}
 
-    std::pair<double, Out1<double>> cut(In1<double> scores, double pairs) const {
+    std::pair<double, Out1<double>> cut(In1<double> scores, double pairs) {
         check_length("scores", scores.size(), size);
         auto slope = zeros<double>(size);
         double total;
         {
             nb::gil_scoped_release unlocked;
-            total = MarginPairs(own, other, scores.data(), nullptr, 0.0).slopes(1 / pairs, slope.get());
+            total = MarginPairs(own, other, scores.data(), nullptr, 0.0, room).slopes(1 / pairs, slope.get());
         }
         return {total / pairs, make_array(std::move(slope), size)};
     }
 
-    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) const {
+    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) {
         check_length("scores", scores.size(), size);
         check_length("move", move.size(), size);
         nb::gil_scoped_release unlocked;
-        return MarginPairs(own, other, scores.data(), move.data(), t).risk();
+        return MarginPairs(own, other, scores.data(), move.data(), t, room).risk();
     }
 
   private:
@@ -157,11 +158,11 @@ class PyPairSearch {
     In1<Index> members, other_members;
     In1<double> weights, other_weights;
     PairClass own, other;
+    MarginPairs::Room room;
     size_t size;
 };
 
-template <class Link>
-static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
+template <class Link> static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
     const auto P = pos.prefix(), N = neg.prefix();
     return MongeArgmax<Link>(pos, neg, P, N, A, B)();
 }

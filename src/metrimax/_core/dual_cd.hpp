@@ -8,6 +8,8 @@
 // looked at again before the end. Hsieh et al. (2008), Algorithm 3.
 #pragma once
 
+#include "prefetch.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -16,23 +18,6 @@
 #include <utility>
 
 namespace metrimax {
-
-// Ask for what will be read soon: rows visited in random order are not in the cache, and nobody can foresee them but
-// us.
-inline void prefetch(const void *address) {
-#if defined(__GNUC__) || defined(__clang__)
-    __builtin_prefetch(address);
-#else
-    (void)address;
-#endif
-}
-
-// Of a long run of memory the beginning: the processor sees the rest coming.
-template <class T> void prefetch(const T *first, size_t size) {
-    constexpr size_t kLine = 64 / sizeof(T), kMost = 4 * kLine;
-    for (size_t k = 0; k < std::min(size, kMost); k += kLine)
-        prefetch(first + k);
-}
 
 // The rows of a dense matrix (n, p) in C-order, each followed by one constant feature; bias 0 for none.
 // Where there is a bias, w has p + 1 entries and the last is its weight.
