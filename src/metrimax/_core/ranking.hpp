@@ -14,7 +14,7 @@ template <class Node> class SortedLookup {
   public:
     // `begin` is room for the cells: its memory outlives the look-ups.
     SortedLookup(const Node *sorted, Index size, std::vector<Index> &begin)
-        : sorted(sorted), size(size), cells(size), begin(begin) {
+        : sorted(sorted), size(size), cells(std::max(size, std::min(8 * size, kCells))), begin(begin) {
         const double width = sorted[size - 1].cost - sorted[0].cost;
         scale = width > 0 ? static_cast<double>(cells) / width : 0;
         if (!std::isfinite(scale))
@@ -53,6 +53,8 @@ template <class Node> class SortedLookup {
     }
 
   private:
+    static constexpr Index kCells = Index{1} << 16; // more cells than nodes as long as the cells stay in the cache
+
     const Node *sorted;
     Index size, cells;
     double scale;
