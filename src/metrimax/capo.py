@@ -20,7 +20,6 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_method_params,
     _check_sample_weight,
@@ -192,9 +191,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         X, y = validate_data(
             checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
         )
-        classes, labels = encode(y)
+        kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, X)
-        multilabel = type_of_target(y) == "multilabel-indicator"
+        multilabel = kind == "multilabel-indicator"
         y = y if multilabel else column_or_1d(y)
         problem = AuxiliaryOutputs(classes, labels, y, multilabel, self.outputs)
         columns = [int(a) for _, a in self.estimators if isinstance(a, (int, np.integer))]
@@ -205,13 +204,13 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         F = np.column_stack(blocks)
         features = None if self.delta is None else self._features(rest)
         design, offset = self._augmented(features, F, labels.shape[1])
-        fitted = self._train(measure, solver, features, design, labels, weight, type_of_target(y), offset)
+        fitted = self._train(measure, solver, features, design, labels, weight, kind, offset)
         if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
             fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
         W = self._weights(fitted)
 
         self.__dict__ = checked.__dict__
-        self._store(classes, y, fitted)
+        self._store(kind, classes, fitted)
         self._columns = columns
         self._problem = replace(problem, labels=labels[:0], y=y[:0])
         self._names = [name for name, _ in self.estimators]

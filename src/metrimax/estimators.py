@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from metrimax.base import CertifiedEstimator, labels_of
@@ -215,12 +214,12 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             X, y = validate_data(
                 checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
             )
-        classes, labels = encode(y)
+        kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
-        fitted = self._train(measure, solver, features, features, labels, weight, type_of_target(y))
+        fitted = self._train(measure, solver, features, features, labels, weight, kind)
         self.__dict__ = checked.__dict__
-        self._store(classes, y, fitted)
+        self._store(kind, classes, fitted)
         self._store_weights(features, self._weights(fitted))
         self._warn([label.solution for label in fitted])
         return self
@@ -364,16 +363,15 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def _binary(self) -> bool:
         return len(self.intercept_) == 1 and not self._multilabel
 
-    def _store(self, classes: Array, y: Array, fitted: list[FittedLabel]) -> None:
+    def _store(self, kind: str, classes: Array, fitted: list[FittedLabel]) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
-        target = type_of_target(y)
         solutions = [label.solution for label in fitted]
         last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
-        self._target = target
+        self._target = kind
         self.intercept_ = last * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
         self.threshold_ = np.array([label.threshold for label in fitted])
-        self._store_certificate(fitted, single=target != "multilabel-indicator" and len(fitted) == 1)
+        self._store_certificate(fitted, single=kind != "multilabel-indicator" and len(fitted) == 1)
         self.__dict__.pop("dual_coef_", None)  # of an earlier fit
         if all(s.dual_coef is not None for s in solutions):
             self.dual_coef_ = np.array([s.dual_coef for s in solutions])

@@ -15,20 +15,20 @@ from metrimax.protocols import Labels, Vector
 Array = npt.NDArray[Any]
 
 
-def encode(y: Array) -> tuple[Array, Labels]:
-    """The classes, and one boolean column per classifier to train (one for two classes)."""
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
+def encode(y: Array) -> tuple[str, Array, Labels]:
+    """The kind of target, the classes, and one boolean column per classifier to train (one for two classes)."""
+    kind: str = type_of_target(y, input_name="y")
     if kind == "multilabel-indicator":
         labels = np.asarray(y.toarray() if hasattr(y, "toarray") else y) > 0
-        return np.arange(labels.shape[1]), labels
+        return kind, np.arange(labels.shape[1]), labels
     if kind not in ("binary", "multiclass"):
+        check_classification_targets(y)
         raise ValueError(f"expected y as classes or as a label indicator matrix, got {kind}")
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"expected at least two classes in y, got one class only: {classes.tolist()}")
     positive = [1] if len(classes) == 2 else range(len(classes))
-    return classes, np.column_stack([codes == k for k in positive])
+    return kind, classes, np.column_stack([codes == k for k in positive])
 
 
 def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector | None:

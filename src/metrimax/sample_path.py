@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.multiclass import type_of_target
 
 from metrimax.designs import as_design
 from metrimax.estimators import MeasureSVC, restate
@@ -40,8 +39,8 @@ class SamplePath:
     ) -> None:
         self.template, self._checkpoint = template, checkpoint
         self._measure = get_measure(template.measure)
-        self._y, self._n_features = y, X.shape[1]
-        self._classes, self._labels = encode(y)
+        self._n_features = X.shape[1]
+        self._kind, self._classes, self._labels = encode(y)
         self._solver = side_by_side(template._solver(), self._labels.shape[1] * together)
         self._weight = weights_of(template.class_weight, y, sample_weight, X)
         self.features = template._features(X)
@@ -76,7 +75,7 @@ class SamplePath:
     def runs(self, Cs: Vector, callback: Callback | None) -> Iterator[Run]:
         """One run per label."""
         options: dict[str, Any] = {"Cs": Cs, "tol": self.template.tol, "callback": callback}
-        options |= {"kind": type_of_target(self._y), "checkpoint": self._checkpoint, **self.template._extras()}
+        options |= {"kind": self._kind, "checkpoint": self._checkpoint, **self.template._extras()}
         for one in self._labels.T:
             yield fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
 
@@ -96,7 +95,7 @@ class SamplePath:
     def judged(self, fitted: list[FittedLabel]) -> MeasureSVC:
         """A model that knows its classes, so that scores can be judged; it has no weights."""
         model: MeasureSVC = clone(self.template)
-        model._store(self._classes, self._y, fitted)
+        model._store(self._kind, self._classes, fitted)
         return model
 
 

@@ -35,16 +35,19 @@ class LineSearch {
     }
 
     // The least of the points tried, within `accuracy` of the minimum unless 30 did not reach it. From `start` (t = 0)
-    // with the tangent `left` there; the search begins on [0, reach] and doubles that until the minimum is inside.
-    // risk(t, until) is the risk at t and its rise, where t will not exceed `until` before that changes.
+    // with the tangent `left` there; the search begins on [0, reach] and widens that, by more every time, until the
+    // minimum is inside. risk(t, until) is the risk at t and its rise, where t will not exceed `until` before that
+    // changes.
     template <class Risk>
     LineStep minimise(LineStep start, LineStep left, double accuracy, double reach, Risk risk) const {
         LineStep lowest = start, right = step(reach, risk(reach, reach));
         const auto keep = [&](const LineStep &one) { lowest = one.value < lowest.value ? one : lowest; };
         keep(right);
+        double growth = 2;
         for (int tried = 0; tried < 30; ++tried) {
             if (right.slope < 0) {
-                reach = 2 * right.t;
+                reach = growth * right.t;
+                growth *= 1.5;
                 left = std::exchange(right, step(reach, risk(reach, reach)));
                 keep(right);
                 continue;

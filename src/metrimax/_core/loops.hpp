@@ -34,6 +34,8 @@ inline void add(const double *METRIMAX_RESTRICT x, double *METRIMAX_RESTRICT out
 }
 
 inline bool any_nonzero(const double *c, size_t L) {
+    if (L == 1 || L == 2) // without a branch that could be mispredicted
+        return (c[0] != 0.0) | (c[L - 1] != 0.0);
     for (size_t l = 0; l < L; ++l)
         if (c[l] != 0.0)
             return true;
@@ -94,21 +96,23 @@ METRIMAX_CLONES void dense_dot_rows_pair(const T *METRIMAX_RESTRICT X, size_t n,
                                          const double *METRIMAX_RESTRICT w0, const double *METRIMAX_RESTRICT w1,
                                          double *METRIMAX_RESTRICT out) {
     size_t i = 0;
-    for (; i + 2 <= n; i += 2) {
-        const T *x0 = X + i * p, *x1 = x0 + p;
-        double s00 = 0.0, s01 = 0.0, s10 = 0.0, s11 = 0.0;
-#pragma omp simd reduction(+ : s00, s01, s10, s11)
+    for (; i + 4 <= n; i += 4) {
+        const T *x0 = X + i * p, *x1 = x0 + p, *x2 = x1 + p, *x3 = x2 + p;
+        double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0, t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3, t0, t1, t2, t3)
         for (size_t j = 0; j < p; ++j) {
-            const double a = static_cast<double>(x0[j]), b = static_cast<double>(x1[j]);
-            s00 += a * w0[j];
-            s01 += a * w1[j];
-            s10 += b * w0[j];
-            s11 += b * w1[j];
+            const double a = w0[j], b = w1[j];
+            s0 += static_cast<double>(x0[j]) * a;
+            t0 += static_cast<double>(x0[j]) * b;
+            s1 += static_cast<double>(x1[j]) * a;
+            t1 += static_cast<double>(x1[j]) * b;
+            s2 += static_cast<double>(x2[j]) * a;
+            t2 += static_cast<double>(x2[j]) * b;
+            s3 += static_cast<double>(x3[j]) * a;
+            t3 += static_cast<double>(x3[j]) * b;
         }
-        out[2 * i] = s00;
-        out[2 * i + 1] = s01;
-        out[2 * i + 2] = s10;
-        out[2 * i + 3] = s11;
+        double *o = out + 2 * i;
+        o[0] = s0, o[1] = t0, o[2] = s1, o[3] = t1, o[4] = s2, o[5] = t2, o[6] = s3, o[7] = t3;
     }
     for (; i < n; ++i) {
         const T *x = X + i * p;
@@ -153,15 +157,17 @@ METRIMAX_CLONES void dense_add_rows_pair(const T *METRIMAX_RESTRICT X, size_t p,
                                          size_t n_rows, const double *METRIMAX_RESTRICT C, size_t begin, size_t end,
                                          double *METRIMAX_RESTRICT out0, double *METRIMAX_RESTRICT out1) {
     size_t r = 0;
-    for (; r + 2 <= n_rows; r += 2) {
-        const T *x0 = X + rows[r] * p, *x1 = X + rows[r + 1] * p;
-        const double *c0 = C + 2 * rows[r], *c1 = C + 2 * rows[r + 1];
-        const double c00 = c0[0], c01 = c0[1], c10 = c1[0], c11 = c1[1];
+    for (; r + 4 <= n_rows; r += 4) {
+        const T *x0 = X + rows[r] * p, *x1 = X + rows[r + 1] * p, *x2 = X + rows[r + 2] * p, *x3 = X + rows[r + 3] * p;
+        const double *c0 = C + 2 * rows[r], *c1 = C + 2 * rows[r + 1], *c2 = C + 2 * rows[r + 2];
+        const double *c3 = C + 2 * rows[r + 3];
+        const double a0 = c0[0], a1 = c1[0], a2 = c2[0], a3 = c3[0], b0 = c0[1], b1 = c1[1], b2 = c2[1], b3 = c3[1];
 #pragma omp simd
         for (size_t j = begin; j < end; ++j) {
-            const double a = static_cast<double>(x0[j]), b = static_cast<double>(x1[j]);
-            out0[j] += a * c00 + b * c10;
-            out1[j] += a * c01 + b * c11;
+            const auto v0 = static_cast<double>(x0[j]), v1 = static_cast<double>(x1[j]);
+            const auto v2 = static_cast<double>(x2[j]), v3 = static_cast<double>(x3[j]);
+            out0[j] += (v0 * a0 + v1 * a1) + (v2 * a2 + v3 * a3);
+            out1[j] += (v0 * b0 + v1 * b1) + (v2 * b2 + v3 * b3);
         }
     }
     for (; r < n_rows; ++r) {
@@ -175,16 +181,23 @@ METRIMAX_CLONES void dense_add_rows_pair(const T *METRIMAX_RESTRICT X, size_t p,
     }
 }
 
-// out[i] = <row i, w> for the CSR rows begin .. end - 1.
+// out[i] = <row i, w> for the CSR rows begin .. end - 1. Four sums run side by side: one would wait for itself.
 template <class T, class I>
 void csr_dot_rows(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
                   const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end, const double *METRIMAX_RESTRICT w,
                   double *METRIMAX_RESTRICT out) {
     for (size_t i = begin; i < end; ++i) {
-        double sum = 0.0;
-        for (I k = indptr[i]; k < indptr[i + 1]; ++k)
-            sum += static_cast<double>(data[k]) * w[indices[k]];
-        out[i] = sum;
+        double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+        I k = indptr[i];
+        for (const I last = indptr[i + 1] - 3; k < last; k += 4) {
+            s0 += static_cast<double>(data[k]) * w[indices[k]];
+            s1 += static_cast<double>(data[k + 1]) * w[indices[k + 1]];
+            s2 += static_cast<double>(data[k + 2]) * w[indices[k + 2]];
+            s3 += static_cast<double>(data[k + 3]) * w[indices[k + 3]];
+        }
+        for (; k < indptr[i + 1]; ++k)
+            s0 += static_cast<double>(data[k]) * w[indices[k]];
+        out[i] = (s0 + s1) + (s2 + s3);
     }
 }
 
@@ -210,14 +223,23 @@ METRIMAX_CLONES void csr_dot_rows_many(const T *METRIMAX_RESTRICT data, const I 
                 o[l + b] = sums[b];
         }
         for (; l + 2 <= L; l += 2) {
-            double even = 0.0, odd = 0.0;
-            for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
+            double even = 0.0, odd = 0.0, even1 = 0.0, odd1 = 0.0;
+            I k = indptr[i];
+            for (const I last = indptr[i + 1] - 1; k < last; k += 2) {
+                const double *wj = W + static_cast<size_t>(indices[k]) * L + l;
+                const double *wk = W + static_cast<size_t>(indices[k + 1]) * L + l;
+                even += static_cast<double>(data[k]) * wj[0];
+                odd += static_cast<double>(data[k]) * wj[1];
+                even1 += static_cast<double>(data[k + 1]) * wk[0];
+                odd1 += static_cast<double>(data[k + 1]) * wk[1];
+            }
+            if (k < indptr[i + 1]) {
                 const double *wj = W + static_cast<size_t>(indices[k]) * L + l;
                 even += static_cast<double>(data[k]) * wj[0];
                 odd += static_cast<double>(data[k]) * wj[1];
             }
-            o[l] = even;
-            o[l + 1] = odd;
+            o[l] = even + even1;
+            o[l + 1] = odd + odd1;
         }
         if (l < L) {
             double sum = 0.0;

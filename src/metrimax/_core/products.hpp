@@ -96,8 +96,8 @@ void dense_matmat(const T *X, size_t n, size_t p, const double *W, size_t L, dou
     if (L == 2) { // panels are for many: two vectors, apart, are summed along the rows
         std::vector<double> w(2 * p);
         transpose(W, p, 2, w.data());
-        parallel_for(threads_for(n_threads, 2 * n * p), (n + 1) / 2, [&](size_t begin, size_t end, size_t) {
-            const size_t first = 2 * begin, last = std::min(2 * end, n);
+        parallel_for(threads_for(n_threads, 2 * n * p), (n + 3) / 4, [&](size_t begin, size_t end, size_t) {
+            const size_t first = 4 * begin, last = std::min(4 * end, n);
             dense_dot_rows_pair(X + first * p, last - first, p, w.data(), w.data() + p, out + 2 * first);
         });
         return;
@@ -113,9 +113,8 @@ template <class F> void for_active_rows(const double *C, size_t begin, size_t en
     constexpr size_t kAtOnce = 1024;
     size_t rows[kAtOnce], count = 0;
     for (size_t i = begin; i < end; ++i) {
-        if (!any_nonzero(C + i * L, L))
-            continue;
-        rows[count++] = i;
+        rows[count] = i; // stays if the row counts: no branch that could be mispredicted
+        count += any_nonzero(C + i * L, L);
         if (count == kAtOnce)
             f(rows, std::exchange(count, 0));
     }
@@ -142,6 +141,9 @@ inline std::vector<size_t> split_active(const double *C, size_t n, size_t L, siz
 template <class F>
 void share_transposed(const double *C, size_t n, size_t p, size_t L, double *out, int n_threads, F &&add) {
     constexpr size_t kWideEnough = 1024;
+    if (threads_for(n_threads, n * p * L) == 1)
+        return for_active_rows(C, 0, n, L,
+                               [&](const size_t *rows, size_t count) { add(rows, count, size_t{0}, p, out); });
     size_t active = 0;
     for (size_t i = 0; i < n; ++i)
         active += any_nonzero(C + i * L, L);

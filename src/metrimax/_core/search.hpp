@@ -145,7 +145,7 @@ class TableSearch {
             const Found found = search.find([&](Side &side, Index k, double high) {
                 Part &part = parts[k];
                 if (high > part.high) // less was gathered than is wanted now
-                    gather(k, side.high);
+                    gather(k, std::min(3 * high, side.high));
                 double *out = side.costs.get();
                 if (!part.apart)
                     return collect_at(scores, move, side.members, side.size, side.sign, t, side.low, high, out);

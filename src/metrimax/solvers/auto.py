@@ -9,7 +9,7 @@ from typing import Any, cast
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Record, Solution, Solver, Status, Steps, offer
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import DualCD
-from metrimax.solvers.hybrid import Hybrid
+from metrimax.solvers.hybrid import PLAIN, Hybrid
 from metrimax.solvers.model import plane_cut
 
 MANY = 1000
@@ -24,7 +24,7 @@ FINE = 1e-4
 
 @dataclass(frozen=True)
 class Auto:
-    """The choice by passes and seconds (docs/results/solvers.md): the hybrid.
+    """The choice by passes and seconds (docs/results/solvers.md): the hybrid, after a few plain bundle iterations.
 
     Labels side by side share every pass, so what an iteration does besides counts for more: they go to the bundle
     method.
@@ -59,7 +59,7 @@ class Auto:
         easy = self.max_iter if many and tol < FINE else EASY[many]
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
         if goes_on or not coordinates(oracle, design):
-            chosen = Hybrid(self.max_iter) if self.labels == 1 else Bundle(self.max_iter)
+            chosen = Hybrid(self.max_iter, plain=None) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
         begun = DualCD(min(easy, self.max_iter))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
@@ -85,13 +85,14 @@ class Auto:
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.
 
-        On few features the cheapest iterations do; on many the multipliers of the last point, where there are any.
+        On few features the cheapest iterations do; on many the multipliers of the last point, where there are any, or
+        the hybrid after some of the cheapest.
         """
         if design.shape[1] <= MANY:
             return Bundle(self.max_iter)
         if coordinates(oracle, design):
             return DualCD(self.max_iter)
-        return self if self.labels == 1 else Bundle(self.max_iter)  # which lets go of the cuts it started from
+        return Hybrid(self.max_iter, plain=max(PLAIN)) if self.labels == 1 else Bundle(self.max_iter)
 
 
 def coordinates(oracle: Oracle, design: Design) -> bool:

@@ -54,14 +54,14 @@ class Bundle:
         run = Progress(oracle, design, weight, tol, cut.loss, start, callback)
         model = run.model
         del start  # the model has copies
-        if model.size == 1:
-            yield from model.add(cut)
+        slopes = (yield from model.add(cut)) if model.size == 1 else []
         reach = 1.0
         for _ in range(self.max_iter):
             target = yield from model.solve(run.precision)
             if self.line_search:
                 move = towards(run.best, target)
-                search = Search(oracle, model, run.best, move, tangent(cut, run.best, move))
+                plane = tangent(model, [(cut.loss, slope) for slope in slopes], run.best, move)
+                search = Search(oracle, model, run.best, move, plane)
                 del cut, move  # vectors of length n
                 step = search.minimise(self.accuracy * run.gap, reach)
                 run.best = search.advance(step)
@@ -73,7 +73,7 @@ class Bundle:
             if run.done():
                 break
             model.prune()
-            yield from model.add(cut)
+            slopes = yield from model.add(cut)
         return (yield from run.solution())
 
 

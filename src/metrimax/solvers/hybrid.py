@@ -6,14 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
+from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Steps
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Search, towards
+from metrimax.solvers.search import Search, tangent, towards
 
 START = 0.1
 """mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
+
+
+PLAIN = 8, 3
+"""Plain iterations that come first: in general, and where the cut at w = 0 concerns `MOST` examples or more."""
+
+MOST = 0.6
+"""A share of the examples."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +36,16 @@ class Hybrid:
     A mean of cuts rather than the cut itself, since the cut of a measure turns on single examples: the flips of about
     the same cost are shared out among them, as far as the risk at the point is missed by no more than the gap.
 
+    It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
+    rough, they get about as far and cost half as much.
+
     Parameters
     ----------
     max_iter : int
         Most iterations.
+    plain : int or None
+        So many plain iterations come first. None for `PLAIN`: fewer where the first cut concerns most examples, since
+        a risk that is a mean over many is smooth enough for quasi-Newton steps from the start.
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
@@ -47,6 +60,7 @@ class Hybrid:
     """
 
     max_iter: int = 10_000
+    plain: int | None = 0
     memory: int = 10
     stride: float = 0.1
     accuracy: float = 0.02
@@ -62,45 +76,56 @@ class Hybrid:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        near = oracle(np.zeros(design.shape[0]))
-        run = Progress(oracle, design, weight, tol, near.loss, start, callback)
+        cuts = [oracle(np.zeros(design.shape[0]))]
+        plain = _plain(cuts[0]) if self.plain is None else self.plain
+        run = Progress(oracle, design, weight, tol, cuts[0].loss, start, callback)
         lam, model = run.lam, run.model
-        mu = START
-        here = oracle.mean_cut(run.best.point.scores, mu)
-        loss = here.loss
-        slope, *_ = yield from model.add(here, *([] if start is not None else [near]))
-        del here, near  # vectors of length n are let go of as soon as they can be
         matrix = QuasiNewton(model, self.memory)
-        reach = far = 1.0
-        for _ in range(self.max_iter):
-            direction = matrix.direction(combine((lam, model.bare(run.best.point)), (1.0, slope)), weight)
-            target, direction = yield from model.score(model.minimiser(run.precision), direction)
+        mu, far, reach = START, 1.0, 1.0
+        if model.size > 1:  # it starts from others
+            cuts.clear()
+        if plain == 0:
+            cuts.append(oracle.mean_cut(run.best.point.scores, mu))
+        slope = moved = None  # at the best point, and how that moved since the slope before
+        for k in range(self.max_iter):
+            losses = [cut.loss for cut in cuts]
+            slopes = (yield from model.add(*cuts)) if cuts else []
+            planes = list(zip(losses, slopes, strict=True))
+            cuts.clear()  # vectors of length n are let go of as soon as they can be
+            directions = []
+            if k >= plain:
+                slope, last = slopes[-1], slope
+                if moved is not None and last is not None:
+                    matrix.update(moved, combine((lam, moved), (1.0, slope), (-1.0, last)))
+                directions = [matrix.direction(combine((lam, model.bare(run.best.point)), (1.0, slope)), weight)]
+            target, *directions = yield from model.score(model.minimiser(run.precision), *directions)
             accuracy = self.accuracy * run.gap
-            tangent = loss + model.inner(slope, run.best.point), model.inner(slope, direction)
-            search = Search(oracle, model, run.best, direction, tangent)
-            first = search.minimise(accuracy, far)
-            run.best = search.advance(first)
-            far = min(1.0, 2 * first.t) or far / 2
+            moves = []
+            for direction in directions:
+                search = Search(oracle, model, run.best, direction, tangent(model, planes, run.best, direction))
+                first = search.minimise(accuracy, far)
+                run.best = search.advance(first)
+                far = min(1.0, 2 * first.t) or far / 2
+                moves.append((first.t, model.bare(direction)))
             move = towards(run.best, target)
-            search = Search(oracle, model, run.best, move, None)
+            search = Search(oracle, model, run.best, move, tangent(model, planes, run.best, move))
             second = search.minimise(accuracy, reach)
             run.best = search.advance(second)
             reach = min(1.0, 2 * second.t) or reach / 2
+            moves.append((second.t, model.bare(move)))
             if run.done():
                 break
-            step = combine((first.t, model.bare(direction)), (second.t, model.bare(move)))
-            del direction, target
-            follows = run.gap < mu / 4
-            if follows:
-                mu = run.gap
-            near = oracle(search.beyond(second, self.stride))
-            del search, move
-            here = oracle.mean_cut(run.best.point.scores, mu)
-            loss = here.loss
+            moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
+            cuts.append(oracle(search.beyond(second, self.stride)))
+            del search, move, moves, target, directions
+            if k + 1 >= plain:
+                if run.gap < mu / 4:
+                    mu, moved = run.gap, None  # slopes of another mu do not compare
+                cuts.append(oracle.mean_cut(run.best.point.scores, mu))
             model.prune()
-            last = slope
-            slope, _ = yield from model.add(here, near)
-            del here, near
-            if not follows and (first.t > 0 or second.t > 0):
-                matrix.update(step, combine((lam, step), (1.0, slope), (-1.0, last)))
         return (yield from run.solution())
+
+
+def _plain(first: Cut) -> int:
+    """So many plain iterations, by the cut at w = 0."""
+    return PLAIN[int(np.count_nonzero(first.slope) > MOST * len(first.slope))]

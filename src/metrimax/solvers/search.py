@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from metrimax import _kernels
-from metrimax.protocols import Cut, Line, Point, Vector
+from metrimax.protocols import Line, Point, Vector
 from metrimax.solvers.model import CutModel
+
+Plane: TypeAlias = tuple[float, Point]
+"""The loss of a cut and its slope."""
 
 
 class Risk(Protocol):
@@ -55,8 +58,9 @@ class Search:
     def minimise(self, accuracy: float, reach: float) -> Step:
         """The least of the points tried, within ``accuracy`` of the minimum unless 30 did not reach it.
 
-        The search begins on [0, reach] and doubles that until the minimum is inside. At 0 the risk is known, and any
-        plane below it serves as its tangent, where one is given by its value and its rise along the move.
+        The search begins on [0, reach] and widens that, by more every time, until the minimum is inside. At 0 the risk
+        is known, and any plane below it serves as its tangent, where one is given by its value and its rise along the
+        move.
         """
         line = partial(self._risk.line, self._best.point.scores, self._move.scores)
         parabola = self._lam, self._best.point.square, self._cross, self._bend
@@ -82,9 +86,10 @@ class Search:
         return self._best.point.square + 2 * t * self._cross + t * t * self._bend
 
 
-def tangent(cut: Cut, best: Best, move: Point) -> tuple[float, float]:
-    """The value of a cut at a point and its rise along a move."""
-    return cut.loss + _kernels.dot(cut.slope, best.point.scores), _kernels.dot(cut.slope, move.scores)
+def tangent(model: CutModel, planes: list[Plane], best: Best, move: Point) -> tuple[float, float] | None:
+    """Of planes below the risk the one that is highest at a point: its value there and its rise along a move."""
+    tangents = ((loss + model.inner(slope, best.point), model.inner(slope, move)) for loss, slope in planes)
+    return max(tangents, default=None)
 
 
 def towards(best: Best, target: Point) -> Point:

@@ -1,0 +1,57 @@
+"""The compiled table search looks at few candidates, by what was enough before: it must never miss the best table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference as ref
+
+pytestmark = pytest.mark.filterwarnings("ignore:recall_at_k")
+
+
+def compiled(case: ref.Case) -> bool:
+    """Others, as user functions of no structure, look at everything every time."""
+    return getattr(case.measure.oracle(np.arange(40) < 10), "_compiled", None) is not None
+
+
+CASES = [pytest.param(case, id=case.name) for case in ref.CASES if compiled(case)]
+
+
+def runs(seed: int):
+    """Scores as a solver meets them: from all zero, in small steps and in leaps, at scales that grow and shrink."""
+    rng = np.random.default_rng(seed)
+    n_pos, n_neg = [(30, 900), (400, 500), (250, 1500)][seed]
+    y = rng.permutation(np.repeat([True, False], [n_pos, n_neg]))
+    sign = np.where(y, 1.0, -1.0)
+    scores = np.zeros(len(y))
+    price = len(y) / (2 * n_pos)
+    yield y, scores
+    for scale in (0.01, 1.0, 0.1, 30.0, 0.3):
+        for _ in range(4):
+            scores = scores + 0.1 * scale * price * (rng.normal(size=len(y)) + rng.choice([0, 1]) * sign)
+            yield y, scores
+        scores = scale * price * (rng.normal(size=len(y)) + rng.choice([0, 1, 2]) * sign)
+        yield y, np.round(scores)
+
+
+def value(cut, scores: np.ndarray) -> float:
+    return cut.loss + float(cut.slope @ scores)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("case", CASES)
+def test_what_was_enough_before_does_not_hide_a_better_table(case, seed):
+    oracle, before = None, None
+    for y, scores in runs(seed):
+        oracle = oracle or case.measure.oracle(y)
+        expected = value(case.measure.oracle(y)(scores), scores)  # of one that looks at all, having seen none before
+        close = {"rel": 1e-9, "abs": 1e-9 * (1 + np.abs(scores).max())}
+        assert value(oracle(scores), scores) == pytest.approx(expected, **close)
+        mean = oracle.mean_cut(scores, 0.01)
+        assert expected - 0.01 - close["abs"] <= value(mean, scores) <= expected + close["abs"]
+        if before is not None:
+            line = oracle.line(before, scores - before, 1.0)
+            for t in (1.0, 0.5, 0.0, 0.9):
+                here = before + t * (scores - before)
+                assert line(t)[0] == pytest.approx(value(case.measure.oracle(y)(here), here), **close)
+        before = scores
