@@ -105,10 +105,9 @@ class CutModel:
             self._gram[:, k] = self._gram[:, self.size]
 
     def cuts(self) -> Cuts:
-        """The cuts kept, the zero cut aside."""
+        """The cuts kept, the zero cut aside: no copies, they hold until the model changes."""
         used = slice(1, self.size)
-        rows = tuple(values[used].copy() for values in self._rows)
-        return Cuts(self._losses[used].copy(), self._gram[used, used].copy(), rows)
+        return Cuts(self._losses[used], self._gram[used, used], tuple(values[used] for values in self._rows))
 
     def _append(self, loss: float, *rows: Vector) -> None:
         if self.size == len(self._losses):
