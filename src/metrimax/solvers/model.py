@@ -252,8 +252,6 @@ def combine(*terms: tuple[float, Point]) -> Point:
 
 def _products(product: Literal["scores", "pull"], vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
     """The products with each of the vectors, in one pass."""
-    if len(vectors) == 1:
-        return [(yield Ask(product, vectors[0]))]
     answers = yield Ask(product, vectors)
     mine = list(answers)
     cast(list[Vector], answers).clear()  # so that who sent them does not keep them alive
