@@ -53,7 +53,7 @@ def test_least_value(planes, lam, cross, bend, reach, tangent):
     best = min(phi(0.0), minimize_scalar(phi, bounds=(0, far), method="bounded", options={"xatol": 1e-10}).fun)
     assert phi(t) <= best + 1e-6
     widened = np.divide(line.intervals[1:], line.intervals[:-1])
-    np.testing.assert_allclose(widened, 2 * 1.5 ** np.arange(len(widened)))
+    np.testing.assert_allclose(widened, 2.0 ** np.arange(1, 1 + len(widened)))
 
 
 def test_ends_as_soon_as_the_accuracy_is_proven():

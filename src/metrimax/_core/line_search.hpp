@@ -47,7 +47,7 @@ class LineSearch {
         for (int tried = 0; tried < 30; ++tried) {
             if (right.slope < 0) {
                 reach = growth * right.t;
-                growth *= 1.5;
+                growth *= 2;
                 left = std::exchange(right, step(reach, risk(reach, reach)));
                 keep(right);
                 continue;
