@@ -19,32 +19,29 @@ PROGRAMS = {
     "imbalanced": "the imbalanced-learn and KEEL collections",
     "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",
     "structured": "tagging, parsing and clustering against baselines on the same features",
-    "summary": "the one-page summary, from the CSV files of the others",
-}
-"""The programs on the harness, in the order in which `all` runs them."""
-OLDER = {
     "xi_alpha": "Joachims (2000), xi-alpha estimates",
     "capo": "Li, Tsang & Zhou (2013), classifier adaptation",
     "smoothing": "Zhang, Saha & Vishwanathan (2011), smoothing",
+    "summary": "the one-page summary, from the CSV files of the others",
 }
-"""Programs with files of their own: they are computed anew each time, and are not part of ``all --quick``."""
+"""The programs, in the order in which `all` runs them."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     argv = list(sys.argv[1:] if argv is None else argv)
-    listing = "\n".join(f"  {name:14}{what}" for name, what in (PROGRAMS | OLDER).items())
+    listing = "\n".join(f"  {name:14}{what}" for name, what in PROGRAMS.items())
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description=f"programs:\n{listing}",
         epilog="Further options are those of the program: python -m experiments NAME --help.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", choices=["all", *PROGRAMS, *OLDER], metavar="all|NAME")
+    parser.add_argument("name", choices=["all", *PROGRAMS], metavar="all|NAME")
     name = parser.parse_args(argv[:1]).name
     if name != "all":
         return run(name, argv[1:])
     add_options(parser)
-    args = parser.parse_args(argv)
+    parser.parse_args(argv)
     failed = []
     for name in PROGRAMS:
         try:
@@ -53,14 +50,11 @@ def main(argv: Sequence[str] | None = None) -> None:
             if not isinstance(end.code, str):
                 raise
             failed.append(end.code)
-    for name in () if args.quick else OLDER:
-        run(name, ["--data", str(args.data)])
     if failed:
         raise SystemExit("\n".join(failed))
 
 
 def run(name: str, argv: Sequence[str]) -> None:
-    sys.argv = [f"experiments.{name}", *argv]  # what a program passes on to a process of its own
     importlib.import_module(f"experiments.{name}").main(argv)
 
 

@@ -1,35 +1,22 @@
-"""The page and the figures of `experiments.capo`, from its CSV files."""
+"""The page of `experiments.capo`, docs/results/capo.md, from its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import pandas as pd
 
 from experiments import capo_paper as paper
-from experiments.capo_tasks import GRIDS, MOST_EXTENSIONS
+from experiments.capo_figures import bars, over_size, sweeps
+from experiments.capo_problem import GRIDS, MOST_EXTENSIONS
+from experiments.harness import Options, Row, data_frame, markdown, select, write
 
-TASKS = list(paper.TABLE2)
-MEASURES = ("Accuracy", "F1", "PRBEP", "AUC")
 KINDS = ("label in-sample", "label out-of-fold", "score in-sample", "score out-of-fold")
 NAMES = {"svm": "CAPO svm", "dt": "CAPO dt", "nn": "CAPO nn", "all": "CAPO*", "lin": "linear", "rbf": "RBF"}
-STYLE = {
-    "lin": {"color": "0.45", "marker": "o"},
-    "rbf": {"color": "C1", "marker": "s"},
-    "CAPO1": {"color": "C0", "marker": "^"},
-    "CAPO5": {"color": "C2", "marker": "v"},
-    "CAPO*": {"color": "C3", "marker": "D"},
-}
-LABELS = {"lin": "MeasureSVC linear", "rbf": "MeasureSVC RBF"}
-
 HEAD = """# CAPO: classifiers adapted to a measure
 
-Reproduction of Tables 2-5 and Figures 1-5 of Li, Tsang & Zhou (2013), by `python -m experiments.capo --data DIR`.
+Reproduction of Tables 2-5 and Figures 1-5 of Li, Tsang & Zhou (2013), by `python -m experiments capo --data DIR`.
 All numbers on this page are written by that program; the paper's are set beside them *in italics*.
 
 What differs from the paper, and so why numbers differ:
@@ -52,16 +39,15 @@ What differs from the paper, and so why numbers differ:
 * USPS*: 56789 are the positives, to go by the paper's PRBEP.
 * Which of these reasons explains how much of a difference was not measured. The kind of outputs that is the
   library's default was chosen on ten other sets (below); the twenty tasks are its confirmation.
-* Not everything was run again after the last changes to the program. Table 2: Splice as described; Mitfaces but for
-  grids on which nothing changes, which went on downwards; the other sets without going beyond the grids. Table 5 and
-  the figures: raw faces, first grids only. The ten other sets: mammography, yeast_me2, wine_quality and abalone as
-  described, the others with flat grids going on downwards.
+* Not everything was run again after the last changes to the program: Table 2 and the ten other sets as described but
+  for Mitfaces, where grids on which nothing changes went on downwards, and Reuters and USPS*, without going beyond the
+  grids; Table 5 and the figures with raw faces, first grids only.
 """
 
 
-def page(folder: Path) -> None:
+def page(rows: list[Row], options: Options) -> None:
     parts = [HEAD]
-    for stage, write in (
+    for protocol, section in (
         ("default", _default),
         ("table2", _table2),
         ("table5", _table5),
@@ -70,10 +56,9 @@ def page(folder: Path) -> None:
         ("components", _components),
         ("memory", _memory),
     ):
-        path = folder / f"capo_{stage}.csv"
-        if path.exists():
-            parts += write(pd.read_csv(path), folder / "figures")
-    (folder / "capo.md").write_text("\n".join(parts) + "\n")
+        if any(select(rows, protocol=protocol)):
+            parts += section(data_frame(rows, protocol=protocol), options.pages / "figures")
+    write(options.pages / "capo.md", "\n".join(parts) + "\n")
 
 
 def _number(value: float | None, digits: int = 4) -> str:
@@ -83,22 +68,23 @@ def _number(value: float | None, digits: int = 4) -> str:
     return text.lstrip("0") if digits == 4 and value < 1 else text
 
 
-def _rows(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    header = list(header)
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+def _printed(table: dict[tuple[str, str], Any], task: tuple[str, str], k: int) -> float | None:
+    """The paper's number, where it has one."""
+    return table[task][k] if task in table else None
 
 
 class _Cells:
     """Look-ups in the long table of results."""
 
-    def __init__(self, frame: pd.DataFrame, tasks: list[tuple[str, str]] = TASKS) -> None:
-        frame = frame.fillna({"kind": "", "measure": ""}) if "kind" in frame else frame.assign(kind="")
+    def __init__(self, frame: pd.DataFrame) -> None:
+        kind = frame.kind if "kind" in frame else ""
+        frame = frame.assign(kind=kind).fillna({"kind": "", "measure": ""})
         self._index = {
             (row.data, row.measure, row.method, row.kind if row.method in ("svm", "dt", "nn", "all") else ""): row
             for row in frame.itertuples()
         }
-        self.tasks = [task for task in tasks if task[0] in set(frame.data)]
+        found = list(dict.fromkeys((row.data, row.measure) for row in frame.itertuples() if row.measure))
+        self.tasks = [task for task in paper.TABLE2 if task in found] or found
 
     def __contains__(self, key: tuple[str, str, str, str]) -> bool:
         return key in self._index
@@ -119,21 +105,21 @@ def _table2(frame: pd.DataFrame, _: Path) -> list[str]:
         "and the mean of its measure over tasks and forms. Labels are compared with the auxiliary's labels,",
         "scores with",
         "its scores.\n",
-        _rows(["outputs", "CAPO svm", "CAPO dt", "CAPO nn", "CAPO*", "mean"], wins),
+        markdown(["outputs", "CAPO svm", "CAPO dt", "CAPO nn", "CAPO*", "mean"], wins),
         "## In-sample against out-of-fold outputs\n",
         "Tasks, four forms of CAPO each, on which the one or the other is better by more than 0.0005; mean",
         "difference.\n",
-        _rows(["outputs", "out-of-fold better", "in-sample better", "mean difference"], _folds(cells)),
+        markdown(["outputs", "out-of-fold better", "in-sample better", "mean difference"], _folds(cells)),
         f"The best of the four by the mean over all tasks and forms: {best}.\n",
         "## Table 2: test performance\n",
         "In brackets the auxiliary classifier itself. The paper's protocol, in-sample labels; `-`: no result",
         "in 24 hours.\n",
-        _rows(
+        markdown(
             ["task", *(NAMES.get(m, m) for m in paper.METHODS)],
             _performance(cells, "label in-sample", "auxiliary label"),
         ),
         "With scores out of fold, the auxiliaries judged by their scores:\n",
-        _rows(
+        markdown(
             ["task", "CAPO svm", "CAPO dt", "CAPO nn", "CAPO*"],
             (row[:5] for row in _performance(cells, "score out-of-fold", "auxiliary score")),
         ),
@@ -141,9 +127,9 @@ def _table2(frame: pd.DataFrame, _: Path) -> list[str]:
         _beyond(frame),
         "## Table 3: CPU seconds for choosing the parameters\n",
         "Ours includes the kernel's values for RBF, once per task; the paper's machine is a Xeon E5520.\n",
-        _rows(["task", *(NAMES.get(m, m) for m in paper.METHODS)], _seconds(cells)),
+        markdown(["task", *(NAMES.get(m, m) for m in paper.METHODS)], _seconds(cells)),
         "## Table 4: CPU seconds for training the auxiliary classifiers\n",
-        _rows(["data", "svm", "dt", "nn"], _training(frame)),
+        markdown(["data", "svm", "dt", "nn"], _training(frame)),
     ]
     return out
 
@@ -167,15 +153,15 @@ def _wins(cells: _Cells) -> list[list[str]]:
 
 def _default(frame: pd.DataFrame, _: Path) -> list[str]:
     """The choice of the default, on other sets."""
-    cells = _Cells(frame, [(name, m) for name in frame.data.unique() for m in MEASURES])
+    cells = _Cells(frame)
     best = max(KINDS, key=lambda kind: _mean(cells, kind))
     labels = max(KINDS[:2], key=lambda kind: _mean(cells, kind))
     return [
         "## Which outputs are the default?\n",
-        f"Decided on {frame.data.nunique()} other sets, by `python -m experiments.capo_default`: random halves of",
+        f"Decided on {frame.data.nunique()} other sets: random halves of",
         "sets of imbalanced-learn's collection, at most 2000 training examples, everything else as below.\n",
-        _rows(["outputs", "CAPO svm", "CAPO dt", "CAPO nn", "CAPO*", "mean"], _wins(cells)),
-        _rows(["outputs", "out-of-fold better", "in-sample better", "mean difference"], _folds(cells)),
+        markdown(["outputs", "CAPO svm", "CAPO dt", "CAPO nn", "CAPO*", "mean"], _wins(cells)),
+        markdown(["outputs", "out-of-fold better", "in-sample better", "mean difference"], _folds(cells)),
         f"The best of the four by the mean: {best}; of the two with labels: {labels}. The default is labels in-sample,",
         "as in the paper: of the four it is most often no worse than the auxiliary itself, which is what adaptation is",
         "for. Out of fold is more often the better of the two, but where a rare class overlaps with the rest, the",
@@ -220,10 +206,10 @@ def _performance(cells: _Cells, kind: str, aux: str) -> list[list[str]]:
     for task in cells.tasks:
         row = [f"{task[0]} {task[1]}"]
         for k, method in enumerate(paper.METHODS):
-            theirs = _number(paper.TABLE2[task][k])
+            theirs = _number(_printed(paper.TABLE2, task, k))
             if method in ("svm", "dt", "nn"):
                 ours = f"{_number(cells.get(task, method, kind))} ({_number(cells.get(task, method, aux))})"
-                theirs += f" ({_number(paper.AUXILIARIES[task][k])})"
+                theirs += f" ({_number(_printed(paper.AUXILIARIES, task, k))})"
             else:
                 ours = _number(cells.get(task, method, kind if method == "all" else ""))
             row.append(f"{ours} *{theirs}*")
@@ -241,7 +227,7 @@ def _against_linear(cells: _Cells) -> str:
             ]
             theirs = paper.TABLE2[task][3] - paper.TABLE2[task][4]
             rows.append([f"{task[0]} {task[1]}", *(f"{d:+.4f}" for d in ours), f"*{theirs:+.4f}*"])
-    table = _rows(["task", "labels in-sample", "scores out-of-fold", "*paper*"], rows)
+    table = markdown(["task", "labels in-sample", "scores out-of-fold", "*paper*"], rows)
     return "CAPO* minus linear `MeasureSVC`, where the paper finds the nonlinear auxiliaries to matter:\n\n" + table
 
 
@@ -251,7 +237,8 @@ def _seconds(cells: _Cells) -> list[list[str]]:
         row = [f"{task[0]} {task[1]}"]
         for k, method in enumerate(paper.METHODS):
             kind = "label in-sample" if method in ("svm", "dt", "nn", "all") else ""
-            row.append(f"{_number(cells.get(task, method, kind, 'seconds'), 1)} *{_number(paper.TABLE3[task][k], 1)}*")
+            ours, theirs = cells.get(task, method, kind, "seconds"), _printed(paper.TABLE3, task, k)
+            row.append(f"{_number(ours, 1)} *{_number(theirs, 1)}*")
         rows.append(row)
     return rows
 
@@ -277,8 +264,8 @@ def _table5(frame: pd.DataFrame, figures: Path) -> list[str]:
     rows = [
         [
             f"{task[0]} {task[1]}",
-            f"{_number(cells.get(task, 'delta linear'))} *{_number(paper.TABLE5[task][0])}*",
-            f"{_number(cells.get(task, 'delta None'))} *{_number(paper.TABLE5[task][1])}*",
+            f"{_number(cells.get(task, 'delta linear'))} *{_number(_printed(paper.TABLE5, task, 0))}*",
+            f"{_number(cells.get(task, 'delta None'))} *{_number(_printed(paper.TABLE5, task, 1))}*",
             _number(cells.get(task, "delta rbf")),
         ]
         for task in cells.tasks
@@ -290,23 +277,14 @@ def _table5(frame: pd.DataFrame, figures: Path) -> list[str]:
         )
         for t in cells.tasks
     ]
-    figure, axis = plt.subplots(figsize=(9, 3.2), layout="constrained")
-    for k, (name, color) in enumerate((("mean of the auxiliaries", "0.6"), ("CAPO", "C0"))):
-        axis.bar([i + 0.4 * k for i in range(len(gains))], [g[k] for g in gains], 0.4, label=name, color=color)
-    axis.set_xticks(
-        [i + 0.2 for i in range(len(gains))], [f"{a} {b}" for a, b in cells.tasks], rotation=60, ha="right", fontsize=7
-    )
-    axis.set_ylabel("relative improvement, %")
-    axis.axhline(0, color="k", lw=0.5)
-    axis.legend()
-    _save(figure, figures / "capo_fig2.png")
+    bars(cells.tasks, gains, figures / "capo_fig2.png")
     took = frame[frame.method.isin(("five", "fifty"))].groupby("method").seconds.sum()
     means = pd.DataFrame(gains).mean()
     return [
         "## Table 5: with and without delta function, five kernels\n",
         "The last column is a delta function with an RBF kernel (300 Nystroem features), which the paper",
         "leaves open.\n",
-        _rows(header, rows),
+        markdown(header, rows),
         "## Figure 2: does choosing the auxiliaries by the measure help?\n",
         "Five of fifty SVMs chosen by the measure on the training set, against the five defaults: their own",
         "mean changes by",
@@ -323,13 +301,7 @@ def _gain(new: float, old: float) -> float:
 
 
 def _sweep(frame: pd.DataFrame, figures: Path) -> list[str]:
-    sets = [name for name in ("USPS*", "Reuters") if name in set(frame.data)]
-    over_C = frame[frame.parameter == "C"]
-    _grid(over_C[over_C.method.isin(("lin", "CAPO1", "CAPO*"))], sets, ["n_iter"], figures / "capo_fig1.png", "C")
-    _grid(over_C[over_C.method != "CAPO*"], sets, ["value", "seconds"], figures / "capo_fig3.png", "C")
-    over_B = frame[frame.parameter == "B"]
-    flat = over_C[over_C["at"] == 1].groupby(["data", "measure", "method"]).mean(numeric_only=True)
-    _grid(over_B, sets, ["value", "seconds"], figures / "capo_fig4.png", "B", flat.reset_index())
+    sweeps(frame, figures)
     return [
         "## Figure 1: cuts found while training, over C\n",
         "Iterations of the bundle method, one most violated labelling each; the paper counts those of plain",
@@ -345,46 +317,8 @@ def _sweep(frame: pd.DataFrame, figures: Path) -> list[str]:
     ]
 
 
-WHAT = {"n_iter": "cuts", "value": "test performance", "seconds": "CPU seconds"}
-
-
-def _grid(
-    frame: pd.DataFrame, sets: list[str], rows: list[str], path: Path, x: str, flat: pd.DataFrame | None = None
-) -> None:
-    shape = len(sets) * len(rows), len(MEASURES)
-    figure, axes = plt.subplots(
-        *shape, figsize=(9, 1.9 * shape[0] + 0.4), layout="constrained", squeeze=False, sharex=True
-    )
-    for a, (name, row) in enumerate((n, r) for n in sets for r in rows):
-        for axis, measure in zip(axes[a], MEASURES, strict=True):
-            here = frame[(frame.data == name) & (frame.measure == measure)]
-            for method in STYLE:
-                line = here[here.method == method].sort_values("at")
-                if len(line):
-                    axis.plot(line["at"], line[row], ms=3, lw=1, label=LABELS.get(method, method), **STYLE[method])
-            if flat is not None and row == "value":
-                for method in ("lin", "rbf"):
-                    level = flat[(flat.data == name) & (flat.measure == measure) & (flat.method == method)][row]
-                    if len(level):
-                        color = STYLE[method]["color"]
-                        axis.axhline(level.iloc[0], color=color, lw=1, ls="--", label=LABELS[method])
-            axis.set_xscale("log", base=2)
-            if row != "value":
-                axis.set_yscale("log")
-            axis.tick_params(which="both", labelsize=7)
-            if a == 0:
-                axis.set_title(measure, fontsize=9)
-            if a == shape[0] - 1:
-                axis.set_xlabel(x, fontsize=8)
-        axes[a][0].set_ylabel(f"{name}\n{WHAT[row]}", fontsize=8)
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
-    _save(figure, path)
-
-
 def _size(frame: pd.DataFrame, figures: Path) -> list[str]:
-    frame = frame.rename(columns={"share": "at"})
-    _grid(frame, ["IJCNN1"], ["value", "seconds"], figures / "capo_fig5.png", "share of the training set")
+    over_size(frame, figures)
     return [
         "## Figure 5: performance and CPU seconds over the size of the training set, IJCNN1, B = C = 1\n",
         "CAPO without the training of its auxiliaries; MeasureSVC RBF with the computation of its kernel values (1000",
@@ -399,7 +333,7 @@ def _components(frame: pd.DataFrame, _: Path) -> list[str]:
         "## How many Nystroem features, and which?\n",
         "IJCNN1, F1, C = 10, trained on two thirds of the training set and tested on the rest of it; CPU seconds for",
         "features and training.\n",
-        _rows(["features", "basis", "hold-out F1", "trace kept", "s"], rows),
+        markdown(["features", "basis", "hold-out F1", "trace kept", "s"], rows),
     ]
 
 
@@ -412,8 +346,3 @@ def _memory(frame: pd.DataFrame, _: Path) -> list[str]:
         f"{row.seconds:.0f} s, peak memory {row.MiB:.0f} MiB, test F1 {_number(row.value)}, status {row.status}.",
         "The paper's kernelised SVM-perf did not finish in 24 hours.\n",
     ]
-
-
-def _save(figure: plt.Figure, path: Path) -> None:
-    figure.savefig(path, dpi=75)
-    plt.close(figure)

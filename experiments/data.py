@@ -2,14 +2,17 @@
 
 ``load("optdigits:8")`` gives ``X_train, y_train, X_test, y_test`` with boolean labels: a name and, where there are
 several classes or topics, the one called positive. Sets without a split of their own are divided at random, always
-alike. Features that are not unit-length text are divided by their greatest absolute value in the training part.
+alike. Features that are not unit-length text are divided by their greatest absolute value in the training part, unless
+they are wanted ``raw``. Further on: all classes of a set at once, text as word counts, and queries.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import lzma
 import os
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_digits, load_svmlight_file
+from sklearn.feature_extraction.text import CountVectorizer
 
 Split = tuple[Any, Any, Any, Any]
 
@@ -35,14 +39,31 @@ SPLITS = {
     "covtype": ("covtype/covtype", None),
 }
 TEXT = ("reuters", "moneyfx", "sector", "20news")
+REUTERS = ("earn", "acq", "money-fx", "grain", "crude", "trade", "interest", "ship", "wheat", "corn")
+WEBKB = {category: category for category in ("course", "faculty", "project", "student")}
+OHSUMED = {
+    "Pathology": "C23",
+    "Cardiovascular": "C14",
+    "Neoplasm": "C04",
+    "Nervous System": "C10",
+    "Immunologic": "C20",
+}
+JSONL = {
+    "webkb": "webkb4/webkb4_stemmed.jsonl.xz",
+    "ohsumed": "ohsumed_single23/ohsumed.jsonl.xz",
+    "20news": "20news/20news_bydate.jsonl.xz",
+}
 FIRST = 3000
 """The rows at the beginning of covtype, in its original order, that Joachims (2005) seems to have taken."""
 
 
-def load(name: str, data: Path | str | None = None, rows: int | None = None) -> Split:
-    """``X_train, y_train, X_test, y_test`` of a set such as "ijcnn1", "covtype:3" or "imblearn/letter_img"."""
+def load(name: str, data: Path | str | None = None, rows: int | None = None, *, raw: bool = False) -> Split:
+    """``X_train, y_train, X_test, y_test`` of a set such as "ijcnn1", "covtype:3" or "imblearn/letter_img".
+
+    Several classes are positive together in "usps:5+6".
+    """
     base, _, positive = name.partition(":")
-    X, labels, X_test, labels_test = _read(base, Path(data or DATA))
+    X, labels, X_test, labels_test = _read(base, Path(data or DATA), raw)
     y, y_test = (_positive(part, positive) for part in (labels, labels_test))
     if rows is not None and rows < len(y):
         keep = np.sort(np.random.default_rng(0).permutation(len(y))[:rows])
@@ -95,10 +116,7 @@ def queries(name: str, data: Path | str | None = None, part: str = "train") -> t
 
     Features lie in [0, 1]: those of OHSUMED, which come as they are, are brought there query by query, as in LETOR.
     """
-    path = Path(data or DATA) / name / f"{part}.svm.xz"
-    if not path.exists():
-        raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder of the data sets")
-    with lzma.open(path) as file:
+    with lzma.open(_there(Path(data or DATA) / name / f"{part}.svm.xz")) as file:
         text = BytesIO(file.read())
     width = {"rank_lightgbm": 300}.get(name)  # the last columns need not occur in both parts
     X, y, groups = load_svmlight_file(text, n_features=width, zero_based=False, query_id=True)
@@ -111,16 +129,68 @@ def queries(name: str, data: Path | str | None = None, part: str = "train") -> t
     return X, y, groups
 
 
+class Documents(NamedTuple):
+    """Word counts (documents, words) and, for every category, which documents belong to it."""
+
+    counts: Any
+    categories: dict[str, Any]
+
+
+@functools.lru_cache(maxsize=1)
+def documents(name: str, data: Path | str | None = None) -> Documents:
+    """``reuters`` (ModApte, ten most frequent categories), ``webkb`` (4 classes), ``ohsumed`` (5 categories), or
+    ``20news`` (20 groups); ``made`` is made up."""
+    folder = Path(data or DATA)
+    if name == "made":
+        rng = np.random.default_rng(0)
+        category = rng.permutation(300) % 3
+        rates = 0.05 * np.exp(0.4 * rng.normal(size=(3, 400)))
+        counts = sparse.csr_matrix(rng.poisson(rates[category]).astype(float))
+        return Documents(counts, {"first": category == 0})
+    if name == "reuters":
+        rows = [row for row in _lines(folder / "reuters21578/reuters21578.jsonl.xz") if row["split"] != "unused"]
+        texts = [" ".join(row[part] or "" for part in ("title", "dateline", "body")) for row in rows]
+        labels = {category: np.array([category in row["topics"] for row in rows]) for category in REUTERS}
+    else:
+        rows = _lines(folder / JSONL[name])
+        texts = [row["text"] for row in rows]
+        codes = {"webkb": WEBKB, "ohsumed": OHSUMED}.get(name) or {g: g for g in sorted({row["label"] for row in rows})}
+        labels = {category: np.array([row["label"] == code for row in rows]) for category, code in codes.items()}
+    words = re.compile(r"[a-z]+")
+    counts = CountVectorizer(analyzer=lambda text: words.findall(text.lower()), dtype=np.float64).fit_transform(texts)
+    return Documents(sparse.csr_matrix(counts), labels)
+
+
+def tfidf(counts: Any, train: Any, *parts: Any) -> list[Any]:
+    """The representation of Joachims: words of at least three training documents, TFIDF, unit length.
+
+    The rows ``train`` and those of every other part, with words and document frequencies from ``train`` alone.
+    """
+    frequency = np.bincount(counts[train].indices, minlength=counts.shape[1])
+    words = np.flatnonzero(frequency >= 3)
+    idf = np.log(len(train) / frequency[words])
+    return [_small(_unit(sparse.csr_matrix(counts[part][:, words].multiply(idf)))) for part in (train, *parts)]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    with lzma.open(_there(path), "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
 def _positive(labels: Any, positive: str) -> Any:
     if not positive:
         return labels > 0
     if labels.dtype == object:  # several topics to a document
         return np.array([float(positive) in topics for topics in labels])
-    return labels == float(positive)
+    return np.isin(labels, [float(label) for label in positive.split("+")])
 
 
 @functools.lru_cache(maxsize=2)
-def _read(base: str, data: Path) -> Split:
+def _read(base: str, data: Path, raw: bool = False) -> Split:
+    if base == "faces":
+        with np.load(_there(data / "cbcl_faces" / "cbcl.npz")) as faces:
+            X, y, X_test, y_test = (faces[key] for key in ("X_train", "y_train", "X_test", "y_test"))
+        return _equalised(X), y, _equalised(X_test), y_test
     train, test = SPLITS.get(base, (base, None))
     X, y = _svm(data / f"{train}.svm.xz", several=base == "reuters")
     if test is None:
@@ -131,11 +201,16 @@ def _read(base: str, data: Path) -> Split:
         X_test, y_test = _svm(data / f"{test}.svm.xz", several=base == "reuters", n_features=X.shape[1])
     if base == "20news":  # counts
         X, X_test = (_unit(np.log1p(part)) for part in (X, X_test))
-    elif base not in TEXT:
+    elif base not in TEXT and not raw:
         X, X_test = _scaled(X, X_test)
     if X.nnz > 0.4 * X.shape[0] * X.shape[1]:
         X, X_test = X.toarray(), X_test.toarray()
     return X, y, X_test, y_test
+
+
+def _equalised(images: Any) -> Any:
+    """Every image with its histogram of grey levels flattened: each pixel's rank among the pixels of its image."""
+    return np.array([np.bincount(image, minlength=256).cumsum()[image] / len(image) for image in images])
 
 
 def _scaled(*parts: Any) -> list[Any]:
@@ -147,17 +222,26 @@ def _scaled(*parts: Any) -> list[Any]:
 
 @functools.lru_cache(maxsize=2)
 def _svm(path: Path, *, several: bool = False, n_features: int | None = None) -> tuple[Any, Any]:
-    if not path.exists():
-        raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder of the data sets")
-    with lzma.open(path) as file:
+    with lzma.open(_there(path)) as file:
         text = BytesIO(file.read())
     X, y = load_svmlight_file(text, n_features=n_features, zero_based=False, multilabel=several)
-    X = sparse.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    X = _small(X)
     if several:
         labels = np.empty(len(y), dtype=object)
         labels[:] = y
         return X, labels
     return X, y
+
+
+def _there(path: Path) -> Path:
+    if not path.exists():
+        raise FileNotFoundError(f"no file {path}: set METRIMAX_DATA, or pass --data, to the folder of the data sets")
+    return path
+
+
+def _small(X: Any) -> Any:
+    """With indices of 32 bits, as scikit-learn's linear machines need them."""
+    return sparse.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 def _unit(X: Any) -> Any:

@@ -19,8 +19,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from experiments import imbalanced, text
-from experiments.data import collection
+from experiments import imbalanced
+from experiments.data import collection, documents, tfidf
 from experiments.default_c_page import page
 from experiments.harness import Options, Program, Row, Task
 from experiments.holdout import decision, train, value
@@ -66,10 +66,10 @@ def parts(data: str, options: Options, fold: int) -> list[Part]:
         samples = (imbalanced.load(name, options) for name in half)
         return [_standardised(_part(sample.X, sample.y[:, None], fold)) for sample in samples]
     if data in ("ohsumed", "webkb"):
-        found = text.load(data, options.data)
+        found = documents(data, options.data)
         Y = np.column_stack(list(found.categories.values()))
         rows = _rows(Y, fold)
-        X, X_test = text.tfidf(found.counts, *rows)
+        X, X_test = tfidf(found.counts, *rows)
         return [Part(X, Y[rows[0]], X_test, Y[rows[1]])]
     X, Y, _, _ = collection(data, options.data)
     if data == "sector":

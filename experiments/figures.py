@@ -11,11 +11,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 
-def save(figure: Any, path: Path, *, bottom: float = 0.0) -> None:
+def save(figure: Any, path: Path, *, bottom: float = 0.0, dpi: int = 100) -> None:
     """Write a PNG and close the figure; ``bottom`` is the share of its height that a legend needs."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.tight_layout(rect=(0, bottom, 1, 1))
+    if figure.get_layout_engine() is None:
+        figure.tight_layout(rect=(0, bottom, 1, 1))
     part = path.with_suffix(".part")
-    figure.savefig(part, dpi=100, format="png")
+    figure.savefig(part, dpi=dpi, format="png")
     plt.close(figure)
     part.replace(path)

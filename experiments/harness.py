@@ -42,6 +42,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -219,3 +220,11 @@ def select(rows: Iterable[Row], **values: Any) -> Iterator[Row]:
     """The rows with these values."""
     wanted = {name: text(value) for name, value in values.items()}
     return (row for row in rows if all(row.get(name) == value for name, value in wanted.items()))
+
+
+def data_frame(rows: Iterable[Row], **values: Any) -> Any:
+    """The rows with these values as a data frame: numbers are numbers, and columns without a value are left out."""
+    import pandas as pd  # which few pages need
+
+    chosen = pd.DataFrame(select(rows, **values)).to_csv(index=False)
+    return pd.read_csv(StringIO(chosen)).dropna(axis=1, how="all")

@@ -1,208 +1,153 @@
-"""Joachims (2000), Tables 1-3 and Figures 4-6, and choosing C by xi-alpha: writes CSV files, figures and the page
-``docs/results/xi_alpha.md``.
+"""Joachims (2000), Tables 1-3 and Figures 4-6, and choosing C by xi-alpha.
 
-    python -m experiments.xi_alpha --data DIR [--quick] [--only tables curves selection confirm path ...]
+    python -m experiments xi_alpha --data DIR [--out DIR] [--quick] [--jobs N] [--page]
+
+The page is written by `experiments.xi_alpha_page`.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments import text
-from experiments.xi_alpha_page import PAPER, RESULTS, write_page
+from experiments.data import documents, tfidf
+from experiments.harness import Options, Program, Row, Task
+from experiments.xi_alpha_page import page
 from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.estimation import Estimate
 from metrimax.resampling import estimator_table
 
 C = 0.5
-MEASURES = ("error", "recall", "precision", "f1")
 SIZES = (64, 194, 645, 1935, 6451)
-
-
-def machine(tol: float = 1e-4) -> MeasureSVC:
-    return MeasureSVC("error", C=C, solver="dual_cd", tol=tol, n_threads=1)
-
-
-def halves(n: int, seed: int, size: int | None = None) -> tuple[Any, Any]:
-    """A random training and test part, of equal size."""
-    order = np.random.default_rng(seed).permutation(n)
-    size = n // 2 if size is None else size
-    return order[:size], order[size : 2 * size]
-
-
-def row_of(model: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> dict[str, Any]:
-    """Xi-alpha estimates with rho 1 and 2, and the hold-out's."""
-    row = {}
-    for rho in (1, 2):
-        estimate = xi_alpha(model, X, y, rho=rho)
-        row |= {f"{name}_rho{rho}": value for name, value in estimate.as_dict().items()}
-    held = Estimate.count(model.predict(X_test) != y_test, y_test)
-    return row | {f"{name}_holdout": value for name, value in held.as_dict().items()} | {"stable": int(estimate.stable)}
-
-
-def tables(data: Path | None, repeats: int) -> Iterator[dict[str, Any]]:
-    for name in ("reuters", "webkb", "ohsumed"):
-        collection = text.load(name, data)
-        for repeat in range(repeats):
-            train, test = halves(collection.counts.shape[0], repeat)
-            X, X_test = text.tfidf(collection.counts, train, test)
-            for category, labels in collection.categories.items():
-                model = machine().fit(X, labels[train])
-                row = row_of(model, X, labels[train], X_test, labels[test])
-                yield {"collection": name, "category": category, "repeat": repeat, "n": len(train)} | row
-
-
-def curves(data: Path | None, repeats: int) -> Iterator[dict[str, Any]]:
-    collection = text.load("reuters", data)
-    for size in SIZES:
-        for repeat in range(repeats):
-            train, test = halves(collection.counts.shape[0], 1000 + repeat, size)
-            X, X_test = text.tfidf(collection.counts, train, test)
-            for category in ("earn", "acq", "money-fx"):
-                labels = collection.categories[category]
-                if labels[train].any() and labels[test].any():
-                    model = machine().fit(X, labels[train])
-                    row = row_of(model, X, labels[train], X_test, labels[test])
-                    yield {"category": category, "n": size, "repeat": repeat} | row
-
-
 WAYS = {
     "xi_alpha": {"selection": "xi_alpha"},
     "xi_alpha, rho = 1": {"selection": "xi_alpha", "rho": 1.0},
     "holdout": {"selection": "holdout"},
     "cv": {"selection": "cv"},
 }
-
 FRESH = {"reuters": range(50, 53), "webkb": range(200, 203), "ohsumed": range(200, 203), "20news": range(200, 201)}
 """Splits, and one collection, on which nothing was ever tried while the rule for rho was made."""
 
 
-def choices(collection: text.Collection, seeds: Iterable[int], ways: Iterable[str]) -> Iterator[dict[str, Any]]:
+class Halves(NamedTuple):
+    """A random training and test part of equal size, with the labels of both for every category."""
+
+    X: Any
+    X_test: Any
+    labels: dict[str, tuple[Any, Any]]
+
+
+@lru_cache(maxsize=1)
+def halves(name: str, options: Options, seed: int, size: int | None = None) -> Halves:
+    found = documents(name, options.data)
+    order = np.random.default_rng(seed).permutation(found.counts.shape[0])
+    size = len(order) // 2 if size is None else size
+    train, test = order[:size], order[size : 2 * size]
+    labels = {category: (y[train], y[test]) for category, y in found.categories.items()}
+    return Halves(*tfidf(found.counts, train, test), labels)
+
+
+def tasks(options: Options) -> Iterator[Task]:
+    """All of them on Reuters, Tables 2 and 3 and the confirmation on further collections."""
+    quick = options.quick
+    main = "made" if quick else "reuters"
+    three, one = (("first",), "first") if quick else (("earn", "acq", "money-fx"), "money-fx")
+
+    def task(protocol: str, run: Any, data: str, seed: int, size: int | None = None, **more: Any) -> Task:
+        key = {"data": data, "protocol": protocol, "seed": seed} | more
+        return Task(key, run, prepare=partial(halves, data, options, seed, size))
+
+    for data in (main,) if quick else ("reuters", "webkb", "ohsumed"):
+        for seed in range(2 if quick else 10):
+            yield task("tables", estimates, data, seed)
+    for size in (50, 100) if quick else SIZES:
+        for seed in range(1000, 1002 if quick else 1020):
+            yield task("curves", partial(estimates, categories=three), main, seed, size, n=size)
+    for seed in range(1 if quick else 3):  # on the splits that the rule for rho was made on
+        yield task("selection", partial(choices, WAYS), main, seed)
+    for data, seeds in {main: range(2, 3)}.items() if quick else FRESH.items():
+        for seed in seeds:
+            yield task("confirm", partial(choices, ("xi_alpha", "cv")), data, seed)
+    yield task("path", partial(path, one), main, 0, category=one)
+    for category in (one,) if quick else ("earn", "money-fx", "ship"):
+        yield task("loo", partial(loo, category), main, 0, category=category)
+    size = 100 if quick else 1935
+    yield task("estimators", partial(estimators, one, 3 if quick else 50), main, 0, size, n=size, category=one)
+
+
+def machine() -> MeasureSVC:
+    return MeasureSVC("error", C=C, solver="dual_cd", tol=1e-4, n_threads=1)
+
+
+def estimates(part: Halves, categories: Iterable[str] | None = None) -> Iterator[Row]:
+    """Xi-alpha estimates with rho 1 and 2, and the hold-out's."""
+    for category in part.labels if categories is None else categories:
+        y, y_test = part.labels[category]
+        if not (y.any() and y_test.any()):
+            continue
+        model = machine().fit(part.X, y)
+        found = {f"rho{rho}": xi_alpha(model, part.X, y, rho=rho) for rho in (1, 2)}
+        stable = int(found["rho2"].stable)
+        found["holdout"] = Estimate.count(model.predict(part.X_test) != y_test, y_test)
+        values = {f"{name}_{way}": v for way, one in found.items() for name, v in one.as_dict().items()}
+        yield {"category": category, "n": len(y)} | values | {"stable": stable}
+
+
+def choices(ways: Iterable[str], part: Halves) -> Iterator[Row]:
     """C chosen in several ways: test F1 and processor time, one thread."""
-    for repeat in seeds:
-        train, test = halves(collection.counts.shape[0], repeat)
-        X, X_test = text.tfidf(collection.counts, train, test)
-        for category, labels in collection.categories.items():
-            for way in ways:
-                began = time.process_time()
-                model = MeasureSVCCV("error", scoring="f1", n_threads=1, **WAYS[way]).fit(X, labels[train])
-                seconds = time.process_time() - began
-                row = {"category": category, "repeat": repeat, "selection": way, "C": model.C_}
-                yield row | {"f1": model.score(X_test, labels[test]), "seconds": seconds}
+    for category, (y, y_test) in part.labels.items():
+        for way in ways:
+            began = time.process_time()
+            model = MeasureSVCCV("error", scoring="f1", n_threads=1, **WAYS[way]).fit(part.X, y)
+            seconds = time.process_time() - began
+            row = {"category": category, "method": way, "C": model.C_, "seconds": seconds}
+            yield row | {"f1": model.score(part.X_test, y_test)}
 
 
-def selection(data: Path | None, repeats: int) -> Iterator[dict[str, Any]]:
-    """On the Reuters categories, on the splits that the rule for rho was made on."""
-    yield from choices(text.load("reuters", data), range(repeats), WAYS)
-
-
-def confirm(data: Path | None, quick: bool) -> Iterator[dict[str, Any]]:
-    """The same on what the rule for rho has not seen."""
-    for name, seeds in FRESH.items():
-        for row in choices(text.load(name, data), seeds[:1] if quick else seeds, ("xi_alpha", "cv")):
-            yield {"collection": name} | row
-
-
-def path(data: Path | None, category: str) -> Iterator[dict[str, Any]]:
+def path(category: str, part: Halves) -> Iterator[Row]:
     """Estimated and true F1 over C, on one category."""
-    collection = text.load("reuters", data)
-    train, test = halves(collection.counts.shape[0], 0)
-    X, X_test = text.tfidf(collection.counts, train, test)
-    y, y_test = (collection.categories[category][part] for part in (train, test))
+    y, y_test = part.labels[category]
     ways = {"measured": None, "rho1": 1.0}
     chosen = {
-        way: MeasureSVCCV("error", scoring="f1", selection="xi_alpha", rho=rho).fit(X, y) for way, rho in ways.items()
+        way: MeasureSVCCV("error", scoring="f1", selection="xi_alpha", rho=rho).fit(part.X, y)
+        for way, rho in ways.items()
     }
     model = chosen["measured"]
     for k, c in enumerate(model.Cs_):
-        held = model.judge(model.plain(C=float(c)).fit(X, y)).score(X_test, y_test)
-        estimates = {way: fitted.cv_results_["f1"][k] for way, fitted in chosen.items()}
-        yield {"category": category, "C": float(c)} | estimates | {"holdout": held}
+        held = model.judge(model.plain(C=float(c)).fit(part.X, y)).score(part.X_test, y_test)
+        yield {"C": float(c), "holdout": held} | {way: one.cv_results_["f1"][k] for way, one in chosen.items()}
 
 
-def loo(data: Path | None, categories: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def loo(category: str, part: Halves) -> Iterator[Row]:
     """Exact leave-one-out: how many are retrained, and what that saves."""
-    collection = text.load("reuters", data)
-    train, _ = halves(collection.counts.shape[0], 0)
-    (X,) = text.tfidf(collection.counts, train)
-    for category in categories:
-        y = collection.categories[category][train]
-        began = time.process_time()
-        model = machine().fit(X, y)
-        one = time.process_time() - began
-        began = time.process_time()
-        exact = leave_one_out(model, X, y)
-        seconds = time.process_time() - began
-        for way, estimate in (("leave-one-out", exact), ("xi-alpha, rho = 1", xi_alpha(model, X, y))):
-            yield (
-                {"category": category, "n": len(y), "estimator": way}
-                | estimate.as_dict()
-                | {
-                    "n_retrained": exact.n_retrained,
-                    "n_undecided": exact.n_undecided,
-                    "seconds": seconds,
-                    "seconds_one_training": one,
-                }
-            )
+    y, _ = part.labels[category]
+    began = time.process_time()
+    model = machine().fit(part.X, y)
+    one = time.process_time() - began
+    began = time.process_time()
+    exact = leave_one_out(model, part.X, y)
+    seconds = time.process_time() - began
+    counts = {"n_retrained": exact.n_retrained, "n_undecided": exact.n_undecided}
+    for way, estimate in (("leave-one-out", exact), ("xi-alpha, rho = 1", xi_alpha(model, part.X, y))):
+        row = {"method": way, "n": len(y), "seconds": seconds, "seconds_one_training": one}
+        yield row | counts | estimate.as_dict()
 
 
-def estimators(data: Path | None, category: str, n_bootstrap: int) -> Iterator[dict[str, Any]]:
+def estimators(category: str, n_bootstrap: int, part: Halves) -> Iterator[Row]:
     """The generic estimators beside xi-alpha, leave-one-out and the truth, on one category."""
-    collection = text.load("reuters", data)
-    train, test = halves(collection.counts.shape[0], 0, 1935)
-    X, X_test = text.tfidf(collection.counts, train, test)
-    labels = collection.categories[category]
-    y, y_test = labels[train], labels[test]
-    model = machine().fit(X, y)
-    yield from estimator_table(model, X, y, n_bootstrap=n_bootstrap, random_state=0)
-    held = Estimate.count(model.predict(X_test) != y_test, y_test)
-    yield {"estimator": "test set of the same size"} | held.as_dict() | {"seconds": 0.0}
+    y, y_test = part.labels[category]
+    model = machine().fit(part.X, y)
+    for row in estimator_table(model, part.X, y, n_bootstrap=n_bootstrap, random_state=0):
+        yield {"method": row.pop("estimator")} | row
+    held = Estimate.count(model.predict(part.X_test) != y_test, y_test)
+    yield {"method": "test set of the same size"} | held.as_dict() | {"seconds": 0.0}
 
 
-def save(name: str, rows: Iterator[dict[str, Any]]) -> None:
-    """Write a CSV file beside the old one, and put it in its place when it is complete."""
-    table = list(rows)
-    path = RESULTS / f"xi_alpha_{name}.csv"
-    partial = path.with_suffix(".partial")
-    with partial.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        for row in table:
-            writer.writerow({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()})
-    partial.replace(path)
-    print(f"{path}: {len(table)} rows")
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None, help="folder of the data sets")
-    parser.add_argument("--quick", action="store_true", help="two repeats instead of ten or twenty")
-    parts = ["tables", "curves", "selection", "confirm", "path", "loo", "estimators", "page"]
-    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
-    options = parser.parse_args(argv)
-    quick = options.quick
-    runs = {
-        "tables": lambda: tables(options.data, 2 if quick else 10),
-        "curves": lambda: curves(options.data, 2 if quick else 20),
-        "selection": lambda: selection(options.data, 1 if quick else 3),
-        "confirm": lambda: confirm(options.data, quick),
-        "path": lambda: path(options.data, "money-fx"),
-        "loo": lambda: loo(options.data, ("ship",) if quick else ("earn", "money-fx", "ship")),
-        "estimators": lambda: estimators(options.data, "money-fx", 5 if quick else 50),
-    }
-    for part in options.only:
-        if part == "page":
-            write_page(PAPER)
-        else:
-            save(part, runs[part]())
-
+main = Program("xi_alpha", tasks, page).main
 
 if __name__ == "__main__":
     main()

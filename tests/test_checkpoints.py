@@ -19,7 +19,7 @@ from metrimax import MeasureSVC, open_dataset
 from metrimax.cli import main
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.io.files import FileError
-from metrimax.io.shards import ShardWriter
+from metrimax.io.writing import ShardWriter
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 from functools import partial
 from types import SimpleNamespace
@@ -27,7 +24,8 @@ from metrimax.cli import main
 from metrimax.designs import as_design
 from metrimax.designs.cluster import Cluster, NoNews, Share
 from metrimax.designs.dask import DaskDesign, is_remote
-from metrimax.io.shards import ShardWriter, part_file
+from metrimax.io.shards import part_file
+from metrimax.io.writing import ShardWriter
 
 N, P = 1200, 12
 
@@ -267,16 +265,6 @@ def test_the_command_says_what_is_wrong_with_a_cluster(problem, tmp_path, capsys
     assert not (tmp_path / "model").exists()
 
 
-def test_the_command_with_a_cluster_of_its_own(problem, tmp_path):
-    folder = shard_folder(tmp_path, problem)
-    arguments = ["train", str(folder), str(tmp_path / "model"), "--dask", "local", "--json"]
-    program = (
-        f"import sys\nfrom metrimax.cli import main\nif __name__ == '__main__':\n    sys.exit(main({arguments!r}))\n"
-    )
-    out, err = run_program(program, tmp_path)
-    assert json.loads(out)["examples"] == N, err
-
-
 def test_choosing_C_on_a_cluster(problem, cluster):
     X, y = problem
     given = {"Cs": [0.01, 0.1], "cv": 2}
@@ -316,129 +304,12 @@ def test_bad_partitions_are_named(problem, cluster, tmp_path):
     assert not is_remote([1.0, 2.0])
 
 
-def test_no_scheduler_there():
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
-        pytest.raises(ConnectionError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
-    ):
-        DaskDesign([np.ones((2, 2))], client="tcp://127.0.0.1:9")
-
-
 def test_no_news_is_an_error_and_not_a_hang(problem, cluster):
     design = DaskDesign(cluster.scatter(blocks(problem)), timeout=0.5)
     began = time.monotonic()
     with pytest.raises(NoNews, match="no news from the workers for"):
         design.cluster.results("slow", lambda: cluster.map(time.sleep, [15, 15.5], pure=False))
     assert time.monotonic() - began < 12
-
-
-SCATTERED = """
-    import os, signal
-    import numpy as np
-    import dask
-    from distributed import Client, LocalCluster
-    from metrimax.designs.dask import DaskDesign
-
-    def greedy():
-        return np.ones((60_000_000, 8))  # 3.8 GB
-
-    if __name__ == "__main__":
-        dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "3s"})
-        with LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50,
-            memory_limit="400MB",
-        ) as cluster, Client(cluster) as client:
-            try:
-                DaskDesign([greedy], client=client)
-            except RuntimeError as error:
-                print("memory:", error)
-            client.wait_for_workers(1, timeout=60)
-            blocks = client.scatter([np.ones((10, 2)), np.ones((10, 2))])
-            design = DaskDesign(blocks, client=client)
-            pid = client.submit(os.getpid).result()
-            os.kill(pid, signal.SIGKILL)
-            try:
-                for _ in range(5):
-                    design.matvec(np.ones(2))
-            except RuntimeError as error:
-                print("scattered:", error)
-        embedded = DaskDesign([np.ones((4, 2)), np.ones((3, 2))])
-        kind = type(embedded.cluster.client.cluster).__name__
-        print("embedded:", embedded.matvec(np.ones(2)).tolist() == [2.0] * 7, kind)
-        embedded.close()
-        print("closed:", embedded.cluster.client.status)
-"""
-
-SCHEDULER = """
-    import os, signal, subprocess, sys, time
-    import numpy as np
-    import dask
-    from distributed import Client
-    from metrimax import MeasureSVC
-    from metrimax.designs.dask import DaskDesign
-
-    def block(k):
-        return np.random.default_rng(k).normal(size=(500, 4))
-
-    if __name__ == "__main__":
-        dask.config.set({"distributed.comm.timeouts.connect": "2s", "distributed.client.heartbeat": "1s"})
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        address = f"tcp://127.0.0.1:{sys.argv[1]}"
-        run = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", sys.argv[1], "--no-dashboard"]
-        scheduler = subprocess.Popen(run, **quiet)
-        run = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--nworkers", "1"]
-        worker = subprocess.Popen([*run, "--death-timeout", "10"], **quiet)
-        try:
-            for _ in range(20):
-                try:
-                    client = Client(address, timeout=10)
-                    break
-                except OSError:
-                    time.sleep(0.5)
-            client.wait_for_workers(1, timeout=60)
-            design = DaskDesign(client.map(block, range(4)), client=client, timeout=20)
-            y = np.random.default_rng(0).random(2000) < 0.2
-
-            def kill(record):
-                if record.iteration == 3:
-                    scheduler.kill()
-
-            try:
-                MeasureSVC(tol=1e-9, callback=kill).fit(design, y)
-            except ConnectionError as error:
-                print("scheduler:", error)
-        finally:
-            scheduler.kill()
-            worker.kill()
-            os._exit(0)  # the client would go on looking for its scheduler
-"""
-
-
-def run_program(program, tmp_path, *arguments):
-    file = tmp_path / "program.py"
-    file.write_text(textwrap.dedent(program))
-    done = subprocess.run(
-        [sys.executable, str(file), *arguments], capture_output=True, text=True, timeout=180, env=os.environ
-    )
-    return done.stdout, done.stderr
-
-
-def test_out_of_memory_and_scattered_data_and_the_embedded_cluster(tmp_path):
-    out, err = run_program(SCATTERED, tmp_path)
-    assert "embedded: True LocalCluster\nclosed: closed" in out, err
-    assert "memory: metrimax-part-" in out, err
-    assert "most likely out of memory" in out
-    assert "scattered: partition 0 was lost with its worker and cannot be computed again" in out, err
-
-
-def test_the_scheduler_goes_away(tmp_path):
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    out, err = run_program(SCHEDULER, tmp_path, str(port))
-    assert "scheduler: the Dask scheduler has gone away" in out, err
 
 
 def test_grids_and_folds_with_joblib(problem, cluster):

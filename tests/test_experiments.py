@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from experiments.harness import Options, Program, Table, Task, markdown, select
+from experiments.harness import Options, Program, Table, Task, data_frame, markdown, select
 from experiments.stats import average_ranks, compare
 
 
@@ -124,6 +124,15 @@ def test_says_where_data_is_missing(tmp_path, capsys):
 
 def test_markdown():
     assert markdown(["a", "b"], [(1, "x")]) == "| a | b |\n| --- | --- |\n| 1 | x |\n"
+
+
+def test_data_frame():
+    rows = [{"part": "a", "n": "3", "value": "0.5", "b": "", "kind": "x,y"}, {"part": "a", "n": "4", "value": "nan"}]
+    found = data_frame([*rows, {"part": "b", "n": "5", "b": "1"}], part="a")
+    assert list(found.columns) == ["part", "n", "value", "kind"], "columns of other rows, or without values"
+    assert found.n.tolist() == [3, 4]
+    assert found.value.isna().tolist() == [False, True]
+    assert found.kind[0] == "x,y"
 
 
 def signed_rank_p(d):

@@ -18,7 +18,8 @@ from metrimax.cli import main
 from metrimax.designs import CSR
 from metrimax.io.converting import convert
 from metrimax.io.files import FileError
-from metrimax.io.shards import MANIFEST, ShardWriter, map_array, parse_size, part_file
+from metrimax.io.shards import MANIFEST, map_array, parse_size, part_file
+from metrimax.io.writing import ShardWriter
 
 
 @pytest.fixture(scope="module")

@@ -284,7 +284,7 @@ def test_convert_stopped_by_kill_leaves_no_folder(tmp_path):
     """A reader never sees a folder that is half there."""
     program = """
         import os, signal, sys
-        from metrimax.io.shards import ShardWriter
+        from metrimax.io.writing import ShardWriter
         import numpy as np
         with ShardWriter(sys.argv[1], shard_size=1000) as writer:
             for _ in range(5):

@@ -1,4 +1,4 @@
-"""What auxiliary classifiers say of examples, as columns."""
+"""What auxiliary classifiers say of examples, as columns, and what their adaptation changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_regressor
 
-from metrimax.protocols import Labels, Vector
+from metrimax.protocols import Labels, Measure, Vector
 
 Array = npt.NDArray[Any]
 
@@ -85,3 +85,36 @@ class AuxiliaryOutputs:
         block = np.full((len(values), len(self.classes)), rest)
         block[:, np.searchsorted(self.classes, own)] = values[:, : len(own)]
         return block[:, 1:] if len(self.classes) == 2 else block
+
+
+def report(
+    measure: Measure,
+    labels: Labels,
+    multilabel: bool,
+    names: list[str],
+    blocks: list[Vector],
+    scores: Vector,
+    weight: Vector | None,
+) -> dict[str, Any]:
+    """What the adaptation changed; several labels count as one prediction, and their measure is the mean."""
+
+    def called(block: Vector) -> Labels:
+        if multilabel or block.shape[1] == 1:
+            return block > 0
+        return np.asarray(block == block.max(axis=1, keepdims=True))  # of several classes the highest score
+
+    def value(block: Vector) -> float:
+        block = block if measure.ranks else np.where(called(block), 1.0, -1.0)
+        columns = [measure.score(y, np.ascontiguousarray(s), weight) for y, s in zip(labels.T, block.T, strict=True)]
+        return float(np.mean(columns))
+
+    return {
+        "measure": measure.name,
+        "n": len(labels),
+        "before": {name: value(block) for name, block in zip(names, blocks, strict=True)},
+        "after": value(scores),
+        "flipped": {
+            name: int(np.count_nonzero((called(block) != called(scores)).any(axis=1)))
+            for name, block in zip(names, blocks, strict=True)
+        },
+    }

@@ -29,13 +29,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metrimax.auxiliary import AuxiliaryOutputs
+from metrimax.auxiliary import AuxiliaryOutputs, report
 from metrimax.base import refuse_design
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators import MeasureSVC
 from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
-from metrimax.protocols import Callback, Design, Labels, Measure, Status, Vector
+from metrimax.protocols import Callback, Design, Measure, Status, Vector
 
 
 class CAPOClassifier(MeasureSVC, _BaseComposition):
@@ -221,7 +221,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         if features is not None:
             self._store_weights(features, W[learned:])
         scores = design.matvec(W) + (0 if offset is None else offset) + (self.intercept_ - self.threshold_)
-        self.report_ = _report(measure, labels, multilabel, self._names, blocks, scores, weight)
+        self.report_ = report(measure, labels, multilabel, self._names, blocks, scores, weight)
         self._warn([label.solution for label in fitted])
         return self
 
@@ -369,38 +369,3 @@ def _rest(X: Any, columns: list[int]) -> Any:
     if wrong:
         raise ValueError(f"expected columns of outputs from 0 to {p - 1}, got {wrong}")
     return X[:, np.setdiff1d(np.arange(p), columns)]
-
-
-def _report(
-    measure: Measure,
-    labels: Labels,
-    multilabel: bool,
-    names: list[str],
-    blocks: list[Vector],
-    scores: Vector,
-    weight: Vector | None,
-) -> dict[str, Any]:
-    """What the adaptation changed; several labels count as one prediction, and their measure is the mean."""
-
-    def called(block: Vector) -> Labels:
-        if multilabel or block.shape[1] == 1:
-            return block > 0
-        return np.asarray(
-            block == block.max(axis=1, keepdims=True)
-        )  # of several classes the one with the highest score
-
-    def value(block: Vector) -> float:
-        block = block if measure.ranks else np.where(called(block), 1.0, -1.0)
-        columns = [measure.score(y, np.ascontiguousarray(s), weight) for y, s in zip(labels.T, block.T, strict=True)]
-        return float(np.mean(columns))
-
-    return {
-        "measure": measure.name,
-        "n": len(labels),
-        "before": {name: value(block) for name, block in zip(names, blocks, strict=True)},
-        "after": value(scores),
-        "flipped": {
-            name: int(np.count_nonzero((called(block) != called(scores)).any(axis=1)))
-            for name, block in zip(names, blocks, strict=True)
-        },
-    }

@@ -17,11 +17,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
-from metrimax.fitting import FittedLabel, fit_label
+from metrimax.fitting import FittedLabel, fit_label, kept, restate
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import against, encode, weights_of
 from metrimax.measure import ErrorRate, get_measure
-from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Status, Vector
+from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
 
@@ -385,7 +385,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """Set what the scores are made of, and remove what an earlier fit with another kernel left."""
         for name in ("coef_", "kernel_coef_", "support_"):
             self.__dict__.pop(name, None)
-        self.kernel_kept_ = _kept(features)
+        self.kernel_kept_ = kept(features)
         self._expansion = features.expansion(W) if isinstance(features, (Gram, LowRank)) else None
         if self._expansion is None:
             self.coef_ = np.ascontiguousarray(W.T)
@@ -399,16 +399,3 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def restate(features: Design | None, fitted: list[FittedLabel]) -> list[FittedLabel]:
-    """What was trained on features that approximate their kernel, with a status that says so."""
-    if _kept(features) == 1:
-        return fitted
-    return [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
-
-
-def _kept(features: Design | None) -> float:
-    """The share of the kernel that the features keep; what rounding took off an exact one does not count."""
-    kept = getattr(features, "kept", 1.0)
-    return 1.0 if kept > 1 - 1e-9 else kept

@@ -59,6 +59,19 @@ class FittedLabel(NamedTuple):
         return self._replace(solution=replace(self.solution, status=new))
 
 
+def restate(features: Design | None, fitted: list[FittedLabel]) -> list[FittedLabel]:
+    """What was trained on features that approximate their kernel, with a status that says so."""
+    if kept(features) == 1:
+        return fitted
+    return [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
+
+
+def kept(features: Design | None) -> float:
+    """The share of the kernel that the features keep; what rounding took off an exact one does not count."""
+    share: float = getattr(features, "kept", 1.0)
+    return 1.0 if share > 1 - 1e-9 else share
+
+
 def fit_label(
     measure: Measure,
     solver: Solver,

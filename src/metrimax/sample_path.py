@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from metrimax.designs import as_design
-from metrimax.estimators import MeasureSVC, restate
-from metrimax.fitting import FittedLabel, fit_path
+from metrimax.estimators import MeasureSVC
+from metrimax.fitting import FittedLabel, fit_path, restate
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure

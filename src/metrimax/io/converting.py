@@ -14,8 +14,9 @@ from metrimax.designs.linear import CSR
 from metrimax.io.data import file_kind, load_data
 from metrimax.io.dataset import open_dataset
 from metrimax.io.files import Bytes, FileError, open_stream
-from metrimax.io.shards import MANIFEST, ShardWriter, parse_size
+from metrimax.io.shards import MANIFEST, parse_size
 from metrimax.io.svmlight import parse_svmlight
+from metrimax.io.writing import ShardWriter
 
 Name = str | os.PathLike[str]
 

@@ -1,0 +1,158 @@
+"""Writing folders of binary row shards; their format is described in `metrimax.io.shards`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from metrimax.io.files import FileError, write_bytes
+from metrimax.io.labels import Truth, join, pack
+from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, crc, part_file
+from metrimax.protocols import Vector
+
+
+class ShardWriter:
+    """Write a folder of binary shards: complete, or not there at all.
+
+    Rows are collected until they fill a shard. Everything goes to a folder beside the final one, which is renamed when
+    the ``with`` block ends well and removed otherwise.
+
+    Parameters
+    ----------
+    folder : str or path
+        Must not exist, or be empty.
+    shard_size : int
+        Bytes of a shard, about.
+    dtype : {"float32", "float64"} or None
+        Of the values; None for as they come.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, shard_size: int = 64 * 2**20, dtype: str | None = None
+    ) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise FileError(f"{self.folder}: exists already: give the name of a new folder, or remove it")
+        self._size = shard_size
+        self._dtype = None if dtype is None else np.dtype(dtype)
+        self._waiting: list[tuple[dict[str, Array], Truth]] = []
+        self._bytes = 0
+        self._shards: list[dict[str, Any]] = []
+        self.n_cols = 0
+        self.n = 0
+        self.parts: tuple[str, ...] = ()
+
+    def __enter__(self) -> ShardWriter:
+        parent = self.folder.absolute().parent
+        try:
+            self._beside = Path(tempfile.mkdtemp(dir=parent, prefix=f".{self.folder.name}."))
+        except OSError as error:
+            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is not None:
+            shutil.rmtree(self._beside, ignore_errors=True)
+        if isinstance(error, OSError):  # no space left, most of all
+            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+
+    def add(self, X: Any, labels: Array | list[Vector] | None = None, groups: Array | None = None) -> None:
+        """Append rows: an array, or anything with data, indices, indptr and shape; and their labels and groups."""
+        arrays: dict[str, Array]
+        arrays = {"X": X} if isinstance(X, np.ndarray) else {part: getattr(X, part) for part in SPARSE}
+        n, width = X.shape
+        if self.parts not in ((), tuple(arrays)) or (self.parts == DENSE and width != self.n_cols):
+            raise FileError(
+                f"{self.folder}: all rows must be of one kind and, if dense, of one width: got {n} x {width} as "
+                f"{'dense' if 'X' in arrays else 'sparse'} after {self.n} x {self.n_cols}"
+            )
+        self.parts, self.n_cols = tuple(arrays), max(self.n_cols, width)
+        own = None if labels is None else list(labels) if isinstance(labels, list) else np.asarray(labels)
+        step = max(1, int(n * self._size / max(1, sum(a.nbytes for a in arrays.values()))))
+        for start in range(0, n, step):
+            rows = slice(start, min(n, start + step))
+            block = _take(arrays, rows, self._dtype)
+            truth = Truth(None if own is None else own[rows], None if groups is None else groups[rows])
+            self._waiting.append((block, truth))
+            self._bytes += sum(array.nbytes for array in block.values())
+            self.n += rows.stop - rows.start
+            if self._bytes >= 0.9 * self._size:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Write what is waiting as one shard."""
+        if not self._waiting:
+            return
+        blocks, truths = zip(*self._waiting, strict=True)
+        self._waiting, self._bytes = [], 0
+        arrays = _join(blocks) | pack(join(self.folder, truths))
+        name = f"shard-{len(self._shards):05d}"
+        files = {}
+        for part, array in arrays.items():
+            path = part_file(self._beside / name, part)
+            np.save(path, array, allow_pickle=False)
+            files[part] = {"bytes": path.stat().st_size, "crc32": crc(array)}
+        rows = len(arrays["X"]) if "X" in arrays else len(arrays["indptr"]) - 1
+        self._shards.append({"name": name, "rows": rows, "files": files})
+
+    def shift_columns(self, by: int) -> None:
+        """Move all sparse columns written so far: what the first index is may become known late."""
+        self._flush()
+        for shard in self._shards:
+            path = part_file(self._beside / shard["name"], "indices")
+            indices = np.load(path) + np.int32(by)
+            np.save(path, indices, allow_pickle=False)
+            shard["files"]["indices"]["crc32"] = crc(indices)
+        self.n_cols += by
+
+    def finish(self, *, index_base: int | None = None, feature_names: list[str] | None = None) -> dict[str, Any]:
+        """Write the last shard and the manifest, and give the folder its name; returns the manifest."""
+        self._flush()
+        if self.n == 0:
+            raise FileError(f"{self.folder}: expected rows to write, got none")
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "rows": self.n,
+            "columns": self.n_cols,
+            "parts": list(self.parts),
+            "index_base": index_base,
+            "feature_names": feature_names,
+            "shards": self._shards,
+        }
+        write_bytes(self._beside / MANIFEST, json.dumps(manifest, indent=1).encode())
+        self._beside.chmod(0o755)
+        os.replace(self._beside, self.folder)  # an empty folder gives way
+        return manifest
+
+
+def _take(arrays: dict[str, Array], rows: slice, dtype: np.dtype[Any] | None) -> dict[str, Array]:
+    if "X" in arrays:
+        X = arrays["X"][rows]
+        wanted = dtype if dtype is not None else X.dtype if X.dtype == np.float32 else np.dtype(np.float64)
+        return {"X": np.ascontiguousarray(X, dtype=wanted)}
+    indptr = arrays["indptr"][rows.start : rows.stop + 1].astype(np.int64)
+    span = slice(int(indptr[0]), int(indptr[-1]))
+    data = arrays["data"][span]
+    wanted = dtype if dtype is not None else data.dtype if data.dtype == np.float32 else np.dtype(np.float64)
+    return {"data": data.astype(wanted), "indices": arrays["indices"][span].copy(), "indptr": indptr - indptr[0]}
+
+
+def _join(blocks: tuple[dict[str, Array], ...]) -> dict[str, Array]:
+    """Blocks of rows as one; the indices of a shard are int32 wherever that will do."""
+    if "X" in blocks[0]:
+        return {"X": np.concatenate([block["X"] for block in blocks])}
+    before = np.concatenate(([0], np.cumsum([len(block["data"]) for block in blocks])))
+    starts = [block["indptr"][:-1] + offset for block, offset in zip(blocks, before[:-1], strict=True)]
+    indptr = np.concatenate([*starts, before[-1:]])
+    indices = np.concatenate([block["indices"] for block in blocks])
+    kind = np.int32 if max(len(indices), int(indices.max(initial=0))) < 2**31 - 1 else np.int64
+    data = np.concatenate([block["data"] for block in blocks])
+    return {"data": data, "indices": indices.astype(kind), "indptr": indptr.astype(kind)}

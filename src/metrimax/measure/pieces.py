@@ -1,0 +1,222 @@
+"""The pieces of a smoothed measure: sets of labellings on which the loss is linear, and mixtures of them.
+
+Within a piece the shares of flips are ramps of the examples' costs, and between pieces there is the entropy; see
+`metrimax.measure.smoothing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from metrimax import _kernels
+from metrimax.measure import tables
+from metrimax.measure.tables import TableLoss
+from metrimax.measure.units import ClassUnits
+from metrimax.protocols import Vector
+
+NEGLIGIBLE = 40.0
+"""A piece whose value is this many temperatures below the best has a weight below 1e-17."""
+
+NONE = np.empty(0)
+
+
+class Ramps(NamedTuple):
+    """The shares of flips of one class: the mean over pieces, with weights pi, of ``clip((t - cost) / h, 0, 1)``."""
+
+    pi: Vector
+    t: Vector
+    h: Vector
+
+    def shares(self, costs: Vector) -> Vector:
+        """The share by which an example of each cost flips."""
+        if len(self.pi) == 1:
+            one: Vector = np.clip((self.t[0] - costs) / self.h[0], 0, 1) * self.pi[0]
+            return one
+        # piecewise linear in the cost: knots at the two ends of every ramp, where the slope changes by pi / h
+        knots = np.concatenate((self.t - self.h, self.t))
+        order = np.argsort(knots)
+        knots, bends = knots[order], np.concatenate((-self.pi / self.h, self.pi / self.h))[order]
+        fall = np.concatenate(([0.0], np.cumsum(np.cumsum(bends)[:-1] * np.diff(knots))))
+        total = float(self.pi.sum())
+        shares = np.zeros(len(costs))
+        shares[costs <= knots[0]] = total
+        inside = np.flatnonzero((costs > knots[0]) & (costs < knots[-1]))
+        shares[inside] = np.clip(np.interp(costs[inside], knots, total + fall), 0, total)
+        return shares
+
+
+class Mixture(NamedTuple):
+    """The maximiser of the smoothed problem: its value, its mean loss, and the shares of flips in either class."""
+
+    value: float
+    loss: float
+    pos: Ramps
+    neg: Ramps
+
+
+class Family:
+    """The pieces of one measure on one sample; costs are those of all units of a class, ascending."""
+
+    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float) -> None:
+        self.n_pos, self.n_neg = pos.count, neg.count
+        self.steps = pos.unit / n, neg.unit / n
+
+    def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
+        raise NotImplementedError
+
+    def widths(self, mu: float, fn: float, fp: float) -> tuple[float, float]:
+        """Widths of the ramps in proportion to the losses fn and fp of one flip; all flips together cost ``mu``."""
+        fn, fp = max(fn, 1e-3 * fp), max(fp, 1e-3 * fn)
+        scale = 2 * mu / (fn * self.n_pos + fp * self.n_neg)
+        return scale * fn / self.steps[0], scale * fp / self.steps[1]
+
+
+class PlaneFamily(Family):
+    """The loss is the highest of planes ``c + a fn + b fp`` (in units), given as a function of the error allowed."""
+
+    def __init__(
+        self, pos: ClassUnits, neg: ClassUnits, n: float, planes: Callable[[float], tuple[Vector, Vector, Vector]]
+    ) -> None:
+        super().__init__(pos, neg, n)
+        self._planes = planes
+
+    def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
+        c, a, b = self._planes(0.1 * mu)
+        one = len(c) == 1
+        ref_a, ref_b = np.median(a), np.median(b)
+        widths = self.widths(mu if one else 0.5 * mu, float(ref_a), float(ref_b))
+        t_pos, t_neg = a / self.steps[0], b / self.steps[1]
+        h_pos, h_neg = (np.full(len(c), h) for h in widths)
+        fn, gain_pos = ramp_sums(pos, t_pos, h_pos)
+        fp, gain_neg = ramp_sums(neg, t_neg, h_neg)
+        losses = c + a * fn + b * fp
+        values = losses + self.steps[0] * gain_pos + self.steps[1] * gain_neg
+        value, pi = soften(values, 0.4 * mu, len(c))
+        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h_pos), Ramps(pi, t_neg, h_neg))
+
+
+class CountFamily(Family):
+    """The loss is ``u[m - low] + v[m - low] tp`` for m predicted positives; one piece per m."""
+
+    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, low: int, u: Vector, v: Vector) -> None:
+        super().__init__(pos, neg, n)
+        self._low, self._u, self._v = low, u, v
+        m = np.arange(low, low + len(u))
+        # the most flips that m allows, times half the price of each, is what the quadratic term can reach
+        self._flips = self.n_pos + m - 2.0 * np.maximum(0, m - self.n_neg)
+
+    def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
+        pieces = len(self._u)
+        quadratic, entropy = (mu, 0.0) if pieces == 1 else (0.5 * mu, 0.5 * mu)
+        at = np.zeros(1, dtype=np.intp)
+        if pieces > 1:
+            exact = np.empty(pieces)
+            _kernels.count_values(pos, neg, self.steps[0], self.n_pos, self._low, self._u, self._v, exact)
+            at[0] = np.argmax(exact)
+            best = self._solve(pos, neg, quadratic, at)[0][0]
+            # smoothing only lowers a value: what is far below the best without it is so with it
+            at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(pieces))
+        values, losses, t_pos, t_neg, h = self._solve(pos, neg, quadratic, at)
+        value, pi = soften(values, entropy, pieces)
+        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h), Ramps(pi, t_neg, h))
+
+    def _solve(
+        self, pos: Vector, neg: Vector, mu: float, at: tables.Indices
+    ) -> tuple[Vector, Vector, Vector, Vector, Vector]:
+        step = self.steps[0]
+        h = 2 * mu / (step * np.maximum(self._flips[at], 1.0))
+        tau = -self._v[at] / step
+        t_neg = ramp_thresholds(pos, neg, tau, (at + (self._low - self.n_pos)).astype(np.float64), h)
+        t_pos = tau - t_neg
+        fn, gain_pos = ramp_sums(pos, t_pos, h)
+        _, gain_neg = ramp_sums(neg, t_neg, h)
+        losses = self._u[at] + self._v[at] * (self.n_pos - fn)
+        return losses + step * (gain_pos + gain_neg), losses, t_pos, t_neg, h
+
+
+class RowFamily(Family):
+    """The loss is ``1 - g[j] + rise g[j] fn`` for j false positives; one piece per j."""
+
+    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, rise: float, g: Vector) -> None:
+        super().__init__(pos, neg, n)
+        self._rise, self._g = rise, g
+
+    def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
+        # the exact values: hinges of the positives, and the first j negatives
+        t = self._rise * self._g / self.steps[0]
+        k = np.searchsorted(pos, t)
+        hinges = k * t - np.concatenate(([0.0], np.cumsum(pos)))[k]
+        exact = 1 - self._g + self.steps[0] * hinges - self.steps[1] * np.concatenate(([0.0], np.cumsum(neg)))
+        best = self._solve(pos, neg, mu / 2, np.array([np.argmax(exact)]))[0][0]
+        at = np.flatnonzero(exact >= best - NEGLIGIBLE * mu / 2 / np.log(len(self._g)))
+        values, losses, *ramps = self._solve(pos, neg, mu / 2, at)
+        value, pi = soften(values, mu / 2, len(self._g))
+        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, ramps[0], ramps[2]), Ramps(pi, ramps[1], ramps[3]))
+
+    def _solve(self, pos: Vector, neg: Vector, mu: float, j: tables.Indices) -> tuple[Vector, ...]:
+        flips = (self.n_pos + j).astype(np.float64)
+        h_pos, h_neg = (2 * mu / (step * flips) for step in self.steps)
+        t_pos = self._rise * self._g[j] / self.steps[0]
+        t_neg = ramp_thresholds(NONE, neg, np.zeros(len(j)), j.astype(np.float64), h_neg)
+        fn, gain_pos = ramp_sums(pos, t_pos, h_pos)
+        _, gain_neg = ramp_sums(neg, t_neg, h_neg)
+        losses = 1 - self._g[j] * (1 - self._rise * fn)
+        return losses + self.steps[0] * gain_pos + self.steps[1] * gain_neg, losses, t_pos, t_neg, h_pos, h_neg
+
+
+class TableFamily(Family):
+    """Any loss: one piece per table (fn, fp). O(n+ n-)."""
+
+    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, loss: TableLoss) -> None:
+        super().__init__(pos, neg, n)
+        self._D = loss(np.arange(self.n_pos + 1)[:, None], np.arange(self.n_neg + 1)[None, :])
+        self._pieces = int(np.isfinite(self._D).sum())
+
+    def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
+        sides = []
+        for costs, count, step in ((pos, self.n_pos, self.steps[0]), (neg, self.n_neg, self.steps[1])):
+            flips = np.arange(count + 1.0)
+            h = np.full(count + 1, mu / (step * (self.n_pos + self.n_neg)))
+            t = ramp_thresholds(NONE, costs, np.zeros(count + 1), flips, h)
+            sides.append((t, h, step * ramp_sums(costs, t, h)[1]))
+        values = self._D + sides[0][2][:, None] + sides[1][2][None, :]
+        value, pi = soften(values, mu / 2, self._pieces)
+        loss = float((pi * np.where(pi > 0, self._D, 0.0)).sum())
+        ramps = [Ramps(pi.sum(axis=1 - axis), t, h) for axis, (t, h, _) in enumerate(sides)]
+        return Mixture(value, loss, *ramps)
+
+
+def soften(values: Vector, mu: float, pieces: int) -> tuple[float, Vector]:
+    """``max over pi of pi.values - T (sum pi log pi + log pieces)`` and its pi, with ``T log(pieces) = mu``."""
+    best = values.max()
+    if pieces == 1:
+        return float(best), np.ones_like(values)
+    T = mu / np.log(pieces)
+    pi = np.exp((values - best) / T)
+    total = pi.sum()
+    return float(best + T * np.log(total) - mu), pi / total
+
+
+def ramp_sums(costs: Vector, t: Vector, h: Vector, weights: Vector = NONE) -> tuple[Vector, Vector]:
+    """Number of flips under each ramp, and what they gain."""
+    count, gain = np.empty(len(t)), np.empty(len(t))
+    _kernels.ramp_sums(costs, weights, t, h, count, gain)
+    return count, gain
+
+
+def ramp_thresholds(
+    pos: Vector,
+    neg: Vector,
+    tau: Vector,
+    target: Vector,
+    h: Vector,
+    pos_weights: Vector = NONE,
+    neg_weights: Vector = NONE,
+) -> Vector:
+    """Thresholds t of the negatives with ``count(neg, t) - count(pos, tau - t) = target``."""
+    t = np.empty(len(tau))
+    _kernels.ramp_thresholds(pos, pos_weights, neg, neg_weights, tau, target, h, t)
+    return t

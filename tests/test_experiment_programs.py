@@ -1,0 +1,89 @@
+"""What the programs for the papers' figures rest on: text as Joachims represents it, data as it is, points of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from experiments import smoothing
+from experiments.data import documents, load, tfidf
+from experiments.harness import Options
+from experiments.smoothing_page import EPSILON, METHODS, SETS, Run
+from metrimax.measure import get_measure
+
+
+def test_tfidf_takes_words_and_frequencies_from_the_training_part_alone():
+    counts = sparse.csr_matrix(np.array([[2, 0, 1, 0], [1, 1, 0, 0], [1, 0, 0, 5], [0, 3, 3, 3], [0, 4, 0, 1.0]]))
+    X, X_test = tfidf(counts, np.array([0, 1, 2, 3]), np.array([4, 0]))
+    assert X.shape == (4, 1), "only the first word is in three training documents"
+    np.testing.assert_allclose(X.toarray().ravel(), [1, 1, 1, 0])
+    np.testing.assert_allclose(X_test.toarray().ravel(), [0, 1])
+    found = documents("made")
+    X, _ = tfidf(found.counts, np.arange(150), np.arange(150, 300))
+    np.testing.assert_allclose(np.sqrt(X.multiply(X).sum(axis=1)), 1.0)
+    assert X.indices.dtype == np.int32
+    assert 0 < found.categories["first"].mean() < 0.5
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for read in (documents, load):
+        with pytest.raises(FileNotFoundError, match="METRIMAX_DATA"):
+            read("20news", tmp_path)
+
+
+@pytest.mark.shared_data
+def test_raw_features_and_several_positive_classes(shared_data):
+    X, *_ = load("splice", shared_data, raw=True)
+    scaled, *_ = load("splice", shared_data)
+    assert abs(scaled).max() == 1
+    np.testing.assert_allclose(X / abs(X).max(axis=0), scaled)
+    together, first, second = (load(f"usps:{name}", shared_data)[1] for name in ("5+6", "5", "6"))
+    assert np.array_equal(together, first | second)
+    faces, *_ = load("faces", shared_data)
+    assert faces.min() > 0
+    assert faces.max() == 1
+
+
+@pytest.mark.parametrize("measure", ["prbep", "roc_area"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_points_of_a_run_are_its_best_weights(measure, wide):
+    """Each point's objective is that of its weights, whether the solver keeps weights or coefficients."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 60 if wide else 5))
+    y = X[:, 0] + rng.normal(size=40) > 0.5
+    design = smoothing.as_design(X, intercept_scaling=1.0, n_threads=1)
+    oracle = get_measure(measure).oracle(y)
+    weights = []
+    problem = smoothing.Problem(design, oracle, 1.0, 0.1, lambda w: weights.append(w.copy()) or 0.0)
+    weight = 0.1 * oracle.price * oracle.n
+    for method in METHODS:
+        weights.clear()
+        points = smoothing.trace(method, 10.0, problem)
+        assert len(points) == len(weights)
+        for point, w in zip(points, weights, strict=True):
+            scores = design.matvec(w)
+            cut = oracle(scores)
+            objective = w @ w / 2 / weight + max(0.0, cut.loss + cut.slope @ scores)
+            assert objective == pytest.approx(point["objective"], rel=1e-6)
+            assert point["bound"] <= points[-1]["objective"] + 1e-9
+        seconds = [point["seconds"] for point in points]
+        assert seconds == sorted(seconds)
+    assert smoothing.trace("cutting plane", -1.0, problem)[-1]["iteration"] == 1, "the time limit"
+
+
+def test_first_point_within_epsilon():
+    points = [
+        {"passes": k, "seconds": 2.0 * k, "objective": 1 + 1 / k**2, "test": k / 100, "C": 1} for k in range(1, 60)
+    ]
+    run = Run([{name: str(value) for name, value in point.items()} for point in points], 1.0)
+    assert run.to_optimum() == next(k for k in range(1, 60) if 1 / k**2 <= EPSILON)
+    assert run.to_optimum("seconds", within=0.5) == 4
+    assert run.to_own_end() < run.to_optimum()
+    assert Run(points, 0.9).to_optimum() == np.inf
+
+
+def test_tasks_cover_every_method():
+    for quick, panels in ((True, 1), (False, 2 * len(SETS))):
+        found = [task.key["method"] for task in smoothing.tasks(Options(quick=quick))]
+        assert found == panels * list(METHODS)
