@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from metrimax import _kernels
+from metrimax.solvers.search import next_reach
 
 
 class Planes:
@@ -66,6 +67,16 @@ def test_ends_as_soon_as_the_accuracy_is_proven():
 def test_a_direction_that_rises_is_not_taken():
     line = Planes([1.0], [2.0])
     assert _kernels.line_search(line, (1.0, 1.0, 0.5, 1.0), 1.0, None, 1e-9, 1.0) == (0.0, 1.0)
+
+
+def test_a_step_is_found_after_many_searches_without_one():
+    reach = 1.0
+    for _ in range(2000):
+        reach = next_reach(reach, 0.0)
+    t, _ = _kernels.line_search(Planes([1.0, 0.0], [-1.0, 1.0]), (0.01, 0.0, 0.0, 1.0), 1.0, None, 1e-9, reach)
+    assert t == pytest.approx(0.5)
+    assert next_reach(1e-3, 0.2) == 0.4
+    assert next_reach(1e-3, 7.0) == 1.0
 
 
 def test_what_the_risk_raises_comes_through():

@@ -9,6 +9,9 @@ from metrimax import _kernels
 from metrimax.protocols import Line, Point, Vector
 from metrimax.solvers.model import CutModel
 
+LEAST = 1e-3
+"""The least reach; shorter steps are found from there, by tangents."""
+
 Plane: TypeAlias = tuple[float, Point]
 """The loss of a cut and its slope."""
 
@@ -90,6 +93,14 @@ def tangent(model: CutModel, planes: list[Plane], best: Best, move: Point) -> tu
     """Of planes below the risk the one that is highest at a point: its value there and its rise along a move."""
     tangents = ((loss + model.inner(slope, best.point), model.inner(slope, move)) for loss, slope in planes)
     return max(tangents, default=None)
+
+
+def next_reach(reach: float, t: float) -> float:
+    """Where the search after one that ended at t begins: at twice that, or half as far if no step was found.
+
+    Not below `LEAST`: after many searches without a step one must still get to t = 1.
+    """
+    return min(1.0, max(2 * t or reach / 2, LEAST))
 
 
 def towards(best: Best, target: Point) -> Point:
