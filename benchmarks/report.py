@@ -247,13 +247,14 @@ SECTIONS: dict[str, Callable[[list[Row]], str]] = {
     ),
     "scale": simple(
         "Growing n",
-        "Generated data, two threads; C n is kept. Memory is the peak of `fit` beyond X and the cuts, in vectors of n\n"
-        "float64. What is subtracted for the cuts is their number times their size, whether or not all were alive at\n"
-        "the peak; a negative figure says that this was too much, and the sparse rows prove nothing about memory.",
+        "Generated data, two threads; C n is kept. Memory is the peak of `fit` beyond X, less the cuts and less what\n"
+        "a fit on fewer rows takes as well (it does not grow with n), in vectors of float64 as long as the difference\n"
+        "in rows. Below 10^5 rows such a vector is too small to be told from the rest.",
         {
             "X": "kind",
             "measure": "measure",
             "n": "n",
+            "dtype": "dtype",
             "MB of X": lambda row: row["X_bytes"] / 1e6,
             "wall s": "wall_seconds",
             "passes": "n_passes",

@@ -1,8 +1,11 @@
-"""Growing n: seconds per pass, seconds in all, and the peak of memory beyond X, each size in a process of its own.
+"""Growing n: seconds per pass, seconds in all, and the memory beyond X that grows with n, each size in its own process.
 
-Memory is the peak of the resident set during ``fit`` less what was resident before it (X and y loaded, a small
-problem fitted to warm up, what making X left free given back), less the cuts (8 p bytes each where n > p, at their
-most), in units of a vector of n float64. Below 10^5 rows a vector is too small to be told from the rest.
+What a fit takes is the peak of the resident set during ``fit`` less what was resident before it (X and y loaded, a
+small problem fitted to warm up, what making X left free given back), less the cuts (8 p bytes each where n > p, at
+their most). Part of that does not grow with n: libraries, threads, quasi-Newton vectors of length p, the interpreter.
+It is measured by a fit on fewer rows of as many columns in the same process, with cuts kept in the same way, and what
+is reported is the difference, in vectors of float64 of the length of the difference. Below 10^5 rows a vector is too
+small to be told from the rest.
 
 glibc keeps freed blocks of up to 32 MB for itself and cuts them up, so at 10^6 rows the peak depends on the order of
 what was freed before, by some 5 vectors. The processes therefore run with a limit of 1 MB to that.
@@ -23,8 +26,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 CASES = [("dense", "f1"), ("dense", "roc_area"), ("sparse", "f1")]
 SIZES = (10**4, 10**5, 10**6)
+LARGE = 10**7  #: rows from which on X is float32, so that it fits a machine of 16 GB
+FEWER = {"dense": 2_000, "sparse": 40_000}  #: rows of the smaller fit: more than columns
 
 
 def _resident(key: str) -> int:
@@ -47,30 +54,35 @@ def _forget_peak() -> None:
 
 
 def one(kind: str, measure: str, n: int) -> dict[str, Any]:
-    """Fit one size in this process."""
+    """Fit one size in this process, after a smaller one that tells what does not grow with n."""
+    warnings.simplefilter("ignore")
+    _fit(kind, measure, 1000)
+    fewer = FEWER[kind] if n > 2 * FEWER[kind] else n // 4
+    base, row = _fit(kind, measure, fewer), _fit(kind, measure, n)
+    grown = [one["beyond_X_bytes"] - one["cut_bytes"] for one in (base, row)]
+    return row | {"fixed_bytes": grown[0], "vectors": (grown[1] - grown[0]) / (8 * (n - fewer))}
+
+
+def _fit(kind: str, measure: str, n: int) -> dict[str, Any]:
     from benchmarks import data
     from metrimax import MeasureSVC
 
-    small = data.generate(kind, 1000)
+    task = data.generate(kind, n, dtype=np.float32 if n >= LARGE else None)
+    nbytes = task.X.nbytes if kind == "dense" else task.X.data.nbytes + task.X.indices.nbytes + task.X.indptr.nbytes
     # the useful C falls as examples grow in number; C n is what is kept, from 10^4 rows at C = 1
     svc = MeasureSVC(measure, C=1e4 / n, n_threads=2, max_iter=2000)
-    warnings.simplefilter("ignore")
-    MeasureSVC(measure, max_iter=50).fit(small.X, small.y)
-    task = data.generate(kind, n)
-    nbytes = task.X.nbytes if kind == "dense" else task.X.data.nbytes + task.X.indices.nbytes + task.X.indptr.nbytes
     _forget_peak()
     before = _resident("VmRSS")
     cpu, wall = time.process_time(), time.perf_counter()
     svc.fit(task.X, task.y)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    beyond = _resident("VmHWM") - before
     length = min(task.X.shape[1], 2 * n)  # by weights, or by coefficients and scores
-    cuts = 8 * length * max(record.n_cuts for record in svc.history_)
     return {
         "kind": kind,
         "measure": measure,
         "n": n,
         "p": task.X.shape[1],
+        "dtype": str(task.X.dtype),
         "X_bytes": nbytes,
         "C": svc.C,
         "cpu_seconds": cpu,
@@ -79,15 +91,14 @@ def one(kind: str, measure: str, n: int) -> dict[str, Any]:
         "n_passes": int(svc.n_passes_),
         "wall_seconds_per_pass": wall / svc.n_passes_,
         "gap": float(svc.gap_),
-        "beyond_X_bytes": beyond,
-        "cut_bytes": cuts,
-        "vectors": (beyond - cuts) / (8 * n),
+        "beyond_X_bytes": _resident("VmHWM") - before,
+        "cut_bytes": 8 * length * max(record.n_cuts for record in svc.history_),
     }
 
 
 def measure(smoke: bool = False, large: bool = False, **_: Any) -> list[dict[str, Any]]:
     rows = []
-    sizes = (3000,) if smoke else (*SIZES, 10**7) if large else SIZES
+    sizes = (3000,) if smoke else (*SIZES, LARGE) if large else SIZES
     for kind, which in CASES[:1] if smoke else CASES:
         for n in sizes:
             command = [sys.executable, "-m", "benchmarks.scale", kind, which, str(n)]

@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from metrimax import CostModel, MeasureSVC
+from metrimax import CostModel, MeasureSVC, _kernels
 from metrimax.designs import CSR, as_design
 from metrimax.measure import get_measure
-from metrimax.protocols import Hinges, Status
+from metrimax.protocols import Cuts, Hinges, Status, Working
 from metrimax.risk import run
 from metrimax.solvers import DualCD
 
@@ -67,11 +67,68 @@ def test_every_backend_takes_the_same_steps(kind, intercept):
     for data in (X, backends(X)[kind]):
         design = as_design(data, intercept_scaling=intercept)
         alpha, w = np.zeros(len(y)), np.zeros(design.shape[1])
-        design.dual_epochs(hinges, upper, alpha, w, tol=1e-6, max_epochs=50)
+        design.dual_epochs(hinges, upper, alpha, w, tol=1e-6, max_passes=50)
         np.testing.assert_allclose(design.rmatvec(hinges.sign * alpha), w, atol=1e-9)
         np.testing.assert_allclose(design.squares(), (X**2).sum(axis=1) + (intercept or 0.0) ** 2, rtol=1e-12)
         results.append(w)
     np.testing.assert_allclose(results[0], results[1], atol=1e-9)
+
+
+def test_only_examples_that_may_move_are_visited():
+    """The working examples against the rule written out; those left out of them keep their multipliers."""
+    rng = np.random.default_rng(5)
+    X, y = sample(5)
+    n, design = len(y), as_design(X)
+    hinges = Hinges(np.where(y, 1.0, -1.0), rng.random(n), np.ones(n))
+    upper = rng.random(n)
+    alpha = rng.choice([0.0, 0.5, 1.0], n) * upper
+    w = design.rmatvec(hinges.sign * alpha)
+    gradient = hinges.sign * (X @ w) - hinges.margin
+    projected = np.where(
+        alpha == 0, np.minimum(gradient, 0), np.where(alpha == upper, np.maximum(gradient, 0), gradient)
+    )
+    loss, violation, rows, low, high = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, X @ w)
+    assert loss == pytest.approx(upper @ np.maximum(0, -gradient))
+    assert violation == pytest.approx(np.abs(projected).max())
+    assert (low, high) == pytest.approx((projected.min(), projected.max()))
+    aside = ((alpha == 0) & (gradient > high)) | ((alpha == upper) & (gradient < low))
+    assert aside.any()
+    np.testing.assert_array_equal(rows, np.flatnonzero(~aside))
+    before = alpha.copy()
+    passes, reached = design.dual_epochs(
+        hinges, upper, alpha, w, tol=1e-9, max_passes=1000, working=Working(rows, low, high)
+    )
+    assert reached
+    assert 0 < passes < 1000
+    np.testing.assert_array_equal(alpha[aside], before[aside])
+    np.testing.assert_allclose(w, design.rmatvec(hinges.sign * alpha), atol=1e-9)
+
+
+def test_nothing_is_set_aside_where_nothing_is_violated():
+    one = np.ones(3)
+    loss, violation, rows, low, high = _kernels.dual_working(one, one, one, np.zeros(3), 2 * one)
+    assert (loss, violation, low, high) == (0.0, 0.0, -np.inf, np.inf)
+    np.testing.assert_array_equal(rows, [0, 1, 2])
+
+
+@pytest.mark.parametrize("row", [-1, 3])
+def test_rows_that_are_not_there_are_refused(row):
+    design, one = as_design(np.eye(3)), np.ones(3)
+    with pytest.raises(IndexError, match="from 0 to n - 1"):
+        design.dual_epochs(
+            Hinges(one, one, one), one, np.zeros(3), np.zeros(3), tol=0.1, max_passes=1,
+            working=Working(np.array([row]), -np.inf, np.inf),
+        )  # fmt: skip
+
+
+def test_a_start_at_the_solution_ends_at_once():
+    X, y = sample(6)
+    design, oracle = as_design(X), get_measure("error").oracle(y)
+    (first,) = run(design, [DualCD().steps(oracle, design, oracle.n, tol=1e-9)])
+    start = Cuts(np.empty(0), np.empty((0, 0)), (np.abs(first.dual_coef),))
+    (second,) = run(design, [DualCD().steps(oracle, design, oracle.n, tol=1e-8, start=start)])
+    assert second.n_iter == 1
+    assert second.n_passes < first.n_passes
 
 
 def test_repeated_column_indices_add_up():

@@ -122,7 +122,7 @@ class HingeMachine(Machine):
         falls = []
         for group in np.array_split(left_out, -(-len(left_out) // together)):
             alpha, upper, w = part._without(group)
-            part.design.dual_epochs(part.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_epochs=100)
+            part.design.dual_epochs(part.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_passes=100)
             fallen = (part.scores - part.design.matvec(w))[group] * part.hinges.sign[group]
             falls.append(fallen / part.alpha[group])
         return float(np.concatenate(falls).mean())
@@ -150,7 +150,7 @@ class HingeMachine(Machine):
             if self.gap(self.alpha, self.upper, self.w, self.scores) <= most:
                 break
             _, reached = self.design.dual_epochs(
-                self.hinges, self.upper, self.alpha, self.w, tol=accuracy, max_epochs=1000
+                self.hinges, self.upper, self.alpha, self.w, tol=accuracy, max_passes=1000
             )
             self.scores = self.design.matvec(self.w)
             self.__dict__.pop("advantage", None)
@@ -169,7 +169,7 @@ class HingeMachine(Machine):
         alpha, upper, w = self._without(t)
         accuracy = 0.02 * float(self.margin.max())
         for _ in range(ROUNDS):
-            _, reached = self.design.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_epochs=1000)
+            _, reached = self.design.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_passes=1000)
             scores = self.design.matvec(w)
             gap = self.gap(alpha, upper, w, scores)
             if abs(scores[t]) > np.sqrt(2 * gap * self.squares[t]):

@@ -49,6 +49,14 @@ class Hinges(NamedTuple):
     weight: Vector
 
 
+class Working(NamedTuple):
+    """The examples that coordinate descent visits, and the limits of the gradient beyond which it sets them aside."""
+
+    rows: npt.NDArray[np.int64]
+    low: float
+    high: float
+
+
 class Oracle(Protocol):
     """The most violated labelling of one sample under one measure."""
 
@@ -112,12 +120,22 @@ class RowDesign(Design, Protocol):
         """Squared lengths of the rows."""
 
     def dual_epochs(
-        self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, *, tol: float, max_epochs: int
+        self,
+        hinges: Hinges,
+        upper: Vector,
+        alpha: Vector,
+        w: Vector,
+        *,
+        tol: float,
+        max_passes: float,
+        working: Working | None = None,
     ) -> tuple[float, bool]:
         """Coordinate descent on the dual of ``1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)``.
 
-        In place on ``alpha`` and ``w = X' (sign * alpha)``, until the projected gradient is within ``tol`` or
-        ``max_epochs`` have passed. Returns the work done, in passes over the data, and whether tol was reached.
+        In place on ``alpha`` and ``w = X' (sign * alpha)``, until the projected gradient is within ``tol`` or as many
+        rows were visited as ``max_passes`` over the data have. Returns the work done, in passes over the data, and
+        whether tol was reached. With ``working`` no other rows are visited, nor those that are set aside on the way:
+        what was reached there says nothing of the others. Its rows come out in another order.
         """
 
 

@@ -3,8 +3,10 @@
 #include "dual_cd.hpp"
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 namespace metrimax {
@@ -23,20 +25,40 @@ template <class Rows> Out1<double> squares_of(const Rows &rows, size_t n) {
     return make_array(std::move(out), n);
 }
 
+// Everything about the examples but their rows, as it comes from Python.
+struct Examples {
+    In1<double> squares, sign, margin, upper;
+    Vec alpha;
+
+    HingeSum sum(size_t n) const {
+        check_length("squares", squares.size(), n);
+        check_length("sign", sign.size(), n);
+        check_length("margin", margin.size(), n);
+        check_length("upper", upper.size(), n);
+        check_length("alpha", alpha.size(), n);
+        return {n, squares.data(), sign.data(), margin.data(), upper.data()};
+    }
+};
+
+using Order = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Raise IndexError for a row that is not there: what follows reads them unchecked.
+Working working_of(Order order, double low, double high, size_t n) {
+    for (size_t s = 0; s < order.size(); ++s)
+        if (order.data()[s] < 0 || static_cast<size_t>(order.data()[s]) >= n)
+            throw nb::index_error("working: expected row numbers from 0 to n - 1");
+    return {order.data(), order.size(), low, high};
+}
+
 template <class Rows>
-std::pair<size_t, bool> descend(const Rows &rows, size_t n, In1<double> squares, In1<double> sign, In1<double> margin,
-                                In1<double> upper, Vec alpha, Vec w, double tol, size_t max_epochs,
-                                std::uint64_t seed) {
-    check_length("squares", squares.size(), n);
-    check_length("sign", sign.size(), n);
-    check_length("margin", margin.size(), n);
-    check_length("upper", upper.size(), n);
-    check_length("alpha", alpha.size(), n);
+std::pair<size_t, bool> descend(const Rows &rows, size_t n, const Examples &examples, Vec w, Order order, double low,
+                                double high, bool again, double tol, size_t max_visits) {
+    const HingeSum sum = examples.sum(n);
     check_length("w", w.size(), rows.width());
-    const double *q = squares.data(), *y = sign.data(), *m = margin.data(), *u = upper.data();
-    double *a = alpha.data(), *v = w.data();
+    const Working working = working_of(order, low, high, n);
+    double *alpha = examples.alpha.data(), *weights = w.data();
     nb::gil_scoped_release unlocked;
-    return dual_cd(rows, n, q, y, m, u, a, v, tol, max_epochs, seed);
+    return dual_cd(rows, sum, working, again, alpha, weights, tol, max_visits, 0);
 }
 
 template <class T> void bind_dense(nb::module_ &m) {
@@ -47,13 +69,15 @@ template <class T> void bind_dense(nb::module_ &m) {
     m.def(
         "dense_dual_cd",
         [](In2<T> X, double bias, In1<double> squares, In1<double> sign, In1<double> margin, In1<double> upper,
-           Vec alpha, Vec w, double tol, size_t max_epochs, std::uint64_t seed) {
+           Vec alpha, Vec w, Order order, double low, double high, bool again, double tol, size_t max_visits) {
             const DenseRows<T> rows{X.data(), X.shape(1), bias};
-            return descend(rows, X.shape(0), squares, sign, margin, upper, alpha, w, tol, max_epochs, seed);
+            const Examples examples{squares, sign, margin, upper, alpha};
+            return descend(rows, X.shape(0), examples, w, order, low, high, again, tol, max_visits);
         },
         nb::arg("X").noconvert(), nb::arg("bias"), nb::arg("squares").noconvert(), nb::arg("sign").noconvert(),
         nb::arg("margin").noconvert(), nb::arg("upper").noconvert(), nb::arg("alpha").noconvert(),
-        nb::arg("w").noconvert(), nb::arg("tol"), nb::arg("max_epochs"), nb::arg("seed"),
+        nb::arg("w").noconvert(), nb::arg("order").noconvert(), nb::arg("low"), nb::arg("high"), nb::arg("again"),
+        nb::arg("tol"), nb::arg("max_visits"),
         "Dual coordinate descent in place on alpha and w; returns the row visits, and whether tol was reached.");
 }
 
@@ -70,20 +94,47 @@ template <class T, class I> void bind_csr(nb::module_ &m) {
     m.def(
         "csr_dual_cd",
         [](In1<T> data, In1<I> indices, In1<I> indptr, size_t p, double bias, In1<double> squares, In1<double> sign,
-           In1<double> margin, In1<double> upper, Vec alpha, Vec w, double tol, size_t max_epochs, std::uint64_t seed) {
+           In1<double> margin, In1<double> upper, Vec alpha, Vec w, Order order, double low, double high, bool again,
+           double tol, size_t max_visits) {
             const Rows rows{data.data(), indices.data(), indptr.data(), p, bias};
-            return descend(rows, indptr.size() - 1, squares, sign, margin, upper, alpha, w, tol, max_epochs, seed);
+            const Examples examples{squares, sign, margin, upper, alpha};
+            return descend(rows, indptr.size() - 1, examples, w, order, low, high, again, tol, max_visits);
         },
         nb::arg("data").noconvert(), nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(), nb::arg("p"),
         nb::arg("bias"), nb::arg("squares").noconvert(), nb::arg("sign").noconvert(), nb::arg("margin").noconvert(),
-        nb::arg("upper").noconvert(), nb::arg("alpha").noconvert(), nb::arg("w").noconvert(), nb::arg("tol"),
-        nb::arg("max_epochs"), nb::arg("seed"),
+        nb::arg("upper").noconvert(), nb::arg("alpha").noconvert(), nb::arg("w").noconvert(),
+        nb::arg("order").noconvert(), nb::arg("low"), nb::arg("high"), nb::arg("again"), nb::arg("tol"),
+        nb::arg("max_visits"),
         "Dual coordinate descent in place on alpha and w; returns the row visits, and whether tol was reached.");
 }
 
 } // namespace
 
 void bind_dual(nb::module_ &m) {
+    m.def(
+        "dual_working",
+        [](In1<double> sign, In1<double> margin, In1<double> upper, In1<double> alpha, In1<double> scores) {
+            const size_t n = sign.size();
+            check_length("margin", margin.size(), n);
+            check_length("upper", upper.size(), n);
+            check_length("alpha", alpha.size(), n);
+            check_length("scores", scores.size(), n);
+            const HingeSum sum{n, nullptr, sign.data(), margin.data(), upper.data()};
+            auto order = empty<std::int64_t>(n);
+            Working working{order.get(), n};
+            std::pair<double, double> found;
+            {
+                nb::gil_scoped_release unlocked;
+                found = choose(sum, alpha.data(), scores.data(), working);
+            }
+            const auto [loss, violation] = found;
+            return std::make_tuple(loss, violation, make_array(std::move(order), working.count), working.low,
+                                   working.high);
+        },
+        nb::arg("sign").noconvert(), nb::arg("margin").noconvert(), nb::arg("upper").noconvert(),
+        nb::arg("alpha").noconvert(), nb::arg("scores").noconvert(),
+        "The sum of the hinges, the largest projected gradient, and whom coordinate descent visits next: rows and "
+        "limits.");
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_csr<float, std::int32_t>(m);

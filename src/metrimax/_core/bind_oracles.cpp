@@ -128,22 +128,22 @@ class PyPairSearch {
           own(view(members, sign, weights, size)), other(view(other_members, other_sign, other_weights, size)),
           size(static_cast<size_t>(size)) {}
 
-    std::pair<double, Out1<double>> cut(In1<double> scores, double pairs) const {
+    std::pair<double, Out1<double>> cut(In1<double> scores, double pairs) {
         check_length("scores", scores.size(), size);
         auto slope = zeros<double>(size);
         double total;
         {
             nb::gil_scoped_release unlocked;
-            total = MarginPairs(own, other, scores.data(), nullptr, 0.0).slopes(1 / pairs, slope.get());
+            total = MarginPairs(own, other, scores.data(), nullptr, 0.0, room).slopes(1 / pairs, slope.get());
         }
         return {total / pairs, make_array(std::move(slope), size)};
     }
 
-    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) const {
+    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) {
         check_length("scores", scores.size(), size);
         check_length("move", move.size(), size);
         nb::gil_scoped_release unlocked;
-        return MarginPairs(own, other, scores.data(), move.data(), t).risk();
+        return MarginPairs(own, other, scores.data(), move.data(), t, room).risk();
     }
 
   private:
@@ -158,6 +158,7 @@ class PyPairSearch {
     In1<Index> members, other_members;
     In1<double> weights, other_weights;
     PairClass own, other;
+    MarginPairs::Room room;
     size_t size;
 };
 

@@ -1,8 +1,19 @@
 // Python bindings of what the solvers do with small or single vectors.
 #include "bindings.hpp"
+#include "line_search.hpp"
 #include "loops.hpp"
 #include "quasi_newton.hpp"
 #include "simplex_qp.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 namespace metrimax {
 
@@ -22,6 +33,21 @@ void bind_solvers(nb::module_ &m) {
         },
         nb::arg("u").noconvert(), nb::arg("v").noconvert(),
         "u'v in the calling thread (a threaded BLAS spends more on its threads than they give).");
+    m.def(
+        "dots",
+        [](In2<double> rows, In1<double> v) {
+            check_length("dots", v.size(), rows.shape(1));
+            const double *a = rows.data(), *b = v.data();
+            const size_t size = rows.shape(0);
+            auto out = empty<double>(size);
+            {
+                nb::gil_scoped_release unlocked;
+                dense_dot_rows_sparse(a, size, v.size(), b, out.get());
+            }
+            return make_array(std::move(out), size);
+        },
+        nb::arg("rows").noconvert(), nb::arg("v").noconvert(),
+        "The products of the rows with v, in the calling thread; where v is mostly zero little of them is read.");
     m.def(
         "axpy",
         [](double t, In1<double> x, Vec y) {
@@ -45,6 +71,28 @@ void bind_solvers(nb::module_ &m) {
         },
         nb::arg("gram").noconvert(), nb::arg("with_gradient").noconvert(), nb::arg("pairs"), nb::arg("out").noconvert(),
         "The quasi-Newton direction as coefficients of steps and changes; returns that of the gradient.");
+    m.def(
+        "line_search",
+        [](nb::typed<nb::callable, nb::object(double)> line, std::array<double, 4> parabola, double risk,
+           std::optional<std::pair<double, double>> tangent, double accuracy, double reach) {
+            const auto [lam, square, cross, bend] = parabola;
+            const LineSearch search({lam, square, cross, bend});
+            nb::object along = line(reach);
+            double until = reach;
+            const auto at = [&](double t, double wanted) {
+                if (wanted != until)
+                    along = line(until = wanted);
+                return nb::cast<std::pair<double, double>>(along(t));
+            };
+            const auto [value, rise] = tangent ? *tangent : std::make_pair(risk, at(0.0, reach).second);
+            const LineStep found =
+                search.minimise(search.step(0.0, {risk, rise}), search.step(0.0, {value, rise}), accuracy, reach, at);
+            return std::make_tuple(found.t, found.risk);
+        },
+        nb::arg("line"), nb::arg("parabola"), nb::arg("risk"), nb::arg("tangent").none(), nb::arg("accuracy"),
+        nb::arg("reach"),
+        "Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(until) is the risk on "
+        "[0, until]; returns t and the risk there.");
     m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {

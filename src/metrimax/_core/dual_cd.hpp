@@ -8,14 +8,14 @@
 // looked at again before the end. Hsieh et al. (2008), Algorithm 3.
 #pragma once
 
+#include "prefetch.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <utility>
-#include <vector>
 
 namespace metrimax {
 
@@ -43,6 +43,7 @@ template <class T> struct DenseRows {
             w[p] += c * bias;
     }
     void clear(size_t, double *w) const { std::fill_n(w, width(), 0.0); }
+    void expect(size_t i) const { prefetch(X + i * p, p); }
     size_t width() const { return bias != 0.0 ? p + 1 : p; }
 };
 
@@ -72,6 +73,11 @@ template <class T, class I> struct CSRRows {
         if (bias != 0.0)
             w[p] = 0.0;
     }
+    void expect(size_t i) const {
+        const size_t size = static_cast<size_t>(indptr[i + 1] - indptr[i]);
+        prefetch(data + indptr[i], size);
+        prefetch(indices + indptr[i], size);
+    }
     size_t width() const { return bias != 0.0 ? p + 1 : p; }
 };
 
@@ -89,13 +95,19 @@ class Shuffle {
   public:
     explicit Shuffle(std::uint64_t seed) : state(seed) {}
 
-    void operator()(std::vector<size_t> &order, size_t size) {
+    void operator()(std::int64_t *order, size_t size) {
         for (size_t i = size; i > 1; --i)
-            std::swap(order[i - 1], order[next() % i]);
+            std::swap(order[i - 1], order[below(i)]);
     }
 
   private:
     std::uint64_t state;
+
+    // A number below i, by a product instead of a division; 32 random bits are enough for orders that need no proof.
+    size_t below(size_t i) {
+        const std::uint64_t z = next();
+        return i >> 32 ? z % i : static_cast<size_t>(((z >> 32) * i) >> 32);
+    }
 
     std::uint64_t next() {
         std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
@@ -105,64 +117,125 @@ class Shuffle {
     }
 };
 
-// Run epochs until no coordinate's projected gradient exceeds tol, or max_epochs have passed.
-// In:   rows, squares (|x_i|^2), sign (+1 or -1), margin (>= 0), upper (>= 0), all of length n.
-// In and out: alpha (feasible) and w = sum_i alpha_i sign_i x_i.
-// Returns the number of row visits (divided by n, the passes over the data), and whether tol was reached.
+// One problem: n rows with their squared lengths, signs (+1 or -1), margins (>= 0) and upper bounds (>= 0).
+struct HingeSum {
+    size_t n;
+    const double *squares, *sign, *margin, *upper;
+
+    void expect(size_t i) const {
+        for (const double *values : {squares, sign, margin, upper})
+            prefetch(values + i);
+    }
+};
+
+// The examples still worth a visit, and the extremes of the projected gradient they were chosen by: one at zero is set
+// aside if its gradient exceeds `high`, one at its upper bound if its gradient is below `low`.
+struct Working {
+    std::int64_t *order;
+    size_t count;
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+};
+
+// What the projected gradient is measured by: its extremes over the examples looked at.
+class Extremes {
+  public:
+    void see(double projected) {
+        high = std::max(high, projected);
+        low = std::min(low, projected);
+    }
+    double largest() const { return std::max({high, -low, 0.0}); }
+    double above() const { return high > 0.0 ? high : kInf; } // where nothing is violated nothing is set aside
+    double below() const { return low < 0.0 ? low : -kInf; }
+
+  private:
+    static constexpr double kInf = std::numeric_limits<double>::infinity();
+    double high = -kInf, low = kInf;
+};
+
+// The gradient of the dual projected on 0 <= alpha <= upper: zero where only the bound keeps alpha from moving.
+inline double projection(double gradient, double alpha, double upper) {
+    if (alpha <= 0.0)
+        gradient = std::min(gradient, 0.0);
+    return alpha >= upper ? std::max(gradient, 0.0) : gradient;
+}
+
+inline bool set_aside(double gradient, double alpha, double upper, double low, double high) {
+    return (alpha <= 0.0 && gradient > high) || (alpha >= upper && gradient < low);
+}
+
+// From the scores of all rows: the sum of the hinges and the largest projected gradient, and in `working` (room for n)
+// whom to visit next.
+inline std::pair<double, double> choose(const HingeSum &sum, const double *alpha, const double *scores,
+                                        Working &working) {
+    double loss = 0.0;
+    Extremes extremes;
+    for (size_t i = 0; i < sum.n; ++i) {
+        const double gradient = sum.sign[i] * scores[i] - sum.margin[i];
+        loss += sum.upper[i] * std::max(0.0, -gradient);
+        extremes.see(projection(gradient, alpha[i], sum.upper[i]));
+    }
+    working.low = extremes.below();
+    working.high = extremes.above();
+    working.count = 0;
+    for (size_t i = 0; i < sum.n; ++i) {
+        const double gradient = sum.sign[i] * scores[i] - sum.margin[i];
+        if (!set_aside(gradient, alpha[i], sum.upper[i], working.low, working.high))
+            working.order[working.count++] = static_cast<std::int64_t>(i);
+    }
+    return {loss, extremes.largest()};
+}
+
+// Run epochs over the working examples until no coordinate's projected gradient exceeds tol, or for max_visits.
+// In and out: alpha (feasible) and w = sum_i alpha_i sign_i x_i; the order of the working examples.
+// Returns the number of row visits (divided by n, the passes over the data), and whether tol was reached: among the
+// working examples not set aside since, or with `again` among all that were given.
 template <class Rows>
-std::pair<size_t, bool> dual_cd(const Rows &rows, size_t n, const double *squares, const double *sign,
-                                const double *margin, const double *upper, double *alpha, double *w, double tol,
-                                size_t max_epochs, std::uint64_t seed) {
+std::pair<size_t, bool> dual_cd(const Rows &rows, const HingeSum &sum, Working working, bool again, double *alpha,
+                                double *w, double tol, size_t max_visits, std::uint64_t seed) {
     constexpr double kInf = std::numeric_limits<double>::infinity();
-    std::vector<size_t> order(n);
-    std::iota(order.begin(), order.end(), size_t{0});
+    constexpr size_t kAhead = 4; // visits
     Shuffle shuffle(seed);
-    size_t active = n, visits = 0;
-    double high_before = kInf, low_before = -kInf; // extremes of the projected gradient in the last epoch
-    for (size_t epoch = 0; epoch < max_epochs; ++epoch) {
-        double high = -kInf, low = kInf;
+    std::int64_t *order = working.order;
+    size_t active = working.count, visits = 0;
+    do {
+        Extremes extremes;
         shuffle(order, active);
-        for (size_t s = 0; s < active; ++s) {
-            const size_t i = order[s];
-            ++visits;
-            const double gradient = sign[i] * rows.dot(i, w) - margin[i];
-            double projected = gradient;
-            if (alpha[i] <= 0.0) {
-                if (gradient > high_before) {
-                    std::swap(order[s--], order[--active]);
-                    continue;
-                }
-                projected = std::min(gradient, 0.0);
+        visits += active;
+        for (size_t s = 0; s < active;) {
+            const size_t i = static_cast<size_t>(order[s]);
+            const size_t later = static_cast<size_t>(order[std::min(s + kAhead, active - 1)]);
+            rows.expect(later);
+            sum.expect(later);
+            prefetch(alpha + later);
+            const double a = alpha[i], upper = sum.upper[i];
+            const double gradient = sum.sign[i] * rows.dot(i, w) - sum.margin[i];
+            if (set_aside(gradient, a, upper, working.low, working.high)) {
+                std::swap(order[s], order[--active]);
+                continue;
             }
-            if (alpha[i] >= upper[i]) {
-                if (gradient < low_before) {
-                    std::swap(order[s--], order[--active]);
-                    continue;
-                }
-                projected = std::max(projected, 0.0);
-            }
-            high = std::max(high, projected);
-            low = std::min(low, projected);
+            ++s;
+            const double projected = projection(gradient, a, upper);
+            extremes.see(projected);
             if (projected == 0.0)
                 continue;
-            const double target = squares[i] > 0.0 ? alpha[i] - gradient / squares[i] : (gradient < 0.0 ? kInf : 0.0);
-            const double next = std::min(std::max(target, 0.0), upper[i]);
-            const double change = next - alpha[i];
+            const double square = sum.squares[i];
+            const double target = square > 0.0 ? a - gradient / square : (gradient < 0.0 ? kInf : 0.0);
+            const double next = std::min(std::max(target, 0.0), upper);
             alpha[i] = next;
-            if (change != 0.0)
-                rows.add(i, change * sign[i], w);
+            if (next != a)
+                rows.add(i, (next - a) * sum.sign[i], w);
         }
-        if (active == 0 || std::max(high, -low) <= tol) {
-            if (active == n)
+        working.low = extremes.below();
+        working.high = extremes.above();
+        if (active == 0 || extremes.largest() <= tol) {
+            if (!again || active == working.count)
                 return {visits, true};
-            active = n; // what was set aside has its say
-            high_before = kInf;
-            low_before = -kInf;
-            continue;
+            active = working.count; // what was set aside has its say
+            working.high = kInf;
+            working.low = -kInf;
         }
-        high_before = high > 0.0 ? high : kInf;
-        low_before = low < 0.0 ? low : -kInf;
-    }
+    } while (visits < max_visits);
     return {visits, false};
 }
 

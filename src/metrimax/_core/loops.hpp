@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                           \
     !defined(METRIMAX_NO_CLONES)
@@ -67,6 +68,24 @@ METRIMAX_CLONES void dense_dot_rows(const T *METRIMAX_RESTRICT X, size_t n, size
 #pragma omp simd reduction(+ : sum)
         for (size_t j = 0; j < p; ++j)
             sum += static_cast<double>(row[j]) * w[j];
+        out[i] = sum;
+    }
+}
+
+// The same where w may be mostly zero: then only its other entries are read from the rows.
+inline void dense_dot_rows_sparse(const double *X, size_t n, size_t p, const double *w, double *out) {
+    constexpr size_t kDense = 8; // a gather costs about as much as this many entries in a row
+    std::vector<size_t> at;
+    for (size_t j = 0; j < p && kDense * at.size() <= p; ++j)
+        if (w[j] != 0.0)
+            at.push_back(j);
+    if (kDense * at.size() > p)
+        return dense_dot_rows(X, n, p, w, out);
+    for (size_t i = 0; i < n; ++i) {
+        const double *row = X + i * p;
+        double sum = 0.0;
+        for (const size_t j : at)
+            sum += row[j] * w[j];
         out[i] = sum;
     }
 }

@@ -1,51 +1,64 @@
 // The most violated ranking for ROC area (Joachims 2005, Algorithm 3), sorting one class only.
 #pragma once
 
+#include "prefetch.hpp"
 #include "sorting.hpp"
 
 #include <cstdint>
 
 namespace metrimax {
 
-// Where does x stand among sorted values? Cells of equal width over their range narrow the search down to a few of
-// them, so that most look-ups cost O(1), and O(log n) if the values crowd into one cell.
-class SortedLookup {
+// Where does x stand among nodes sorted by cost? Cells of equal width over their range narrow the search down to a few
+// of them, so that most look-ups cost O(1), and O(log n) if the costs crowd into one cell.
+template <class Node> class SortedLookup {
   public:
-    SortedLookup(const double *sorted, Index size) : sorted(sorted), size(size), cells(2 * size) {
-        const double width = sorted[size - 1] - sorted[0];
+    // `begin` is room for the cells: its memory outlives the look-ups.
+    SortedLookup(const Node *sorted, Index size, std::vector<Index> &begin)
+        : sorted(sorted), size(size), cells(std::max(size, std::min(8 * size, kCells))), begin(begin) {
+        const double width = sorted[size - 1].cost - sorted[0].cost;
         scale = width > 0 ? static_cast<double>(cells) / width : 0;
         if (!std::isfinite(scale))
             scale = 0;
-        begin.assign(cells + 2, 0);
+        begin.assign(static_cast<std::size_t>(cells) + 2, 0);
         for (Index k = 0; k < size; ++k)
-            ++begin[cell(sorted[k]) + 1];
+            ++begin[cell(sorted[k].cost) + 1];
         for (Index c = 0; c <= cells; ++c)
             begin[c + 1] += begin[c];
     }
 
-    // The number of values v at the beginning for which below(v), a condition that holds up to some value and for
-    // none after it, is true; x is about where it turns.
-    template <class Below> Index count(double x, Below below) const {
-        const Index c = cell(x);
-        const double *first = sorted + begin[c], *last = sorted + begin[c + 1];
-        Index k = std::partition_point(first, last, below) - sorted;
-        while (k > 0 && !below(sorted[k - 1])) // x and the condition may round apart
+    Index cell(double x) const {
+        const double c = (x - sorted[0].cost) * scale;
+        return c > 0 ? (c < static_cast<double>(cells) ? static_cast<Index>(c) : cells) : 0;
+    }
+    // Two look-ups in memory, one after the other: said beforehand, those of several x overlap.
+    void expect(Index cell) const { prefetch(&begin[cell]); }
+    void expect_nodes(Index cell) const { prefetch(sorted + begin[cell]); }
+
+    // The number of nodes at the beginning for whose cost v below(v), a condition that holds up to some value and for
+    // none after it, is true; the cell is that of about where it turns.
+    template <class Below> Index count(Index cell, Below below) const {
+        Index k = begin[cell];
+        for (Index last = begin[cell + 1]; k < last;) {
+            const Index middle = k + (last - k) / 2;
+            if (below(sorted[middle].cost))
+                k = middle + 1;
+            else
+                last = middle;
+        }
+        while (k > 0 && !below(sorted[k - 1].cost)) // the cell and the condition may round apart
             --k;
-        while (k < size && below(sorted[k]))
+        while (k < size && below(sorted[k].cost))
             ++k;
         return k;
     }
 
   private:
-    Index cell(double x) const {
-        const double c = (x - sorted[0]) * scale;
-        return c > 0 ? (c < static_cast<double>(cells) ? static_cast<Index>(c) : cells) : 0;
-    }
+    static constexpr Index kCells = Index{1} << 16; // more cells than nodes as long as the cells stay in the cache
 
-    const double *sorted;
+    const Node *sorted;
     Index size, cells;
     double scale;
-    std::vector<Index> begin;
+    std::vector<Index> &begin;
 };
 
 // One class of the pairs: its examples, with cost = sign * score, and their weights (null: all 1).
@@ -59,28 +72,45 @@ struct PairClass {
 };
 
 // R = 1/(W+ W-) * sum over pairs of w_i w_j max(0, 1 - cost_i - cost_j), at the scores s + t * move (no move: null).
-// One class is sorted, with prefix sums of weight, weighted cost and weighted rate; every example of the other one
-// looks up how many of them it is inside the margin with. Nothing of the other class's length is stored.
+// One class is sorted; every example of the other one looks up how many of them it is inside the margin with, and what
+// these sum up to, which lies beside their costs: one place in memory per look-up. Nothing of the other class's length
+// is stored.
 class MarginPairs {
+  private:
+    struct Entry {
+        double cost, rate;
+        Index at;
+    };
+    // The cost of one of the sorted class, and the sums over those before it.
+    struct Node {
+        double cost = 0, weight = 0, costs = 0, rates = 0;
+    };
+
   public:
-    MarginPairs(const PairClass &sorted, const PairClass &other, const double *scores, const double *move, double t)
-        : own(sorted), other(other), scores(scores), move(move), t(t) {
-        std::vector<Entry> entries(static_cast<std::size_t>(own.size));
+    // Memory that is kept from one call to the next: to be given fresh pages every time costs as much as the search.
+    struct Room {
+        std::vector<Entry> entries;
+        std::vector<Node> nodes;
+        std::vector<Index> begin;
+    };
+
+    MarginPairs(const PairClass &sorted, const PairClass &other, const double *scores, const double *move, double t,
+                Room &room)
+        : own(sorted), other(other), scores(scores), move(move), t(t), entries(room.entries), nodes(room.nodes),
+          begin(room.begin) {
+        entries.resize(static_cast<std::size_t>(own.size));
+        nodes.resize(static_cast<std::size_t>(own.size) + 1);
         for (Index k = 0; k < own.size; ++k)
-            entries[k] = {cost(own, k), k};
+            entries[k] = {cost(own, k), move ? rate(own, k) : 0.0, k};
         sort_by(entries.data(), own.size, [](const Entry &entry) { return entry.cost; });
-        const std::size_t length = static_cast<std::size_t>(own.size) + 1;
-        costs.resize(length - 1), order.resize(length - 1), W.resize(length), S.resize(length);
-        if (move)
-            D.resize(length);
         for (Index k = 0; k < own.size; ++k) {
-            const Index at = order[k] = entries[k].at;
-            const double w = own.weight(at);
-            costs[k] = entries[k].cost;
-            W[k + 1] = W[k] + w;
-            S[k + 1] = S[k] + w * costs[k];
-            if (move)
-                D[k + 1] = D[k] + w * rate(own, at);
+            const Entry &entry = entries[k];
+            const double w = own.weight(entry.at);
+            Node &here = nodes[k], &next = nodes[k + 1];
+            here.cost = entry.cost;
+            next.weight = here.weight + w;
+            next.costs = here.costs + w * entry.cost;
+            next.rates = here.rates + w * entry.rate;
         }
     }
 
@@ -89,36 +119,33 @@ class MarginPairs {
         double value = 0, rise = 0;
         visit([&](Index k, double c, Index inside) {
             const double w = other.weight(k);
-            value += w * (W[inside] * (1 - c) - S[inside]);
-            rise -= w * (W[inside] * rate(other, k) + D[inside]);
+            const Node &before = nodes[inside];
+            value += w * (before.weight * (1 - c) - before.costs);
+            rise -= w * (before.weight * rate(other, k) + before.rates);
         });
         return {value, rise};
     }
 
     // The weight of all pairs inside the margin, and for every example -sign * share times the weight of its own.
     double slopes(double share, double *slope) const {
-        std::vector<double> settled(costs.size() + 1);
+        std::vector<double> settled(nodes.size());
         double total = 0;
         visit([&](Index k, double, Index inside) {
-            const double w = other.weight(k), pairs = w * W[inside];
+            const double w = other.weight(k), pairs = w * nodes[inside].weight;
             settled[inside] += w;
             total += pairs;
             slope[other.members[k]] = -other.sign * share * pairs;
         });
         double above = 0; // weight of those that reach beyond k
         for (Index k = own.size; k-- > 0;) {
+            const Index at = entries[k].at;
             above += settled[k + 1];
-            slope[own.members[order[k]]] = -own.sign * share * own.weight(order[k]) * above;
+            slope[own.members[at]] = -own.sign * share * own.weight(at) * above;
         }
         return total;
     }
 
   private:
-    struct Entry {
-        double cost;
-        Index at;
-    };
-
     double rate(const PairClass &of, Index k) const { return of.sign * move[of.members[k]]; }
     double cost(const PairClass &of, Index k) const {
         const double at_start = of.sign * scores[of.members[k]];
@@ -127,20 +154,38 @@ class MarginPairs {
 
     // Call f(k, cost, number of the sorted class inside) for every example of the other class inside with any.
     template <class F> void visit(F &&f) const {
-        const SortedLookup lookup(costs.data(), own.size);
-        const double lowest = costs[0];
-        for (Index k = 0; k < other.size; ++k) {
-            const double c = cost(other, k);
-            if (1 - lowest - c > 0)
-                f(k, c, lookup.count(1 - c, [c](double v) { return 1 - v - c > 0; }));
+        constexpr Index kBlock = 32;
+        const SortedLookup<Node> lookup(nodes.data(), own.size, begin);
+        const double lowest = nodes[0].cost;
+        struct {
+            Index at, cell;
+            double cost;
+        } inside[kBlock];
+        for (Index first = 0; first < other.size; first += kBlock) {
+            Index count = 0;
+            for (Index k = first; k < std::min(first + kBlock, other.size); ++k) {
+                const double c = cost(other, k);
+                if (!(1 - lowest - c > 0))
+                    continue;
+                const Index cell = lookup.cell(1 - c);
+                lookup.expect(cell);
+                inside[count++] = {k, cell, c};
+            }
+            for (Index k = 0; k < count; ++k)
+                lookup.expect_nodes(inside[k].cell);
+            for (Index k = 0; k < count; ++k) {
+                const double c = inside[k].cost;
+                f(inside[k].at, c, lookup.count(inside[k].cell, [c](double v) { return 1 - v - c > 0; }));
+            }
         }
     }
 
     PairClass own, other;
     const double *scores, *move;
     double t;
-    std::vector<double> costs, W, S, D;
-    std::vector<Index> order;
+    std::vector<Entry> &entries;
+    std::vector<Node> &nodes;
+    std::vector<Index> &begin;
 };
 
 } // namespace metrimax

@@ -10,7 +10,7 @@ namespace metrimax {
 // Sort values ascending by key: into cells of equal width between the least and the greatest key, a few values each,
 // then within the cells. Keys that crowd into few cells, or that are not finite, cost no more than std::sort.
 template <class T, class Key> void sort_by(T *values, Index size, Key key) {
-    constexpr Index kFew = 400, kMost = Index{1} << 16;
+    constexpr Index kFew = 32, kMost = Index{1} << 16;
     auto before = [&](const T &a, const T &b) { return key(a) < key(b); };
     if (size < kFew)
         return std::sort(values, values + size, before);

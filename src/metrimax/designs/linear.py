@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Hinges, Vector
+from metrimax.protocols import Hinges, Vector, Working
 
 
 def available_threads(n_threads: int | None) -> int:
@@ -32,6 +33,13 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     if v.ndim not in (1, 2) or v.shape[0] != length:
         raise ValueError(f"{name} must have shape ({length},) or ({length}, L), got {v.shape}")
     return np.ascontiguousarray(v, dtype=np.float64)
+
+
+def _visited(working: Working | None, n: int) -> tuple[npt.NDArray[np.int64], float, float, bool]:
+    """The rows that coordinate descent visits, its limits, and whether those set aside are looked at again."""
+    if working is not None:
+        return *working, False
+    return np.arange(n, dtype=np.int64), -np.inf, np.inf, True
 
 
 class Dense:
@@ -101,14 +109,17 @@ class Dense:
         w: Vector,
         *,
         tol: float,
-        max_epochs: int,
+        max_passes: float,
+        working: Working | None = None,
         bias: float = 0.0,
     ) -> tuple[float, bool]:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`. Fortran order costs a copy, once."""
+        n = self.shape[0]
         visits, reached = _kernels.dense_dual_cd(
-            self._rows, bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w, tol, max_epochs, 0
-        )
-        return visits / self.shape[0], reached
+            self._rows, bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
+            *_visited(working, n), tol, math.ceil(max_passes * n),
+        )  # fmt: skip
+        return visits / n, reached
 
     @cached_property
     def _rows(self) -> npt.NDArray[Any]:
@@ -212,12 +223,15 @@ class CSR:
         w: Vector,
         *,
         tol: float,
-        max_epochs: int,
+        max_passes: float,
+        working: Working | None = None,
         bias: float = 0.0,
     ) -> tuple[float, bool]:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
+        n = self.shape[0]
         visits, reached = _kernels.csr_dual_cd(
             self.data, self.indices, self.indptr, self.n_cols,
-            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w, tol, max_epochs, 0,
+            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
+            *_visited(working, n), tol, math.ceil(max_passes * n),
         )  # fmt: skip
-        return visits / self.shape[0], reached
+        return visits / n, reached

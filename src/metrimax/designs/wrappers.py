@@ -62,13 +62,9 @@ class WithIntercept:
         squares: Vector = self._with_rows().squares(bias=self.value)
         return squares
 
-    def dual_epochs(
-        self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, *, tol: float, max_epochs: int
-    ) -> tuple[float, bool]:
+    def dual_epochs(self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, **limits: Any) -> tuple[float, bool]:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
-        done: tuple[float, bool] = self._with_rows().dual_epochs(
-            hinges, upper, alpha, w, tol=tol, max_epochs=max_epochs, bias=self.value
-        )
+        done: tuple[float, bool] = self._with_rows().dual_epochs(hinges, upper, alpha, w, bias=self.value, **limits)
         return done
 
     def _with_rows(self) -> Any:

@@ -19,7 +19,10 @@ EASY = 10, 20
 """Passes that coordinate descent is given before the hybrid takes over: on few features, and on many."""
 
 FINE = 1e-4
-"""Where the gap is to be below this, coordinate descent on many features goes on to the end: it converges linearly."""
+"""Where the gap is to be below this, coordinate descent goes on: it converges linearly."""
+
+EASY_FINE = 50
+"""Passes that it is then given on few features; on many it goes on to the end."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Auto:
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         many = design.shape[1] > MANY
-        easy = self.max_iter if many and tol < FINE else EASY[many]
+        easy = EASY[many] if tol >= FINE else self.max_iter if many else EASY_FINE
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
         if goes_on or not coordinates(oracle, design):
             chosen = Hybrid(self.max_iter, plain=None) if self.labels == 1 else Bundle(self.max_iter)

@@ -9,7 +9,7 @@ import numpy as np
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.progress import Progress
-from metrimax.solvers.search import Search, tangent, towards
+from metrimax.solvers.search import Search, next_reach, tangent, towards
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Bundle:
                 run.best = search.advance(step)
                 cut = oracle(search.beyond(step, self.stride))
                 del search, target
-                reach = min(1.0, 2 * step.t) or reach / 2
+                reach = next_reach(reach, step.t)
             else:
                 _, cut = run.offer(target)
             if run.done():

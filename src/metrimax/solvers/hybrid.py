@@ -10,7 +10,7 @@ from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Steps
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Search, tangent, towards
+from metrimax.solvers.search import Search, next_reach, tangent, towards
 
 START = 0.1
 """mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
@@ -101,23 +101,25 @@ class Hybrid:
             target, *directions = yield from model.score(model.minimiser(run.precision), *directions)
             accuracy = self.accuracy * run.gap
             moves = []
-            for direction in directions:
+            while directions:
+                direction = directions.pop()
                 search = Search(oracle, model, run.best, direction, tangent(model, planes, run.best, direction))
                 first = search.minimise(accuracy, far)
                 run.best = search.advance(first)
-                far = min(1.0, 2 * first.t) or far / 2
+                far = next_reach(far, first.t)
                 moves.append((first.t, model.bare(direction)))
+                del search, direction
             move = towards(run.best, target)
             search = Search(oracle, model, run.best, move, tangent(model, planes, run.best, move))
             second = search.minimise(accuracy, reach)
             run.best = search.advance(second)
-            reach = min(1.0, 2 * second.t) or reach / 2
+            reach = next_reach(reach, second.t)
             moves.append((second.t, model.bare(move)))
             if run.done():
                 break
             moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
             cuts.append(oracle(search.beyond(second, self.stride)))
-            del search, move, moves, target, directions
+            del search, move, moves, target
             if k + 1 >= plain:
                 if run.gap < mu / 4:
                     mu, moved = run.gap, None  # slopes of another mu do not compare

@@ -14,6 +14,7 @@ new cut and the model's next minimiser cost one ``X' v`` and one ``X v``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from typing import Any, Literal, cast
 
@@ -93,18 +94,20 @@ class CutModel:
 
     def prune(self) -> None:
         """Drop the cuts that have long been without weight; the last ones move into their places."""
-        self._idle[0] = 0
-        for k in np.flatnonzero(self._idle[: self.size] > PATIENCE)[::-1]:
+        idle = self._idle[: self.size]
+        idle[0] = 0
+        if idle.max() <= PATIENCE:
+            return
+        for k in np.flatnonzero(idle > PATIENCE)[::-1]:
             self.size -= 1
             for values in (self._losses, self._alpha, self._idle, self._gram, *self._rows):
                 values[k] = values[self.size]
             self._gram[:, k] = self._gram[:, self.size]
 
     def cuts(self) -> Cuts:
-        """The cuts kept, the zero cut aside."""
+        """The cuts kept, the zero cut aside: no copies, they hold until the model changes."""
         used = slice(1, self.size)
-        rows = tuple(values[used].copy() for values in self._rows)
-        return Cuts(self._losses[used].copy(), self._gram[used, used].copy(), rows)
+        return Cuts(self._losses[used], self._gram[used, used], tuple(values[used] for values in self._rows))
 
     def _append(self, loss: float, *rows: Vector) -> None:
         if self.size == len(self._losses):
@@ -120,7 +123,7 @@ class CutModel:
 
     def _set_gram(self, row: Vector) -> None:
         """Inner products of the newest cut with all of them."""
-        if not np.isfinite(row).all():
+        if not math.isfinite(row.sum()):
             raise ValueError("the features are too large: their inner products overflow; scale them before training")
         self._gram[self.size - 1, : self.size] = self._gram[: self.size, self.size - 1] = row
 
@@ -129,8 +132,9 @@ class CutModel:
         K = self.size
         alpha = self._alpha[:K]
         _kernels.simplex_qp(self._gram, self._losses[:K], 1 / self.lam, alpha, tol, 20 * K + 100)
-        self._idle[:K] += 1
-        self._idle[np.flatnonzero(alpha)] = 0
+        idle = self._idle[:K]
+        idle += 1
+        idle *= alpha == 0
         return alpha / -self.lam
 
     def _point(self, rep: Vector, scores: Vector) -> Point:
@@ -158,7 +162,7 @@ class WeightModel(CutModel):
         self.n_passes += 1
         for cut, vector in zip(cuts, vectors, strict=True):
             self._append(cut.loss, vector)
-            self._set_gram(_kernels.dense_matvec(self._rows[0][: self.size], vector, 1))
+            self._set_gram(_kernels.dots(self._rows[0][: self.size], vector))
         return [Point(vector, _NONE) for vector in vectors]
 
     def minimiser(self, tol: float) -> Point:
@@ -193,11 +197,7 @@ class ExampleModel(CutModel):
         self.n_passes += 2
         for cut, row in zip(cuts, scores, strict=True):
             self._append(cut.loss, cut.slope, row)
-            flipped = np.flatnonzero(cut.slope)
-            if 8 * len(flipped) > len(cut.slope):
-                self._set_gram(_kernels.dense_matvec(self._rows[1][: self.size], cut.slope, 1))
-            else:
-                self._set_gram(self._rows[1][: self.size, flipped] @ cut.slope[flipped])
+            self._set_gram(_kernels.dots(self._rows[1][: self.size], cut.slope))
         return [Point(cut.slope, row) for cut, row in zip(cuts, scores, strict=True)]
 
     def minimiser(self, tol: float) -> Point:
@@ -252,8 +252,6 @@ def combine(*terms: tuple[float, Point]) -> Point:
 
 def _products(product: Literal["scores", "pull"], vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
     """The products with each of the vectors, in one pass."""
-    if len(vectors) == 1:
-        return [(yield Ask(product, vectors[0]))]
     answers = yield Ask(product, vectors)
     mine = list(answers)
     cast(list[Vector], answers).clear()  # so that who sent them does not keep them alive

@@ -1,0 +1,84 @@
+// Line search on a parabola plus a convex risk of which every evaluation gives value and slope. Plain C++17, no Python.
+//
+//     phi(t) = lam/2 (square + 2 t cross + t^2 bend) + risk(t)
+//
+// Two tangents to the risk bracket the minimum and bound it from below.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+namespace metrimax {
+
+// The parabola: lam/2 times the squared length of a point that moves.
+struct Parabola {
+    double lam, square, cross, bend;
+
+    double operator()(double t) const { return lam / 2 * (square + 2 * t * cross + t * t * bend); }
+    double slope(double t) const { return lam * (cross + t * bend); }
+};
+
+// A point on the line: the risk and its rise, the objective and its slope.
+struct LineStep {
+    double t, risk, rise, value, slope;
+
+    double tangent(double at) const { return risk + rise * (at - t); }
+};
+
+class LineSearch {
+  public:
+    explicit LineSearch(Parabola parabola) : parabola(parabola) {}
+
+    LineStep step(double t, std::pair<double, double> risk_and_rise) const {
+        const auto [risk, rise] = risk_and_rise;
+        return {t, risk, rise, parabola(t) + risk, parabola.slope(t) + rise};
+    }
+
+    // The least of the points tried, within `accuracy` of the minimum unless 30 did not reach it. From `start` (t = 0)
+    // with the tangent `left` there; the search begins on [0, reach] and widens that, by more every time, until the
+    // minimum is inside. risk(t, until) is the risk at t and its rise, where t will not exceed `until` before that
+    // changes.
+    template <class Risk>
+    LineStep minimise(LineStep start, LineStep left, double accuracy, double reach, Risk risk) const {
+        LineStep lowest = start, right = step(reach, risk(reach, reach));
+        const auto keep = [&](const LineStep &one) { lowest = one.value < lowest.value ? one : lowest; };
+        keep(right);
+        double growth = 2;
+        for (int tried = 0; tried < 30; ++tried) {
+            if (right.slope < 0) {
+                reach = growth * right.t;
+                growth *= 2;
+                left = std::exchange(right, step(reach, risk(reach, reach)));
+                keep(right);
+                continue;
+            }
+            const auto [t, floor] = least_of_tangents(left, right);
+            if (lowest.value - floor <= accuracy || !(left.t < t && t < right.t))
+                break;
+            const LineStep here = step(t, risk(t, reach));
+            keep(here);
+            (here.slope < 0 ? left : right) = here;
+        }
+        return lowest;
+    }
+
+  private:
+    // Where the parabola plus the higher of the two tangents to the risk is least, and its value there.
+    std::pair<double, double> least_of_tangents(const LineStep &left, const LineStep &right) const {
+        double t = least(left);
+        if (right.rise > left.rise) {
+            const double meet = (left.tangent(0.0) - right.tangent(0.0)) / (right.rise - left.rise);
+            if (t > meet)
+                t = std::max(meet, least(right));
+        }
+        return {t, parabola(t) + std::max(left.tangent(t), right.tangent(t))};
+    }
+
+    double least(const LineStep &one) const {
+        return parabola.bend > 0 ? -(one.rise / parabola.lam + parabola.cross) / parabola.bend : one.t;
+    }
+
+    Parabola parabola;
+};
+
+} // namespace metrimax

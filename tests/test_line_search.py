@@ -1,0 +1,97 @@
+"""The compiled line search: the minimum to the accuracy asked for, whatever function gives the risk."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from metrimax import _kernels
+from metrimax.solvers.search import next_reach
+
+
+class Planes:
+    """The maximum of planes in t, counting how often it was asked and for which intervals."""
+
+    def __init__(self, values, rises):
+        self.values, self.rises = np.asarray(values, float), np.asarray(rises, float)
+        self.asked, self.intervals = [], []
+
+    def __call__(self, until):
+        self.intervals.append(until)
+
+        def risk(t):
+            assert 0 <= t <= until
+            self.asked.append(t)
+            k = np.argmax(self.values + t * self.rises)
+            return float(self.values[k] + t * self.rises[k]), float(self.rises[k])
+
+        return risk
+
+    def __getitem__(self, t):
+        return float(np.max(self.values + t * self.rises))
+
+
+numbers = st.floats(-3, 3, allow_nan=False)
+
+
+@given(
+    st.lists(st.tuples(numbers, numbers), min_size=1, max_size=8), st.floats(0.1, 3), numbers, st.floats(0.1, 4),
+    st.sampled_from([0.1, 1.0]), st.booleans(),
+)  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_least_value(planes, lam, cross, bend, reach, tangent):
+    line = Planes(*zip(*planes, strict=True))
+    square = 20.0  # longer than what any move takes off
+    given_tangent = max(planes) if tangent else None  # the plane that is highest at 0, or what the line says there
+
+    def phi(t):
+        return lam / 2 * (square + 2 * t * cross + t * t * bend) + line[t]
+
+    t, risk = _kernels.line_search(line, (lam, square, cross, bend), line[0.0], given_tangent, 1e-9, reach)
+    assert risk == pytest.approx(line[t])
+    far = 2 + 2 * (abs(cross) + 3 / lam) / bend  # beyond this the parabola only rises
+    best = min(phi(0.0), minimize_scalar(phi, bounds=(0, far), method="bounded", options={"xatol": 1e-10}).fun)
+    assert phi(t) <= best + 1e-6
+    widened = np.divide(line.intervals[1:], line.intervals[:-1])
+    np.testing.assert_allclose(widened, 2.0 ** np.arange(1, 1 + len(widened)))
+
+
+def test_ends_as_soon_as_the_accuracy_is_proven():
+    line = Planes([1.0, 0.0], [-1.0, 1.0])
+    loose = _kernels.line_search(line, (1.0, 0.0, 0.0, 1.0), 1.0, (1.0, -1.0), 10.0, 1.0)
+    assert len(line.asked) == 1
+    assert loose == (1.0, 1.0) or loose == (0.0, 1.0)
+
+
+def test_a_direction_that_rises_is_not_taken():
+    line = Planes([1.0], [2.0])
+    assert _kernels.line_search(line, (1.0, 1.0, 0.5, 1.0), 1.0, None, 1e-9, 1.0) == (0.0, 1.0)
+
+
+def test_a_step_is_found_after_many_searches_without_one():
+    reach = 1.0
+    for _ in range(2000):
+        reach = next_reach(reach, 0.0)
+    t, _ = _kernels.line_search(Planes([1.0, 0.0], [-1.0, 1.0]), (0.01, 0.0, 0.0, 1.0), 1.0, None, 1e-9, reach)
+    assert t == pytest.approx(0.5)
+    assert next_reach(1e-3, 0.2) == 0.4
+    assert next_reach(1e-3, 7.0) == 1.0
+
+
+def test_what_the_risk_raises_comes_through():
+    def line(until):
+        raise ArithmeticError("no risk here")
+
+    with pytest.raises(ArithmeticError, match="no risk here"):
+        _kernels.line_search(line, (1.0, 0.0, 0.0, 1.0), 1.0, None, 1e-3, 1.0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+def test_products_of_rows_with_a_vector_that_may_be_mostly_zero(share):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(7, 200))
+    v = rng.normal(size=200) * (rng.random(200) < share)
+    np.testing.assert_allclose(_kernels.dots(rows, v), rows @ v, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="expected length 200, got 199"):
+        _kernels.dots(rows, v[:-1])
