@@ -123,11 +123,22 @@ def page(options: Options) -> None:
             users=block(users),
             imbalanced=block(imbalanced),
             verdict=verdict,
+            elsewhere=elsewhere(judged),
             ahead=_count(judged, ahead=True),
             behind=_count(judged, ahead=False),
             total=len(judged),
         ),
     )
+
+
+def elsewhere(lines: Sequence[Line]) -> str:
+    """What is ahead of training for the measure, with p <= 0.05, and where."""
+    places: dict[str, list[str]] = {}
+    for line in lines:
+        if line.result.p <= 0.05 and line.difference < 0:
+            where = f"{line.collection}, {line.measure} ({-line.difference:.1f} points)"
+            places.setdefault(line.other, []).append(where)
+    return "".join(f"* **{other}**: {'; '.join(where)}.\n" for other, where in places.items()) or "Nowhere.\n"
 
 
 def _count(lines: Sequence[Line], *, ahead: bool) -> int:
@@ -161,6 +172,15 @@ ones, with and without a tuned threshold: [the whole tables](baselines.md).
 {verdict}. All methods, ranks and tests: [the imbalanced collections](imbalanced.md).
 
 {imbalanced}
+## Where something else is the better choice
+
+All places where a baseline is ahead with p <= 0.05. Two reasons cover most of them. Where classes overlap so much that
+no linear labelling is nearly right, the risk hears only the most violated labelling and may end at w = 0; a cost model
+adds up its mistakes one by one and does not (`MeasureSVC(hinge=...)`, which `MeasureSVCCV` tries for F1 and its like,
+is between the two). And where a nonlinear classifier fits the data, no linear one catches up by its training:
+[`CAPOClassifier`](capo.md) adapts such a classifier to the measure, and `kernel=` makes ours nonlinear.
+
+{elsewhere}
 ## What else was measured
 
 * [The default C](default_c.md), by cross-validation on training parts.
