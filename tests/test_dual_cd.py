@@ -183,3 +183,19 @@ def test_says_what_is_missing():
         design = as_design(Products(), intercept_scaling=intercept)
         with pytest.raises(TypeError, match="rows of X"):
             run(design, [DualCD().steps(oracle, design, 1.0, tol=1e-3)])
+
+
+def test_a_trial_that_fails_ends_the_run():
+    X, y = sample()
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("error").oracle(y)
+    weight = 10.0 * oracle.price * oracle.n
+
+    def solve(**options):
+        [solution] = run(design, [DualCD(**options).steps(oracle, design, weight, tol=1e-3)])
+        return solution
+
+    free, failed, passed = solve(), solve(trial=(2.0, 1e-12)), solve(trial=(2.0, np.inf))
+    assert (failed.status, failed.n_iter) == (Status.MAX_ITER, 1)
+    assert failed.bound <= free.objective
+    assert passed.status is Status.CONVERGED
+    assert abs(passed.objective - free.objective) <= 1e-3 * weight

@@ -15,8 +15,11 @@ from metrimax.solvers.model import plane_cut
 MANY = 1000
 """On more features than this, coordinate descent needs few passes."""
 
-EASY = 10, 20
-"""Passes that coordinate descent is given before the hybrid takes over: on few features, and on many."""
+EASY = 20
+"""Passes that coordinate descent is given before the hybrid takes over."""
+
+TRIAL = 5.0, 0.1
+"""On few features it is given the rest of them only if so many bring the gap below this."""
 
 FINE = 1e-4
 """Where the gap is to be below this, coordinate descent goes on: it converges linearly."""
@@ -59,12 +62,12 @@ class Auto:
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         many = design.shape[1] > MANY
-        easy = EASY[many] if tol >= FINE else self.max_iter if many else EASY_FINE
+        easy = EASY if tol >= FINE else self.max_iter if many else EASY_FINE
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
         if goes_on or not coordinates(oracle, design):
             chosen = Hybrid(self.max_iter, plain=None) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
-        begun = DualCD(min(easy, self.max_iter))
+        begun = DualCD(min(easy, self.max_iter), trial=None if many or tol < FINE or self.max_iter <= easy else TRIAL)
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
         if first.status is not Status.MAX_ITER or self.max_iter <= easy:
             return first

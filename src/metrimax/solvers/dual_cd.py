@@ -45,6 +45,8 @@ class DualCD:
     ----------
     max_iter : int
         Most passes over the data.
+    trial : (float, float) or None
+        So many passes, and the gap that they must get below for the run to go on.
 
     References
     ----------
@@ -52,6 +54,7 @@ class DualCD:
     """
 
     max_iter: int = 10_000
+    trial: tuple[float, float] | None = None
     requires: ClassVar[tuple[str, ...]] = ("hinges",)
 
     def steps(
@@ -126,7 +129,8 @@ class DualCD:
         status = Status.MAX_ITER
         *_, working = _look(hinges, upper, alpha, scores)
         while True:
-            most = max(1.0, min(self.max_iter - passes, 1000.0))
+            trial = self.trial if not history else None
+            most = max(1.0, min(self.max_iter - passes, trial[0] if trial else 1000.0))
             done, reached = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, max_passes=most, working=working)
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
             scores = np.ascontiguousarray((yield Ask("scores", w)))
@@ -144,7 +148,7 @@ class DualCD:
                 status = Status.TRIVIAL if (at_zero - bound) / weight <= tol else Status.CONVERGED
             elif callback is not None and callback(history[-1]) is True:
                 status = Status.CALLBACK
-            elif passes < self.max_iter:
+            elif passes < self.max_iter and (trial is None or history[-1].gap <= trial[1]):
                 accuracy = min(accuracy, violation / FALL) if reached else accuracy
                 if accuracy >= 1e-15 * largest:
                     continue
