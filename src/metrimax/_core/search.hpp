@@ -254,7 +254,7 @@ class TableSearch {
 
     // A window that would have been enough.
     double narrowed(int k, const Queue &queue, Index flips, double high, Sums &sums, Proof &proof) const {
-        for (Index enough = 2 * flips + kFew; enough < queue.size - enough / 4; enough *= 2) {
+        for (Index enough = 2 * std::max<Index>(flips, 0) + kFew; enough < queue.size - enough / 4; enough *= 2) {
             sums.know(enough, queue.step * queue.costs[enough]);
             const bool proven = proof.beyond(k);
             sums.know(queue.size, queue.step * high);

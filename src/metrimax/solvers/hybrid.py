@@ -15,7 +15,6 @@ from metrimax.solvers.search import Search, next_reach, tangent, towards
 START = 0.1
 """mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
 
-
 PLAIN = 8, 3
 """Plain iterations that come first: in general, and where the cut at w = 0 concerns `MOST` examples or more."""
 
