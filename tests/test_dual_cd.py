@@ -199,3 +199,11 @@ def test_a_trial_that_fails_ends_the_run():
     assert failed.bound <= free.objective
     assert passed.status is Status.CONVERGED
     assert abs(passed.objective - free.objective) <= 1e-3 * weight
+
+
+@pytest.mark.parametrize("short", [1, 2, 3, 4])
+def test_whom_to_visit_needs_arrays_of_one_length(short):
+    arrays = [np.ones(5) for _ in range(5)]
+    arrays[short] = np.ones(4)
+    with pytest.raises(ValueError, match="expected length 5, got 4"):
+        _kernels.dual_working(*arrays)
