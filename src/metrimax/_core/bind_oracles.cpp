@@ -47,7 +47,7 @@ class PyTableSearch {
     Side side(const In1<Index> &members, double sign, double step, Pair limits) const {
         for (size_t k = 0; k < members.size(); ++k)
             require(members.data()[k] >= 0 && members.data()[k] < n_scores, "TableSearch: a member is out of range");
-        return Side{members.data(), static_cast<Index>(members.size()), sign, step, limits.first, limits.second};
+        return Side{{members.data(), static_cast<Index>(members.size()), sign}, step, limits.first, limits.second};
     }
 
     std::unique_ptr<Tables> tables(const std::string &structure, Index first_count, double top) const {
@@ -76,17 +76,17 @@ class PyTableSearch {
 
 class PyTableLine {
   public:
-    PyTableLine(PyTableSearch &search, In1<double> scores, In1<double> move, double until)
-        : scores(scores), move(move), line(search.compiled(), scores.data(), move.data(), until) {}
+    PyTableLine(PyTableSearch &search, In1<double> scores, In1<double> move)
+        : search(search.compiled()), scores(scores), move(move) {}
 
     std::pair<double, double> at(double t) {
         nb::gil_scoped_release unlocked;
-        return line(t);
+        return search.risk(scores.data(), move.data(), t);
     }
 
   private:
+    TableSearch &search;
     In1<double> scores, move;
-    TableSearch::Line line;
 };
 
 class PyTopSearch {
@@ -180,11 +180,11 @@ void bind_oracles(nb::module_ &m) {
              "Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.")
         .def(
             "line",
-            [](PyTableSearch &search, In1<double> scores, In1<double> move, double until) {
+            [](PyTableSearch &search, In1<double> scores, In1<double> move, double) {
                 const auto size = static_cast<size_t>(search.n_scores_expected());
                 check_length("scores", scores.size(), size);
                 check_length("move", move.size(), size);
-                return new PyTableLine(search, scores, move, until);
+                return new PyTableLine(search, scores, move);
             },
             nb::keep_alive<0, 1>(), nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("until"),
             "The risk on scores + t * move, t in [0, until].");
@@ -204,7 +204,7 @@ void bind_oracles(nb::module_ &m) {
             const auto size = static_cast<Index>(members.size());
             double *o = out.data();
             nb::gil_scoped_release unlocked;
-            const Collected got = collect(s, k, size, sign, low, high, o);
+            const Collected got = collect(PointCosts{s, {k, size, sign}}, low, high, o);
             return std::make_tuple(got.size, got.first, got.first_sum);
         },
         nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("low"), nb::arg("high"),
@@ -219,7 +219,7 @@ void bind_oracles(nb::module_ &m) {
             const auto size = static_cast<Index>(members.size());
             double *out = slope.data();
             nb::gil_scoped_release unlocked;
-            mark(s, k, size, sign, count, last, value, out);
+            mark({s, {k, size, sign}}, count, last, value, out);
         },
         nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("count"),
         nb::arg("last"), nb::arg("value"), nb::arg("slope").noconvert(),

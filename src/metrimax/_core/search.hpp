@@ -3,6 +3,7 @@
 #pragma once
 
 #include "enough.hpp"
+#include "scan.hpp"
 #include "shares.hpp"
 #include "sorting.hpp"
 #include "tables.hpp"
@@ -69,24 +70,18 @@ template <class Link> struct LinkTables : Tables {
 
 // One class: its members, what is known of their flips, and room for the candidates.
 struct Side {
-    const Index *members;
-    Index size;
-    double sign;          // +1 for positives, -1 for negatives: the cost of a flip is sign * score
+    Members members;
     double step;          // weight of one example divided by n
     double low;           // costs below this flip in every optimum,
     double high;          // costs from this on in none
     double window = high; // the bound on costs to look at next, which was enough the last time
-    Buffer costs = fresh(size);
-    std::array<Buffer, 2> spare{}; // lines come and go, their buffers stay
+    Buffer costs = fresh(members.size);
 
     // A window that says something of what is outside of it: that it pays nothing back.
     double positive(double bound) const {
         return std::min(bound > 0 ? bound : std::isfinite(high) ? 0.001 * high : high, high);
     }
 
-    // A line keeps what may flip apart if it is no more than this; of more it goes through all members every time.
-    Index most() const { return size / 4; }
-    Buffer room() const { return fresh(most() + 1); }
     static Buffer fresh(Index length) { return Buffer(new double[static_cast<std::size_t>(length)]); }
 };
 
@@ -98,8 +93,8 @@ class TableSearch {
     // The loss of the labelling that attains the risk, and its slope (zero on entry). Without a positive risk, neither.
     // With mu > 0, of a mean of labellings with the same table that is no more than mu below the risk at these scores.
     double cut(const double *scores, double mu, double *slope) {
-        auto candidates = [&](Side &side, Index, double high) {
-            return collect(scores, side.members, side.size, side.sign, side.low, high, side.costs.get());
+        auto candidates = [&](Side &side, double high) {
+            return collect(PointCosts{scores, side.members}, side.low, high, side.costs.get());
         };
         Found found = find(candidates);
         const Index flips[] = {found.best.i, found.best.j};
@@ -108,100 +103,31 @@ class TableSearch {
         const double h = 2 * mu / weight;
         for (int k = 0; k < 2 && found.best.value > 0; ++k) {
             Side &side = sides[k];
-            const double value = -side.sign * side.step;
+            const double value = -side.members.sign * side.step;
             if (flips[k] > 0 && resolves(h, found.last[k])) {
                 if (const double reach = std::min(found.last[k] + h, side.high); reach > found.highs[k])
                     found.look(k, side, reach, candidates);
                 spread(scores, side, found.queues[k], flips[k], found.highs[k], h, value, slope);
             } else if (flips[k] > 0) {
-                mark(scores, side.members, side.size, side.sign, flips[k], found.last[k], value, slope);
+                mark({scores, side.members}, flips[k], found.last[k], value, slope);
             }
         }
         give_back(found);
         return found.best.value > 0 ? tables->loss(flips[0], flips[1]) : 0.0;
     }
 
-    // The risk on scores + t * move for t from 0 to `until`: what is decided on all of it is left out.
-    class Line {
-      public:
-        Line(TableSearch &search, const double *scores, const double *move, double until)
-            : search(search), scores(scores), move(move), until(until) {
-            for (int k = 0; k < 2; ++k) {
-                Side &side = search.sides[k];
-                parts[k].costs = side.spare[0] ? std::move(side.spare[0]) : side.room();
-                parts[k].rates = side.spare[1] ? std::move(side.spare[1]) : side.room();
-                gather(k, std::min(3 * side.window, side.high));
-            }
-        }
-        ~Line() {
-            for (int k = 0; k < 2; ++k)
-                search.sides[k].spare = {std::move(parts[k].costs), std::move(parts[k].rates)};
-        }
-        Line(const Line &) = delete;
-        Line &operator=(const Line &) = delete;
-
-        // The risk at t and its slope there.
-        std::pair<double, double> operator()(double t) {
-            const Found found = search.find([&](Side &side, Index k, double high) {
-                Part &part = parts[k];
-                if (high > part.high) // less was gathered than is wanted now
-                    gather(k, std::min(3 * high, side.high));
-                double *out = side.costs.get();
-                if (!part.apart)
-                    return collect_at(scores, move, side.members, side.size, side.sign, t, side.low, high, out);
-                Collected got = collect_at(part.costs.get(), part.rates.get(), part.got.size, t, side.low, high, out);
-                got.first += part.got.first;
-                got.first_sum += part.got.first_sum + t * part.got.first_rate;
-                return got;
-            });
-            search.give_back(found);
-            if (!(found.best.value > 0))
-                return {0.0, 0.0};
-            const Index flips[] = {found.best.i, found.best.j};
-            double rise = 0;
-            for (int k = 0; k < 2; ++k) {
-                const Part &part = parts[k];
-                const Side &side = search.sides[k];
-                double rate = 0;
-                if (part.apart) {
-                    const double *costs = part.costs.get(), *rates = part.rates.get();
-                    rate = part.got.first_rate + rate_of_lowest(
-                                                     part.got.size, flips[k] - part.got.first, found.last[k],
-                                                     [=](Index i) { return costs[i] + t * rates[i]; },
-                                                     [=](Index i) { return rates[i]; });
-                } else {
-                    const Index *members = side.members;
-                    const double sign = side.sign, *s = scores, *d = move;
-                    rate = rate_of_lowest(
-                        side.size, flips[k], found.last[k],
-                        [=](Index i) { return sign * s[members[i]] + t * (sign * d[members[i]]); },
-                        [=](Index i) { return sign * d[members[i]]; });
-                }
-                rise -= side.step * rate;
-            }
-            return {found.best.value, rise};
-        }
-
-      private:
-        struct Part {
-            CollectedLine got;
-            double high;
-            bool apart;
-            Buffer costs, rates;
-        };
-
-        void gather(Index k, double high) {
-            const Side &side = search.sides[k];
-            parts[k].high = high;
-            parts[k].apart = collect_line(scores, move, side.members, side.size, side.sign, side.low, high, until,
-                                          side.most(), parts[k].costs.get(), parts[k].rates.get(), parts[k].got);
-        }
-
-        TableSearch &search;
-        const double *scores, *move;
-        double until;
-        std::array<Part, 2> parts;
-    };
+    // The risk at scores + t * move, and its slope in t.
+    std::pair<double, double> risk(const double *scores, const double *move, double t) {
+        const auto costs = [&](const Side &side) { return LineCosts{scores, move, side.members, t}; };
+        const Found found =
+            find([&](Side &side, double high) { return collect(costs(side), side.low, high, side.costs.get()); });
+        give_back(found);
+        if (!(found.best.value > 0))
+            return {0.0, 0.0};
+        const double rise = -sides[0].step * rate_of_lowest(costs(sides[0]), found.best.i, found.last[0]) -
+                            sides[1].step * rate_of_lowest(costs(sides[1]), found.best.j, found.last[1]);
+        return {found.best.value, rise};
+    }
 
   private:
     static constexpr Index kLarge = Index{1} << 17;
@@ -215,14 +141,14 @@ class TableSearch {
 
         // Collect and sort the candidates of a class whose costs are below `high`.
         template <class Fill> void look(Index k, Side &side, double high, Fill fill) {
-            const Collected got = fill(side, k, high);
+            const Collected got = fill(side, high);
             sort_values(side.costs.get(), got.size);
             highs[k] = high;
             queues[k] = {side.costs.get(), got.size, got.first, got.first_sum, side.step};
         }
     };
 
-    // The best table, from as few candidates as will do. fill(side, k, high) writes the costs of those below `high` to
+    // The best table, from as few candidates as will do. fill(side, high) writes the costs of those below `high` to
     // the side's buffer. The bounds that were enough the last time are tried first. If that does not prove the table
     // found to be the best, more are looked at.
     template <class Fill> Found find(Fill fill) {
@@ -231,7 +157,7 @@ class TableSearch {
             for (Index k = 0; k < 2; ++k)
                 found.look(k, sides[k], sides[k].window, fill);
             const Queue &pos = found.queues[0], &neg = found.queues[1];
-            Sums sums[] = {{pos, sides[0].size, found.highs[0]}, {neg, sides[1].size, found.highs[1]}};
+            Sums sums[] = {{pos, sides[0].members.size, found.highs[0]}, {neg, sides[1].members.size, found.highs[1]}};
             found.best = tables->best(pos, neg, sums[0].known, sums[1].known);
             Proof proof(*tables, pos, neg, sums[0], sums[1], found.best.value);
             const Index flips[] = {found.best.i - pos.first, found.best.j - neg.first};
@@ -268,20 +194,17 @@ class TableSearch {
     static void spread(const double *scores, const Side &side, const Queue &queue, Index flips, double high, double h,
                        double value, double *slope) {
         const double level = share_level(queue.costs, queue.size, flips - queue.first, h);
-        for (Index k = 0; k < side.size; ++k) {
-            const double cost = side.sign * scores[side.members[k]];
-            if (cost < side.low)
-                slope[side.members[k]] = value;
-            else if (cost < high)
-                slope[side.members[k]] = value * share(cost, level, h);
-        }
+        const double low = side.low;
+        write_slope({scores, side.members}, slope, [=](const double *costs, double *values, Index size) {
+            ramp_below(costs, size, low, high, level, h, value, values);
+        });
     }
 
     // The pages that few calls touch.
     void give_back(const Found &found) {
         for (Index k = 0; k < 2; ++k)
-            if (found.queues[k].size > sides[k].most() && found.queues[k].size > kLarge)
-                sides[k].costs = sides[k].fresh(sides[k].size);
+            if (found.queues[k].size > sides[k].members.size / 4 && found.queues[k].size > kLarge)
+                sides[k].costs = sides[k].fresh(sides[k].members.size);
     }
 
     std::array<Side, 2> sides;

@@ -42,8 +42,6 @@ inline double share_level(const double *costs, Index size, Index count, double h
     }
 }
 
-inline double share(double cost, double level, double h) {
-    return cost + h <= level ? 1.0 : cost < level ? std::min((level - cost) / h, 1.0) : 0.0;
-}
+inline double share(double cost, double level, double h) { return std::min(std::max((level - cost) / h, 0.0), 1.0); }
 
 } // namespace metrimax
