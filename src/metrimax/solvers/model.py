@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Solution, Vector
+from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Product, Solution, Vector
 
 _NONE = np.empty(0)
 
@@ -250,7 +250,7 @@ def combine(*terms: tuple[float, Point]) -> Point:
     return Point(rep, scores)
 
 
-def _products(product: Literal["scores", "pull"], vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
+def _products(product: Product, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
     """The products with each of the vectors, in one pass."""
     answers = yield Ask(product, vectors)
     mine = list(answers)
