@@ -113,6 +113,17 @@ class Design(Protocol):
         """``X' slope``: (p,) or (p, L). Rows where the slope is zero are not read."""
 
 
+Product = Literal["scores", "pull"]
+"""``X v`` or ``X' v``."""
+
+
+class SeveralDesign(Design, Protocol):
+    """A design with products of its own for several vectors that lie apart; the others get them side by side."""
+
+    def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
+        """The product with each of the vectors, contiguous and float64, X read once for all of them."""
+
+
 class RowDesign(Design, Protocol):
     """A design that also gives access to its rows one by one, as coordinate descent needs it."""
 
@@ -145,7 +156,7 @@ class Ask(NamedTuple):
     Several vectors at a time are a list, and so are the answers: X is read once for all of them.
     """
 
-    product: Literal["scores", "pull"]
+    product: Product
     vector: Vector | list[Vector]
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Generator, Iterable, Iterator
+from typing import TypeVar, cast, get_args
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Design, Vector
+from metrimax.protocols import Ask, Design, Product, Vector
 
 Result = TypeVar("Result")
 
+PRODUCTS = get_args(Product)
 OPEN = 32
 """Most runs open at a time: enough to read X once for many."""
 LENGTH = 2**17
@@ -41,22 +42,22 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             resume(*following, None)  # it may end at once and leave its place to the next
         if not waiting:
             return [results[k] for k in range(len(results))]
-        asked = [[one for one in waiting if one[2].product == product] for product in ("scores", "pull")]
+        asked = [(product, [one for one in waiting if one[2].product == product]) for product in PRODUCTS]
         waiting.clear()
-        for multiply, group in zip((design.matvec, design.rmatvec), asked, strict=True):
+        for product, group in asked:
             if group:
-                for k, steps, answer in _answers(multiply, group):
+                for k, steps, answer in _answers(design, product, group):
                     resume(k, steps, answer)
 
 
 def _answers(
-    multiply: Callable[[Vector], Vector], group: list[tuple[int, Generator[Ask, Vector, Result], Ask]]
+    design: Design, product: Product, group: list[tuple[int, Generator[Ask, Vector, Result], Ask]]
 ) -> Iterator[tuple[int, Generator[Ask, Vector, Result], Vector | list[Vector]]]:
     """What each run of a group asked for, by one product for all; what they gave and get is let go of on the way."""
     vectors = [one for _, _, ask in group for one in _listed(ask.vector)]
     runs = [(k, steps, isinstance(ask.vector, list), len(_listed(ask.vector))) for k, steps, ask in group]
     group.clear()
-    rows = list(_products(multiply, vectors))[::-1]
+    rows = _products(design, product, vectors)[::-1]
     vectors.clear()
     for k, steps, several, count in runs:
         mine = [rows.pop() for _ in range(count)]
@@ -67,9 +68,12 @@ def _listed(vector: Vector | list[Vector]) -> list[Vector]:
     return vector if isinstance(vector, list) else [vector]
 
 
-def _products(multiply: Callable[[Vector], Vector], vectors: list[Vector]) -> Vector:
-    """The products with several vectors, as rows, in one pass."""
+def _products(design: Design, product: Product, vectors: list[Vector]) -> list[Vector]:
+    """The products with several vectors, in one pass."""
+    several = getattr(design, "products", None)
+    if several is not None:
+        return cast(list[Vector], several(product, vectors))
+    multiply = design.matvec if product == "scores" else design.rmatvec
     if len(vectors) == 1:
-        return np.ascontiguousarray(multiply(vectors[0]))[np.newaxis]
-    products: Vector = _kernels.transpose(np.ascontiguousarray(multiply(_kernels.as_columns(vectors))))
-    return products
+        return [np.ascontiguousarray(multiply(vectors[0]))]
+    return list(_kernels.transpose(np.ascontiguousarray(multiply(_kernels.as_columns(vectors)))))

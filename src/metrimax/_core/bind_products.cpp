@@ -1,6 +1,7 @@
 // Bindings of products.hpp: check lengths, make room for the result, let go of the GIL, call the kernel.
 #include "bindings.hpp"
 #include "products.hpp"
+#include "several.hpp"
 
 #include <nanobind/stl/vector.h>
 
@@ -10,6 +11,18 @@
 namespace metrimax {
 
 namespace {
+
+using Arrays = nb::typed<nb::list, Out1<double>>;
+
+// Where vectors begin that must all have this length.
+Ins starts(const char *what, const std::vector<In1<double>> &vectors, size_t length) {
+    Ins starts;
+    for (const auto &vector : vectors) {
+        check_length(what, vector.size(), length);
+        starts.push_back(vector.data());
+    }
+    return starts;
+}
 
 template <class T> Out1<double> py_dense_matvec(In2<T> X, In1<double> w, int n_threads) {
     const size_t n = X.shape(0), p = X.shape(1);
@@ -67,20 +80,46 @@ Out2<double> py_transpose(In2<double> A) {
 
 Out2<double> py_as_columns(std::vector<In1<double>> vectors) {
     const size_t m = vectors.size(), n = m ? vectors[0].size() : 0;
-    for (const auto &vector : vectors)
-        check_length("as_columns", vector.size(), n);
+    const Ins in = starts("as_columns", vectors, n);
     auto out = empty<double>(n * m);
     {
         nb::gil_scoped_release unlocked;
-        constexpr size_t kBlock = 512; // rows whose entries stay in the cache while all vectors pass
-        for (size_t begin = 0; begin < n; begin += kBlock)
-            for (size_t l = 0; l < m; ++l) {
-                const double *v = vectors[l].data();
-                for (size_t i = begin; i < std::min(begin + kBlock, n); ++i)
-                    out[i * m + l] = v[i];
-            }
+        side_by_side(in, n, out.get());
     }
     return make_array(std::move(out), n, m);
+}
+
+// The products of X (n, p), with one more feature of the value `bias` unless that is 0, with several vectors that lie
+// apart: multiply(in, out).
+template <class F>
+Arrays several(const std::vector<In1<double>> &vectors, bool pull, size_t n, size_t p, double bias, F &&multiply) {
+    const size_t width = p + (bias != 0.0), size = pull ? width : n;
+    const Ins in = starts("vectors", vectors, pull ? n : width);
+    std::vector<Fresh<double>> results;
+    Outs out;
+    for (size_t l = 0; l < in.size(); ++l)
+        out.push_back(results.emplace_back(empty<double>(size)).get());
+    {
+        nb::gil_scoped_release unlocked;
+        multiply(in, out);
+        if (bias != 0.0)
+            add_bias(bias, n, p, pull, in, out);
+    }
+    Arrays arrays;
+    for (Fresh<double> &result : results)
+        arrays.append(make_array(std::move(result), size));
+    return arrays;
+}
+
+// F-order is the transpose of a C-order matrix: `fortran` says that X' came, and swaps the kernels.
+template <class T>
+Arrays py_dense_products(In2<T> X, bool fortran, bool pull, std::vector<In1<double>> vectors, double bias,
+                         int n_threads) {
+    const size_t rows = X.shape(0), columns = X.shape(1);
+    return several(vectors, pull, fortran ? columns : rows, fortran ? rows : columns, bias,
+                   [&](const Ins &in, const Outs &out) {
+                       dense_products(X.data(), rows, columns, pull != fortran, in, out, n_threads);
+                   });
 }
 
 // For a few columns, where NumPy's loops over the last axis are short and slow.
@@ -183,6 +222,15 @@ Out2<double> py_csr_rmatmat(In1<T> data, In1<I> indices, In1<I> indptr, size_t n
     return make_array(std::move(out), n_cols, L);
 }
 
+template <class T, class I>
+Arrays py_csr_products(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, bool pull,
+                       std::vector<In1<double>> vectors, double bias, int n_threads) {
+    const size_t n = csr_rows(data, indices, indptr);
+    return several(vectors, pull, n, n_cols, bias, [&](const Ins &in, const Outs &out) {
+        csr_products(data.data(), indices.data(), indptr.data(), n, n_cols, pull, in, out, n_threads);
+    });
+}
+
 template <class T> void bind_dense(nb::module_ &m) {
     const auto X = nb::arg("X").noconvert();
     const auto w = nb::arg("w").noconvert(), W = nb::arg("W").noconvert();
@@ -192,6 +240,8 @@ template <class T> void bind_dense(nb::module_ &m) {
     m.def("dense_matmat", &py_dense_matmat<T>, X, W, n_threads, "X W, (n, L).");
     m.def("dense_rmatvec", &py_dense_rmatvec<T>, X, c, n_threads, "X'c, (p,).");
     m.def("dense_rmatmat", &py_dense_rmatmat<T>, X, C, n_threads, "X'C, (p, L).");
+    m.def("dense_products", &py_dense_products<T>, X, nb::arg("fortran"), nb::arg("pull"),
+          nb::arg("vectors").noconvert(), nb::arg("bias"), n_threads, "X v, or X'v to pull, for each of several v.");
 }
 
 template <class T, class I> void bind_csr(nb::module_ &m) {
@@ -204,6 +254,8 @@ template <class T, class I> void bind_csr(nb::module_ &m) {
     m.def("csr_matmat", &py_csr_matmat<T, I>, data, indices, indptr, n_cols, W, n_threads, "X W, (n, L).");
     m.def("csr_rmatvec", &py_csr_rmatvec<T, I>, data, indices, indptr, n_cols, c, n_threads, "X'c, (p,).");
     m.def("csr_rmatmat", &py_csr_rmatmat<T, I>, data, indices, indptr, n_cols, C, n_threads, "X'C, (p, L).");
+    m.def("csr_products", &py_csr_products<T, I>, data, indices, indptr, n_cols, nb::arg("pull"),
+          nb::arg("vectors").noconvert(), nb::arg("bias"), n_threads, "X v, or X'v to pull, for each of several v.");
 }
 
 template <class I> void bind_index(nb::module_ &m) {

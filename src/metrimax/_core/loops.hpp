@@ -33,6 +33,14 @@ inline void add(const double *METRIMAX_RESTRICT x, double *METRIMAX_RESTRICT out
         out[j] += x[j];
 }
 
+// out += t x.
+METRIMAX_CLONES inline void add_scaled(double t, const double *METRIMAX_RESTRICT x, double *METRIMAX_RESTRICT out,
+                                       size_t size) {
+#pragma omp simd
+    for (size_t j = 0; j < size; ++j)
+        out[j] += t * x[j];
+}
+
 inline bool any_nonzero(const double *c, size_t L) {
     if (L == 1 || L == 2) // without a branch that could be mispredicted
         return (c[0] != 0.0) | (c[L - 1] != 0.0);
@@ -90,11 +98,11 @@ inline void dense_dot_rows_sparse(const double *X, size_t n, size_t p, const dou
     }
 }
 
-// out[2 i] = <row i, w0>, out[2 i + 1] = <row i, w1> for n dense rows: X is read once for both.
+// out0[i step] = <row i, w0>, out1[i step] = <row i, w1> for n dense rows: X is read once for both.
 template <class T>
 METRIMAX_CLONES void dense_dot_rows_pair(const T *METRIMAX_RESTRICT X, size_t n, size_t p,
                                          const double *METRIMAX_RESTRICT w0, const double *METRIMAX_RESTRICT w1,
-                                         double *METRIMAX_RESTRICT out) {
+                                         double *METRIMAX_RESTRICT out0, double *METRIMAX_RESTRICT out1, size_t step) {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const T *x0 = X + i * p, *x1 = x0 + p, *x2 = x1 + p, *x3 = x2 + p;
@@ -111,8 +119,9 @@ METRIMAX_CLONES void dense_dot_rows_pair(const T *METRIMAX_RESTRICT X, size_t n,
             s3 += static_cast<double>(x3[j]) * a;
             t3 += static_cast<double>(x3[j]) * b;
         }
-        double *o = out + 2 * i;
-        o[0] = s0, o[1] = t0, o[2] = s1, o[3] = t1, o[4] = s2, o[5] = t2, o[6] = s3, o[7] = t3;
+        double *o = out0 + i * step, *q = out1 + i * step;
+        o[0] = s0, o[step] = s1, o[2 * step] = s2, o[3 * step] = s3;
+        q[0] = t0, q[step] = t1, q[2 * step] = t2, q[3 * step] = t3;
     }
     for (; i < n; ++i) {
         const T *x = X + i * p;
@@ -122,8 +131,8 @@ METRIMAX_CLONES void dense_dot_rows_pair(const T *METRIMAX_RESTRICT X, size_t n,
             s0 += static_cast<double>(x[j]) * w0[j];
             s1 += static_cast<double>(x[j]) * w1[j];
         }
-        out[2 * i] = s0;
-        out[2 * i + 1] = s1;
+        out0[i * step] = s0;
+        out1[i * step] = s1;
     }
 }
 
@@ -151,17 +160,18 @@ METRIMAX_CLONES void dense_add_rows(const T *METRIMAX_RESTRICT X, size_t p, cons
     }
 }
 
-// out0 += sum over the listed rows i of C[i, 0] times row i, and out1 with C[i, 1], for the columns begin .. end - 1.
+// out0 += sum over the listed rows i of c0[i step] times row i, and out1 with c1, for the columns begin .. end - 1.
 template <class T>
 METRIMAX_CLONES void dense_add_rows_pair(const T *METRIMAX_RESTRICT X, size_t p, const size_t *METRIMAX_RESTRICT rows,
-                                         size_t n_rows, const double *METRIMAX_RESTRICT C, size_t begin, size_t end,
+                                         size_t n_rows, const double *METRIMAX_RESTRICT c0,
+                                         const double *METRIMAX_RESTRICT c1, size_t step, size_t begin, size_t end,
                                          double *METRIMAX_RESTRICT out0, double *METRIMAX_RESTRICT out1) {
     size_t r = 0;
     for (; r + 4 <= n_rows; r += 4) {
         const T *x0 = X + rows[r] * p, *x1 = X + rows[r + 1] * p, *x2 = X + rows[r + 2] * p, *x3 = X + rows[r + 3] * p;
-        const double *c0 = C + 2 * rows[r], *c1 = C + 2 * rows[r + 1], *c2 = C + 2 * rows[r + 2];
-        const double *c3 = C + 2 * rows[r + 3];
-        const double a0 = c0[0], a1 = c1[0], a2 = c2[0], a3 = c3[0], b0 = c0[1], b1 = c1[1], b2 = c2[1], b3 = c3[1];
+        const size_t i0 = rows[r] * step, i1 = rows[r + 1] * step, i2 = rows[r + 2] * step, i3 = rows[r + 3] * step;
+        const double a0 = c0[i0], a1 = c0[i1], a2 = c0[i2], a3 = c0[i3];
+        const double b0 = c1[i0], b1 = c1[i1], b2 = c1[i2], b3 = c1[i3];
 #pragma omp simd
         for (size_t j = begin; j < end; ++j) {
             const auto v0 = static_cast<double>(x0[j]), v1 = static_cast<double>(x1[j]);
@@ -172,33 +182,38 @@ METRIMAX_CLONES void dense_add_rows_pair(const T *METRIMAX_RESTRICT X, size_t p,
     }
     for (; r < n_rows; ++r) {
         const T *x = X + rows[r] * p;
-        const double c0 = C[2 * rows[r]], c1 = C[2 * rows[r] + 1];
+        const double a = c0[rows[r] * step], b = c1[rows[r] * step];
 #pragma omp simd
         for (size_t j = begin; j < end; ++j) {
-            out0[j] += static_cast<double>(x[j]) * c0;
-            out1[j] += static_cast<double>(x[j]) * c1;
+            out0[j] += static_cast<double>(x[j]) * a;
+            out1[j] += static_cast<double>(x[j]) * b;
         }
     }
 }
 
-// out[i] = <row i, w> for the CSR rows begin .. end - 1. Four sums run side by side: one would wait for itself.
+// <row, w> for the CSR row of the non-zeros k .. end - 1. Four sums run side by side: one would wait for itself.
+template <class T, class I>
+inline double csr_dot(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices, I k, I end,
+                      const double *METRIMAX_RESTRICT w) {
+    double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+    for (const I last = end - 3; k < last; k += 4) {
+        s0 += static_cast<double>(data[k]) * w[indices[k]];
+        s1 += static_cast<double>(data[k + 1]) * w[indices[k + 1]];
+        s2 += static_cast<double>(data[k + 2]) * w[indices[k + 2]];
+        s3 += static_cast<double>(data[k + 3]) * w[indices[k + 3]];
+    }
+    for (; k < end; ++k)
+        s0 += static_cast<double>(data[k]) * w[indices[k]];
+    return (s0 + s1) + (s2 + s3);
+}
+
+// out[i] = <row i, w> for the CSR rows begin .. end - 1.
 template <class T, class I>
 void csr_dot_rows(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
                   const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end, const double *METRIMAX_RESTRICT w,
                   double *METRIMAX_RESTRICT out) {
-    for (size_t i = begin; i < end; ++i) {
-        double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
-        I k = indptr[i];
-        for (const I last = indptr[i + 1] - 3; k < last; k += 4) {
-            s0 += static_cast<double>(data[k]) * w[indices[k]];
-            s1 += static_cast<double>(data[k + 1]) * w[indices[k + 1]];
-            s2 += static_cast<double>(data[k + 2]) * w[indices[k + 2]];
-            s3 += static_cast<double>(data[k + 3]) * w[indices[k + 3]];
-        }
-        for (; k < indptr[i + 1]; ++k)
-            s0 += static_cast<double>(data[k]) * w[indices[k]];
-        out[i] = (s0 + s1) + (s2 + s3);
-    }
+    for (size_t i = begin; i < end; ++i)
+        out[i] = csr_dot(data, indices, indptr[i], indptr[i + 1], w);
 }
 
 // out[i, :] = row i times W (p, L), for the CSR rows begin .. end - 1. Eight labels at a time are summed in registers.

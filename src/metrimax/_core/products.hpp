@@ -90,17 +90,24 @@ template <class T> void dense_matvec(const T *X, size_t n, size_t p, const doubl
     });
 }
 
+// X w for two vectors: panels are for many, two are summed along the rows. In: X (n, p), w0, w1 (p). Out: out0, out1,
+// overwritten at every step-th of their entries.
+template <class T>
+void dense_matvec_pair(const T *X, size_t n, size_t p, const double *w0, const double *w1, double *out0, double *out1,
+                       size_t step, int n_threads) {
+    parallel_for(threads_for(n_threads, 2 * n * p), (n + 3) / 4, [&](size_t begin, size_t end, size_t) {
+        const size_t first = 4 * begin, last = std::min(4 * end, n);
+        dense_dot_rows_pair(X + first * p, last - first, p, w0, w1, out0 + step * first, out1 + step * first, step);
+    });
+}
+
 // X W for dense X and L vectors side by side. In: X (n, p), W (p, L). Out: out (n, L), overwritten.
 template <class T>
 void dense_matmat(const T *X, size_t n, size_t p, const double *W, size_t L, double *out, int n_threads) {
-    if (L == 2) { // panels are for many: two vectors, apart, are summed along the rows
+    if (L == 2) {
         std::vector<double> w(2 * p);
         transpose(W, p, 2, w.data());
-        parallel_for(threads_for(n_threads, 2 * n * p), (n + 3) / 4, [&](size_t begin, size_t end, size_t) {
-            const size_t first = 4 * begin, last = std::min(4 * end, n);
-            dense_dot_rows_pair(X + first * p, last - first, p, w.data(), w.data() + p, out + 2 * first);
-        });
-        return;
+        return dense_matvec_pair(X, n, p, w.data(), w.data() + p, out, out + 1, 2, n_threads);
     }
     parallel_for(threads_for(n_threads, n * p * L), n, [&](size_t begin, size_t end, size_t) {
         std::vector<double> packed(packed_size(L));
@@ -108,13 +115,13 @@ void dense_matmat(const T *X, size_t n, size_t p, const double *W, size_t L, dou
     });
 }
 
-// The rows of begin .. end - 1 with a coefficient other than zero, a few at a time: f(rows, how many).
-template <class F> void for_active_rows(const double *C, size_t begin, size_t end, size_t L, F &&f) {
+// The rows of begin .. end - 1 that are active, a few at a time: f(rows, how many).
+template <class Active, class F> void for_active_rows(const Active &active, size_t begin, size_t end, F &&f) {
     constexpr size_t kAtOnce = 1024;
     size_t rows[kAtOnce], count = 0;
     for (size_t i = begin; i < end; ++i) {
         rows[count] = i; // stays if the row counts: no branch that could be mispredicted
-        count += any_nonzero(C + i * L, L);
+        count += active(i);
         if (count == kAtOnce)
             f(rows, std::exchange(count, 0));
     }
@@ -122,52 +129,66 @@ template <class F> void for_active_rows(const double *C, size_t begin, size_t en
         f(rows, count);
 }
 
-// Borders of the rows such that each part has about the same number of those with a coefficient.
-inline std::vector<size_t> split_active(const double *C, size_t n, size_t L, size_t active, size_t parts) {
+// Borders of the rows such that each part has about the same number of active ones, of `total`.
+template <class Active> std::vector<size_t> split_active(const Active &active, size_t n, size_t total, size_t parts) {
     std::vector<size_t> borders(parts + 1, n);
     borders[0] = 0;
     size_t seen = 0;
     for (size_t i = 0, part = 1; i < n && part < parts; ++i) {
-        seen += any_nonzero(C + i * L, L);
-        while (part < parts && seen >= active / parts * part)
+        seen += active(i);
+        while (part < parts && seen >= total / parts * part)
             borders[part++] = i + 1;
     }
     return borders;
 }
 
 // Share X'C among threads. Wide matrices split the columns, so that the parts share nothing; narrow ones split the
-// rows, each part with accumulators of its own. Calls add(rows, how many, first column, end column, out) for rows that
-// have a coefficient.
-template <class F>
-void share_transposed(const double *C, size_t n, size_t p, size_t L, double *out, int n_threads, F &&add) {
+// rows, each part with accumulators of its own. Calls add(rows, how many, first column, end column, out) for the rows
+// i with active(i), those that have a coefficient.
+template <class Active, class F>
+void share_transposed(const Active &active, size_t n, size_t p, size_t L, double *out, int n_threads, F &&add) {
     constexpr size_t kWideEnough = 1024;
     if (threads_for(n_threads, n * p * L) == 1)
-        return for_active_rows(C, 0, n, L,
+        return for_active_rows(active, 0, n,
                                [&](const size_t *rows, size_t count) { add(rows, count, size_t{0}, p, out); });
-    size_t active = 0;
+    size_t total = 0;
     for (size_t i = 0; i < n; ++i)
-        active += any_nonzero(C + i * L, L);
-    const size_t work = active * p * L, threads = threads_for(n_threads, work);
+        total += active(i);
+    const size_t work = total * p * L, threads = threads_for(n_threads, work);
     if (p >= kWideEnough * threads) {
         parallel_for(threads, p, [&](size_t begin, size_t end, size_t) {
-            for_active_rows(C, 0, n, L, [&](const size_t *rows, size_t count) { add(rows, count, begin, end, out); });
+            for_active_rows(active, 0, n, [&](const size_t *rows, size_t count) { add(rows, count, begin, end, out); });
         });
         return;
     }
     const size_t parts = accumulating_threads(n_threads, work, p * L);
-    accumulate_parts(split_active(C, n, L, active, parts), out, p * L, [&](size_t begin, size_t end, double *target) {
-        for_active_rows(C, begin, end, L,
+    accumulate_parts(split_active(active, n, total, parts), out, p * L, [&](size_t begin, size_t end, double *target) {
+        for_active_rows(active, begin, end,
                         [&](const size_t *rows, size_t count) { add(rows, count, size_t{0}, p, target); });
     });
 }
 
 // X'c for dense X. Rows where c is zero are not read. In: X (n, p), c (n). Out: out (p), zero on entry.
 template <class T> void dense_rmatvec(const T *X, size_t n, size_t p, const double *c, double *out, int n_threads) {
-    share_transposed(c, n, p, 1, out, n_threads,
+    share_transposed([c](size_t i) { return c[i] != 0.0; }, n, p, 1, out, n_threads,
                      [&](const size_t *rows, size_t count, size_t begin, size_t end, double *target) {
                          constexpr size_t kBlock = 2048; // outputs that stay in the nearest cache while the rows pass
                          for (size_t j = begin; j < end; j += kBlock)
                              dense_add_rows(X, p, rows, count, c, j, std::min(j + kBlock, end), target);
+                     });
+}
+
+// X'c for two vectors, at every step-th entry of c0 and c1. Out: out (2, p), zero on entry.
+template <class T>
+void dense_rmatvec_pair(const T *X, size_t n, size_t p, const double *c0, const double *c1, size_t step, double *out,
+                        int n_threads) {
+    const auto active = [=](size_t i) { return (c0[i * step] != 0.0) | (c1[i * step] != 0.0); }; // without a branch
+    share_transposed(active, n, p, 2, out, n_threads,
+                     [&](const size_t *rows, size_t count, size_t begin, size_t end, double *target) {
+                         constexpr size_t kBlock = 1024;
+                         for (size_t j = begin; j < end; j += kBlock)
+                             dense_add_rows_pair(X, p, rows, count, c0, c1, step, j, std::min(j + kBlock, end), target,
+                                                 target + p);
                      });
 }
 
@@ -177,16 +198,10 @@ template <class T>
 void dense_rmatmat(const T *X, size_t n, size_t p, const double *C, size_t L, double *out, int n_threads) {
     if (L == 2) {
         std::vector<double> sums(2 * p, 0.0);
-        share_transposed(C, n, p, 2, sums.data(), n_threads,
-                         [&](const size_t *rows, size_t count, size_t begin, size_t end, double *target) {
-                             constexpr size_t kBlock = 1024;
-                             for (size_t j = begin; j < end; j += kBlock)
-                                 dense_add_rows_pair(X, p, rows, count, C, j, std::min(j + kBlock, end), target,
-                                                     target + p);
-                         });
+        dense_rmatvec_pair(X, n, p, C, C + 1, 2, sums.data(), n_threads);
         return transpose(sums.data(), 2, p, out);
     }
-    share_transposed(C, n, p, L, out, n_threads,
+    share_transposed([=](size_t i) { return any_nonzero(C + i * L, L); }, n, p, L, out, n_threads,
                      [&](const size_t *rows, size_t count, size_t begin, size_t end, double *target) {
                          std::vector<double> packed(packed_size(L));
                          dense_add_rows_many(X, p, rows, count, C, L, begin, end, packed.data(), target);

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Hinges, Vector, Working
+from metrimax.protocols import Hinges, Product, Vector, Working
 
 
 def available_threads(n_threads: int | None) -> int:
@@ -92,6 +92,12 @@ class Dense:
     def rmatvec(self, slope: Vector) -> Vector:
         """``X' slope``."""
         return self._product(columns("slope", slope, self.shape[0]), transposed=True)
+
+    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
+        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
+        fortran = not self.X.flags.c_contiguous
+        X = self.X.T if fortran else self.X
+        return _kernels.dense_products(X, fortran, product == "pull", vectors, bias, self.n_threads)
 
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""
@@ -206,6 +212,12 @@ class CSR:
         slope = columns("slope", slope, self.shape[0])
         product = _kernels.csr_rmatvec if slope.ndim == 1 else _kernels.csr_rmatmat
         return product(self.data, self.indices, self.indptr, self.n_cols, slope, self.n_threads)
+
+    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
+        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
+        return _kernels.csr_products(
+            self.data, self.indices, self.indptr, self.n_cols, product == "pull", vectors, bias, self.n_threads
+        )
 
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""

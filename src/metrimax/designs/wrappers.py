@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from metrimax import _kernels
 from metrimax.designs.linear import columns
-from metrimax.protocols import Design, Hinges, Vector
+from metrimax.protocols import Design, Hinges, Product, Vector
 
 
 class WithIntercept:
@@ -56,6 +58,12 @@ class WithIntercept:
         slope = columns("slope", slope, self.shape[0])
         total = slope.sum(keepdims=True) if slope.ndim == 1 else _kernels.column_sums(slope)[np.newaxis]
         return np.concatenate([self.design.rmatvec(slope), self.value * total])
+
+    @cached_property
+    def products(self) -> Callable[[Product, list[Vector]], list[Vector]] | None:
+        """The products of the design inside, where it has its own for several vectors: see `SeveralDesign`."""
+        several = getattr(self.design, "products", None)
+        return None if several is None else partial(several, bias=self.value)
 
     def squares(self) -> Vector:
         """Squared lengths of the rows, the constant feature included."""
