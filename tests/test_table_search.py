@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import reference as ref
 
+from metrimax.measure import get_measure
+
 pytestmark = pytest.mark.filterwarnings("ignore:recall_at_k")
 
 
@@ -55,3 +57,40 @@ def test_what_was_enough_before_does_not_hide_a_better_table(case, seed):
                 here = before + t * (scores - before)
                 assert line(t)[0] == pytest.approx(value(case.measure.oracle(y)(here), here), **close)
         before = scores
+
+
+def brute_force(measure, y: np.ndarray, scores: np.ndarray) -> float:
+    """The risk, from all tables."""
+    n_pos, n_neg = int(y.sum()), int((~y).sum())
+    given_up = [-np.concatenate(([0.0], np.cumsum(np.sort(costs)))) / len(y) for costs in (scores[y], -scores[~y])]
+    fn, fp = np.arange(n_pos + 1)[:, None], np.arange(n_neg + 1)[None, :]
+    values = measure.table_loss(n_pos - fn, fp, fn, n_neg - fp) + given_up[0][:, None] + given_up[1][None, :]
+    return max(0.0, float(values.max()))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e150], ids=str)
+@pytest.mark.parametrize("n_neg", [7, 255, 256, 257, 520])  # the passes go by blocks of 256 and groups of 8
+@pytest.mark.parametrize("name", ["f1", "error", "gmean"])
+def test_ties_at_the_last_flip_whatever_the_number_of_examples(name, n_neg, scale):
+    rng = np.random.default_rng(n_neg)
+    measure = get_measure(name)
+    y = rng.permutation(np.repeat([True, False], [20, n_neg]))
+    oracle = measure.oracle(y)
+    for _ in range(10):
+        scores, move = scale * rng.integers(-2, 3, (2, len(y))).astype(float)  # ties everywhere, many costs zero
+        risk = brute_force(measure, y, scores)
+        close = {"rel": 1e-12, "abs": 1e-12}
+        cut = oracle(scores)
+        assert value(cut, scores) == pytest.approx(risk, **close)
+        for members, sign in ((y, 1.0), (~y, -1.0)):
+            flipped = cut.slope[members] != 0
+            costs = sign * scores[members]
+            assert np.all(cut.slope[members][flipped] == -sign / len(y))
+            assert not flipped.any() or flipped.all() or costs[flipped].max() <= costs[~flipped].min()
+        line = oracle.line(scores, move, 1.0)
+        for t in (0.0, 0.5, 1.0):
+            here, rise = line(t)
+            assert here == pytest.approx(brute_force(measure, y, scores + t * move), **close)
+            for step in (-0.25, 0.25):  # convex: the slope is that of a line below
+                there = brute_force(measure, y, scores + (t + step) * move)
+                assert there >= here + step * rise - 1e-12 * max(1.0, abs(here), abs(step * rise))

@@ -8,10 +8,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 
 namespace metrimax {
 
-constexpr Index kBlock = 256, kGroup = 8;
+constexpr Index kBlock = 256, kGroup = 8; // costs gone through, and skipped, together
 
 // Call visit(first, size) for every block.
 template <class Visit> void for_blocks(Index size, Visit visit) {
@@ -21,19 +22,20 @@ template <class Visit> void for_blocks(Index size, Visit visit) {
 
 // The loops over one block, each by itself so that the compiler makes vector instructions of it.
 
-// The sum of values, and their number, where the cost is below a level.
+// The sum of values, and their number, where the cost is below a level (std::less), or at it, too (std::less_equal).
 struct Part {
     double sum = 0, count = 0;
 };
-template <class T>
-METRIMAX_CLONES Part sum_below(const T *METRIMAX_RESTRICT costs, const T *METRIMAX_RESTRICT values, Index size,
+template <class Compare, class T>
+METRIMAX_CLONES Part sum_where(const T *METRIMAX_RESTRICT costs, const T *METRIMAX_RESTRICT values, Index size,
                                double level) {
+    const Compare compare;
     double sum = 0, count = 0;
 #pragma omp simd reduction(+ : sum, count)
     for (Index k = 0; k < size; ++k) {
         const double cost = costs[k], value = values[k];
-        sum += cost < level ? value : 0.0;
-        count += cost < level ? 1.0 : 0.0;
+        sum += compare(cost, level) ? value : 0.0;
+        count += compare(cost, level) ? 1.0 : 0.0;
     }
     return {sum, count};
 }
@@ -46,26 +48,13 @@ METRIMAX_CLONES void between(const T *METRIMAX_RESTRICT costs, Index size, doubl
         out[k] = static_cast<unsigned char>((costs[k] >= low) & (costs[k] < high));
 }
 
-// `value` where the cost is below a level, else zero.
+// `value` where the cost is at most at a level, else zero.
 template <class T>
-METRIMAX_CLONES void step_below(const T *METRIMAX_RESTRICT costs, Index size, double level, double value,
-                                T *METRIMAX_RESTRICT out) {
+METRIMAX_CLONES void step_down(const T *METRIMAX_RESTRICT costs, Index size, double level, double value,
+                               T *METRIMAX_RESTRICT out) {
 #pragma omp simd
     for (Index k = 0; k < size; ++k)
-        out[k] = costs[k] < level ? value : 0.0;
-}
-
-// The ramp of shares.hpp times `value`, between two bounds: costs below `low` flip in full, from `high` on not at all.
-template <class T>
-METRIMAX_CLONES void ramp_below(const T *METRIMAX_RESTRICT costs, Index size, double low, double high, double level,
-                                double h, double value, T *METRIMAX_RESTRICT out) {
-#pragma omp simd
-    for (Index k = 0; k < size; ++k) {
-        const double cost = costs[k], share = (level - cost) / h;
-        const double some = share > 0.0 ? share : 0.0, part = some < 1.0 ? some : 1.0;
-        const double inside = cost < high ? value * part : 0.0;
-        out[k] = cost < low ? value : inside;
-    }
+        out[k] = costs[k] <= level ? value : 0.0;
 }
 
 // The examples of one class.
@@ -119,7 +108,7 @@ template <class Costs> Collected collect(const Costs &source, double low, double
     for_blocks(source.size(), [&](Index first, Index count) {
         double costs[kBlock];
         source(first, count, costs);
-        const Part certain = sum_below(costs, costs, count, low);
+        const Part certain = sum_where<std::less<>>(costs, costs, count, low);
         got.first += static_cast<Index>(certain.count);
         got.first_sum += certain.sum;
         unsigned char inside[kBlock + kGroup] = {};
@@ -138,9 +127,6 @@ template <class Costs> Collected collect(const Costs &source, double low, double
     return got;
 }
 
-// The least number above x: what is below it is x or less.
-inline double after(double x) { return std::nextafter(x, std::numeric_limits<double>::infinity()); }
-
 // Sum of the rates of the `count` lowest costs, of which the highest is `last`. Ties at `last` go by position.
 inline double rate_of_lowest(const LineCosts &source, Index count, double last) {
     double sum = 0, taken = 0;
@@ -148,7 +134,7 @@ inline double rate_of_lowest(const LineCosts &source, Index count, double last) 
     for_blocks(source.size(), [&](Index first, Index size) {
         source(first, size, costs);
         source.rates(first, size, rates);
-        const Part part = sum_below(costs, rates, size, after(last));
+        const Part part = sum_where<std::less_equal<>>(costs, rates, size, last);
         sum += part.sum;
         taken += part.count;
     });
@@ -179,8 +165,8 @@ template <class Fill> void write_slope(const PointCosts &source, double *slope, 
 inline void mark(const PointCosts &source, Index count, double last, double value, double *slope) {
     double marked = 0;
     write_slope(source, slope, [&](const double *costs, double *values, Index size) {
-        step_below(costs, size, after(last), value, values);
-        marked += sum_below(costs, costs, size, after(last)).count;
+        step_down(costs, size, last, value, values);
+        marked += sum_where<std::less_equal<>>(costs, costs, size, last).count;
     });
     for (Index k = source.size(), excess = static_cast<Index>(marked) - count; k-- > 0 && excess > 0;) {
         double cost;

@@ -196,7 +196,7 @@ class TableSearch {
         const double level = share_level(queue.costs, queue.size, flips - queue.first, h);
         const double low = side.low;
         write_slope({scores, side.members}, slope, [=](const double *costs, double *values, Index size) {
-            ramp_below(costs, size, low, high, level, h, value, values);
+            share_slopes(costs, size, low, high, level, h, value, values);
         });
     }
 

@@ -8,6 +8,7 @@
 // is a mean of cuts; against the best of these, h/2 * count is lost at most.
 #pragma once
 
+#include "loops.hpp"
 #include "tables.hpp"
 
 namespace metrimax {
@@ -42,6 +43,21 @@ inline double share_level(const double *costs, Index size, Index count, double h
     }
 }
 
-inline double share(double cost, double level, double h) { return std::min(std::max((level - cost) / h, 0.0), 1.0); }
+inline double share(double cost, double level, double h) {
+    const double part = (level - cost) / h, some = part > 0.0 ? part : 0.0;
+    return some < 1.0 ? some : 1.0;
+}
+
+// The slopes of a block, where a flip in full has the slope `value`: costs below `low` flip in full, costs from `high`
+// on not at all, the others by their share.
+template <class T>
+METRIMAX_CLONES void share_slopes(const T *METRIMAX_RESTRICT costs, Index size, double low, double high, double level,
+                                  double h, double value, T *METRIMAX_RESTRICT out) {
+#pragma omp simd
+    for (Index k = 0; k < size; ++k) {
+        const double cost = costs[k], inside = cost < high ? value * share(cost, level, h) : 0.0;
+        out[k] = cost < low ? value : inside;
+    }
+}
 
 } // namespace metrimax

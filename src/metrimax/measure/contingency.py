@@ -147,7 +147,7 @@ class ContingencyOracle(SampleOracle):
         return self(scores) if self._compiled is None else Cut(*self._compiled.cut(scores, mu))
 
     def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        """The risk on ``scores + t move``, leaving out what is decided on all of it."""
+        """The risk on ``scores + t move``, any t."""
         if self._compiled is None:
             return super().line(scores, move, until)
         return self._compiled.line(scores, move, until)
