@@ -65,13 +65,15 @@ class Bundle:
                 del cut, move  # vectors of length n
                 step = search.minimise(self.accuracy * run.gap, reach)
                 run.best = search.advance(step)
-                cut = oracle(search.beyond(step, self.stride))
-                del search, target
                 reach = next_reach(reach, step.t)
+                if run.done():
+                    break
+                cut = run.cut(search.beyond(step, self.stride))
+                del search, target
             else:
                 _, cut = run.offer(target)
-            if run.done():
-                break
+                if run.done():
+                    break
             model.prune()
             slopes = yield from model.add(cut)
         return (yield from run.solution())

@@ -117,7 +117,7 @@ class Hybrid:
             if run.done():
                 break
             moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
-            cuts.append(oracle(search.beyond(second, self.stride)))
+            cuts.append(run.cut(search.beyond(second, self.stride)))
             del search, move, moves, target
             if k + 1 >= plain:
                 if run.gap < mu / 4:
