@@ -8,7 +8,20 @@ from dataclasses import replace
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Point, Record, Solution, Status, Steps, Vector, offer
+from metrimax.protocols import (
+    Callback,
+    Cut,
+    Cuts,
+    Design,
+    Oracle,
+    Point,
+    Record,
+    Solution,
+    Status,
+    Steps,
+    Vector,
+    offer,
+)
 from metrimax.solvers.model import cut_model
 from metrimax.solvers.search import Best
 
