@@ -12,6 +12,8 @@ namespace metrimax {
 
 namespace {
 
+using Arrays = nb::typed<nb::list, Out1<double>>;
+
 // Where vectors begin that must all have this length.
 Ins starts(const char *what, const std::vector<In1<double>> &vectors, size_t length) {
     Ins starts;
@@ -90,7 +92,7 @@ Out2<double> py_as_columns(std::vector<In1<double>> vectors) {
 // The products of X (n, p), with one more feature of the value `bias` unless that is 0, with several vectors that lie
 // apart: multiply(in, out).
 template <class F>
-nb::list several(const std::vector<In1<double>> &vectors, bool pull, size_t n, size_t p, double bias, F &&multiply) {
+Arrays several(const std::vector<In1<double>> &vectors, bool pull, size_t n, size_t p, double bias, F &&multiply) {
     const size_t width = p + (bias != 0.0), size = pull ? width : n;
     const Ins in = starts("vectors", vectors, pull ? n : width);
     std::vector<Fresh<double>> results;
@@ -103,7 +105,7 @@ nb::list several(const std::vector<In1<double>> &vectors, bool pull, size_t n, s
         if (bias != 0.0)
             add_bias(bias, n, p, pull, in, out);
     }
-    nb::list arrays;
+    Arrays arrays;
     for (Fresh<double> &result : results)
         arrays.append(make_array(std::move(result), size));
     return arrays;
@@ -111,8 +113,8 @@ nb::list several(const std::vector<In1<double>> &vectors, bool pull, size_t n, s
 
 // F-order is the transpose of a C-order matrix: `fortran` says that X' came, and swaps the kernels.
 template <class T>
-nb::list py_dense_products(In2<T> X, bool fortran, bool pull, std::vector<In1<double>> vectors, double bias,
-                           int n_threads) {
+Arrays py_dense_products(In2<T> X, bool fortran, bool pull, std::vector<In1<double>> vectors, double bias,
+                         int n_threads) {
     const size_t rows = X.shape(0), columns = X.shape(1);
     return several(vectors, pull, fortran ? columns : rows, fortran ? rows : columns, bias,
                    [&](const Ins &in, const Outs &out) {
@@ -221,8 +223,8 @@ Out2<double> py_csr_rmatmat(In1<T> data, In1<I> indices, In1<I> indptr, size_t n
 }
 
 template <class T, class I>
-nb::list py_csr_products(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, bool pull,
-                         std::vector<In1<double>> vectors, double bias, int n_threads) {
+Arrays py_csr_products(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, bool pull,
+                       std::vector<In1<double>> vectors, double bias, int n_threads) {
     const size_t n = csr_rows(data, indices, indptr);
     return several(vectors, pull, n, n_cols, bias, [&](const Ins &in, const Outs &out) {
         csr_products(data.data(), indices.data(), indptr.data(), n, n_cols, pull, in, out, n_threads);

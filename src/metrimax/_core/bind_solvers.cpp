@@ -9,11 +9,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace metrimax {
 
@@ -56,10 +58,26 @@ void bind_solvers(nb::module_ &m) {
             double *out = y.data();
             const size_t size = x.size();
             nb::gil_scoped_release unlocked;
-            for (size_t i = 0; i < size; ++i)
-                out[i] += t * a[i];
+            add_scaled(t, a, out, size);
         },
         nb::arg("t"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), "y += t x, in place and without a copy.");
+    m.def(
+        "combine",
+        [](const std::vector<double> &shares, const std::vector<In1<double>> &vectors) {
+            check_length("combine", vectors.size(), shares.size());
+            require(!vectors.empty(), "combine: expected at least one vector, got none");
+            const size_t size = vectors[0].size();
+            for (const auto &vector : vectors)
+                check_length("combine", vector.size(), size);
+            auto out = zeros<double>(size);
+            {
+                nb::gil_scoped_release unlocked;
+                for (size_t k = 0; k < vectors.size(); ++k)
+                    add_scaled(shares[k], vectors[k].data(), out.get(), size);
+            }
+            return make_array(std::move(out), size);
+        },
+        nb::arg("shares"), nb::arg("vectors").noconvert(), "The sum of the vectors, each times its share.");
     m.def(
         "lbfgs_shares",
         [](In2<double> gram, In1<double> with_gradient, Index pairs, Vec out) {

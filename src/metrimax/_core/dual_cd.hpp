@@ -8,6 +8,7 @@
 // looked at again before the end. Hsieh et al. (2008), Algorithm 3.
 #pragma once
 
+#include "loops.hpp"
 #include "prefetch.hpp"
 
 #include <algorithm>
@@ -56,10 +57,8 @@ template <class T, class I> struct CSRRows {
     double bias;
 
     double dot(size_t i, const double *w) const {
-        double sum = bias != 0.0 ? bias * w[p] : 0.0;
-        for (I k = indptr[i]; k < indptr[i + 1]; ++k)
-            sum += static_cast<double>(data[k]) * w[indices[k]];
-        return sum;
+        const double sum = csr_dot(data, indices, indptr[i], indptr[i + 1], w);
+        return bias != 0.0 ? sum + bias * w[p] : sum;
     }
     void add(size_t i, double c, double *w) const {
         for (I k = indptr[i]; k < indptr[i + 1]; ++k)
@@ -191,8 +190,9 @@ inline std::pair<double, double> choose(const HingeSum &sum, const double *alpha
 // Returns the number of row visits (divided by n, the passes over the data), and whether tol was reached: among the
 // working examples not set aside since, or with `again` among all that were given.
 template <class Rows>
-std::pair<size_t, bool> dual_cd(const Rows &rows, const HingeSum &sum, Working working, bool again, double *alpha,
-                                double *w, double tol, size_t max_visits, std::uint64_t seed) {
+METRIMAX_CLONES std::pair<size_t, bool> dual_cd(const Rows &rows, const HingeSum &sum, Working working, bool again,
+                                                double *alpha, double *w, double tol, size_t max_visits,
+                                                std::uint64_t seed) {
     constexpr double kInf = std::numeric_limits<double>::infinity();
     constexpr size_t kAhead = 4; // visits
     Shuffle shuffle(seed);

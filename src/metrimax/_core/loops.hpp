@@ -33,6 +33,14 @@ inline void add(const double *METRIMAX_RESTRICT x, double *METRIMAX_RESTRICT out
         out[j] += x[j];
 }
 
+// out += t x.
+METRIMAX_CLONES inline void add_scaled(double t, const double *METRIMAX_RESTRICT x, double *METRIMAX_RESTRICT out,
+                                       size_t size) {
+#pragma omp simd
+    for (size_t j = 0; j < size; ++j)
+        out[j] += t * x[j];
+}
+
 inline bool any_nonzero(const double *c, size_t L) {
     if (L == 1 || L == 2) // without a branch that could be mispredicted
         return (c[0] != 0.0) | (c[L - 1] != 0.0);
@@ -183,24 +191,29 @@ METRIMAX_CLONES void dense_add_rows_pair(const T *METRIMAX_RESTRICT X, size_t p,
     }
 }
 
-// out[i] = <row i, w> for the CSR rows begin .. end - 1. Four sums run side by side: one would wait for itself.
+// <row, w> for the CSR row of the non-zeros k .. end - 1. Four sums run side by side: one would wait for itself.
+template <class T, class I>
+inline double csr_dot(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices, I k, I end,
+                      const double *METRIMAX_RESTRICT w) {
+    double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+    for (const I last = end - 3; k < last; k += 4) {
+        s0 += static_cast<double>(data[k]) * w[indices[k]];
+        s1 += static_cast<double>(data[k + 1]) * w[indices[k + 1]];
+        s2 += static_cast<double>(data[k + 2]) * w[indices[k + 2]];
+        s3 += static_cast<double>(data[k + 3]) * w[indices[k + 3]];
+    }
+    for (; k < end; ++k)
+        s0 += static_cast<double>(data[k]) * w[indices[k]];
+    return (s0 + s1) + (s2 + s3);
+}
+
+// out[i] = <row i, w> for the CSR rows begin .. end - 1.
 template <class T, class I>
 void csr_dot_rows(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
                   const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end, const double *METRIMAX_RESTRICT w,
                   double *METRIMAX_RESTRICT out) {
-    for (size_t i = begin; i < end; ++i) {
-        double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
-        I k = indptr[i];
-        for (const I last = indptr[i + 1] - 3; k < last; k += 4) {
-            s0 += static_cast<double>(data[k]) * w[indices[k]];
-            s1 += static_cast<double>(data[k + 1]) * w[indices[k + 1]];
-            s2 += static_cast<double>(data[k + 2]) * w[indices[k + 2]];
-            s3 += static_cast<double>(data[k + 3]) * w[indices[k + 3]];
-        }
-        for (; k < indptr[i + 1]; ++k)
-            s0 += static_cast<double>(data[k]) * w[indices[k]];
-        out[i] = (s0 + s1) + (s2 + s3);
-    }
+    for (size_t i = begin; i < end; ++i)
+        out[i] = csr_dot(data, indices, indptr[i], indptr[i + 1], w);
 }
 
 // out[i, :] = row i times W (p, L), for the CSR rows begin .. end - 1. Eight labels at a time are summed in registers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -12,14 +13,11 @@ from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.model import plane_cut
 
-MANY = 1000
-"""On more features than this, coordinate descent needs few passes."""
+FEW, MANY = 30, 1000
+"""Up to so many features coordinate descent does not pay; on more than so many it needs few passes."""
 
 EASY = 20
-"""Passes that coordinate descent is given before the hybrid takes over."""
-
-TRIAL = 5.0, 0.1
-"""On few features it is given the rest of them only if so many bring the gap below this."""
+"""Passes that coordinate descent is given before the hybrid takes over; more where it is close to tol."""
 
 FINE = 1e-4
 """Where the gap is to be below this, coordinate descent goes on: it converges linearly."""
@@ -40,7 +38,8 @@ class Auto:
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
     What is not solved after `EASY` passes, as for large C, is taken over by the hybrid: from w = 0, since quasi-Newton
-    steps do not get away from a kink, but with the plane that the multipliers make up as its first cut.
+    steps do not get away from a kink, but with the plane that the multipliers make up as its first cut. On very few
+    features the hybrid needs so few iterations that this does not pay.
 
     Parameters
     ----------
@@ -64,19 +63,17 @@ class Auto:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
-        many = design.shape[1] > MANY
-        easy = EASY if tol >= FINE else self.max_iter if many else EASY_FINE
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
-        if goes_on or not coordinates(oracle, design):
+        if goes_on or design.shape[1] <= FEW or not coordinates(oracle, design):
             chosen = Hybrid(self.max_iter, plain=None) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
-        begun = DualCD(min(easy, self.max_iter), trial=None if many or tol < FINE or self.max_iter <= easy else TRIAL)
+        begun = self._begun(design.shape[1], tol)
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
-        if first.status is not Status.MAX_ITER or self.max_iter <= easy:
+        if first.status is not Status.MAX_ITER or begun.max_iter == self.max_iter:
             return first
         cuts, passes = yield from plane_cut(design, weight, first)
         first = replace(first, n_passes=first.n_passes + passes)
-        rest, later = Hybrid(self.max_iter - easy), None if callback is None else _Later(first, callback)
+        rest, later = Hybrid(self.max_iter - begun.max_iter), None if callback is None else _Later(first, callback)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=cuts, callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
         bound = max(first.bound, second.bound)
@@ -90,6 +87,17 @@ class Auto:
             n_passes=first.n_passes + second.n_passes,
             history=first.history + [_after(first, record) for record in second.history],
         )
+
+    def _begun(self, features: int, tol: float) -> DualCD:
+        """Coordinate descent with the passes it is given, and when to end it earlier."""
+        trials: tuple[tuple[float, float], ...]
+        if tol < FINE:
+            passes, trials = (self.max_iter if features > MANY else EASY_FINE), ()
+        elif features > MANY:  # it may be enough soon
+            passes, trials = 3 * EASY // 2, ((8, math.inf), (EASY, 2 * tol))
+        else:
+            passes, trials = min(max(EASY, features // 4), 3 * EASY), ((5, 0.1), (EASY, 20 * tol))
+        return DualCD(self.max_iter) if passes >= self.max_iter else DualCD(passes, trials)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.

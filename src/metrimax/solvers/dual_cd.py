@@ -45,8 +45,8 @@ class DualCD:
     ----------
     max_iter : int
         Most passes over the data.
-    trial : (float, float) or None
-        So many passes, and the gap that they must get below for the run to go on.
+    trials : sequence of (float, float)
+        Numbers of passes, rising, and the gap that each must get below for the run to go on.
 
     References
     ----------
@@ -54,7 +54,7 @@ class DualCD:
     """
 
     max_iter: int = 10_000
-    trial: tuple[float, float] | None = None
+    trials: tuple[tuple[float, float], ...] = ()
     requires: ClassVar[tuple[str, ...]] = ("hinges",)
 
     def steps(
@@ -128,9 +128,9 @@ class DualCD:
         history: list[Record] = []
         status = Status.MAX_ITER
         *_, working = _look(hinges, upper, alpha, scores)
+        trials = [*self.trials, (float(self.max_iter), np.inf)]
         while True:
-            trial = self.trial if not history else None
-            most = max(1.0, min(self.max_iter - passes, trial[0] if trial else 1000.0))
+            most = max(1.0, min(trials[0][0] - passes, 1000.0))
             done, reached = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, max_passes=most, working=working)
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
             scores = np.ascontiguousarray((yield Ask("scores", w)))
@@ -148,7 +148,7 @@ class DualCD:
                 status = Status.TRIVIAL if (at_zero - bound) / weight <= tol else Status.CONVERGED
             elif callback is not None and callback(history[-1]) is True:
                 status = Status.CALLBACK
-            elif passes < self.max_iter and (trial is None or history[-1].gap <= trial[1]):
+            elif passes < self.max_iter and _passed(trials, passes, history[-1].gap):
                 accuracy = min(accuracy, violation / FALL) if reached else accuracy
                 if accuracy >= 1e-15 * largest:
                     continue
@@ -167,6 +167,14 @@ class DualCD:
             cuts=None,
             dual_coef=hinges.sign * alpha,
         )
+
+
+def _passed(trials: list[tuple[float, float]], passes: float, gap: float) -> bool:
+    """Whether the gap is small enough after so many passes; the trials that are over are taken off."""
+    while passes >= trials[0][0]:
+        if gap > trials.pop(0)[1]:
+            return False
+    return True
 
 
 def _look(hinges: Hinges, upper: Vector, alpha: Vector, scores: Vector) -> tuple[float, float, Working]:

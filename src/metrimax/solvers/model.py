@@ -171,10 +171,10 @@ class WeightModel(CutModel):
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
         scores = yield from _products("scores", [point.rep for point in points])
         self.n_passes += 1
-        return [point._replace(scores=row) for point, row in zip(points, scores, strict=True)]
+        return [Point(point.rep, row, point.square) for point, row in zip(points, scores, strict=True)]
 
     def bare(self, point: Point) -> Point:
-        return point._replace(scores=_NONE)
+        return Point(point.rep, _NONE, point.square)
 
     def dual(self, point: Point) -> Vector:
         return point.rep
@@ -242,12 +242,10 @@ def plane_cut(design: Design, weight: float, solution: Solution) -> Generator[As
 
 def combine(*terms: tuple[float, Point]) -> Point:
     """The sum of points, each times a number; its length is left open."""
-    (share, point), *others = terms
-    rep, scores = share * point.rep, share * point.scores
-    for share, point in others:
-        rep += share * point.rep
-        scores += share * point.scores
-    return Point(rep, scores)
+    shares = [share for share, _ in terms]
+    scores = [point.scores for _, point in terms]
+    rep = _kernels.combine(shares, [point.rep for _, point in terms])
+    return Point(rep, _kernels.combine(shares, scores) if len(scores[0]) else _NONE)
 
 
 def _products(product: Product, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:

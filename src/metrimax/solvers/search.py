@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from typing import NamedTuple, Protocol, TypeAlias
 
 from metrimax import _kernels
@@ -91,8 +92,10 @@ class Search:
 
 def tangent(model: CutModel, planes: list[Plane], best: Best, move: Point) -> tuple[float, float] | None:
     """Of planes below the risk the one that is highest at a point: its value there and its rise along a move."""
-    tangents = ((loss + model.inner(slope, best.point), model.inner(slope, move)) for loss, slope in planes)
-    return max(tangents, default=None)
+    if not planes:
+        return None
+    value, highest = max(((loss + model.inner(slope, best.point), slope) for loss, slope in planes), key=itemgetter(0))
+    return value, model.inner(highest, move)
 
 
 def next_reach(reach: float, t: float) -> float:
