@@ -30,7 +30,7 @@ class Hybrid:
     gives the scores of the quasi-Newton direction of L-BFGS and of the minimiser of the model; the exact objective is
     minimised along the one and then towards the other, which costs no pass. The second pulls back two cuts: a mean of
     cuts at the point reached, whose slope stands for the gradient from which the next quasi-Newton direction comes, and
-    the exact cut a little further towards the minimiser of the model.
+    the cut of the bundle method, a little further towards the minimiser of the model.
 
     A mean of cuts rather than the cut itself, since the cut of a measure turns on single examples: the flips of about
     the same cost are shared out among them, as far as the risk at the point is missed by no more than the gap.
@@ -49,7 +49,7 @@ class Hybrid:
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
-        The exact cut is taken at ``best + stride (minimiser - best)``.
+        The cut of the bundle method is taken at ``best + stride (minimiser - best)``.
     accuracy : float
         Of the line searches, relative to the gap.
 
@@ -119,7 +119,7 @@ class Hybrid:
             if run.done():
                 break
             moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
-            cuts.append(oracle(search.beyond(second, self.stride)))
+            cuts.append(run.cut(search.beyond(second, self.stride)))
             del search, move, moves, target
             both = k + 1 >= plain and run.best.point.square > 0
             if both:
