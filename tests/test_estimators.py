@@ -231,7 +231,7 @@ def test_sample_weight_is_repetition(binary, measure):
     assert weighted.price_ == pytest.approx(repeated.price_)
     assert weighted.status_.ok
     assert repeated.status_.ok
-    allowed = 1e-6 * weighted.price_ * times.sum()  # the gap, in units of the objective
+    allowed = 1e-6 * weighted.C * weighted.price_ * times.sum()  # the gap, in units of the objective
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=0, abs=allowed)
     assert weighted.score(X, y, times) == pytest.approx(
         weighted.score(np.repeat(X, times, axis=0), np.repeat(y, times)), abs=1e-9

@@ -10,7 +10,7 @@ from typing import Any, cast
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Record, Solution, Solver, Status, Steps, offer
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import DualCD
-from metrimax.solvers.hybrid import PLAIN, Hybrid
+from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.model import plane_cut
 
 FEW, MANY = 30, 1000
@@ -24,6 +24,9 @@ FINE = 1e-4
 
 EASY_FINE = 50
 """Passes that it is then given on few features; on many it goes on to the end."""
+
+ALONG = 32
+"""Plain iterations that come first at every point of a path, where the model is a good one from the start."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,13 @@ class Auto:
         """The choice for a path over C, each point of which starts near its solution.
 
         On few features the cheapest iterations do; on many the multipliers of the last point, where there are any, or
-        the hybrid after some of the cheapest.
+        the cheapest iterations, and the hybrid where they take long.
         """
         if design.shape[1] <= MANY:
             return Bundle(self.max_iter)
         if coordinates(oracle, design):
             return DualCD(self.max_iter)
-        return Hybrid(self.max_iter, plain=max(PLAIN)) if self.labels == 1 else Bundle(self.max_iter)
+        return Hybrid(self.max_iter, plain=ALONG) if self.labels == 1 else Bundle(self.max_iter)
 
 
 def coordinates(oracle: Oracle, design: Design) -> bool:

@@ -19,6 +19,9 @@ class Bundle:
     Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut.
     The line search moves only scores, ``s + t X d``, so however many points it tries, X is not touched.
 
+    The new cut is a mean of cuts while the gap comes down (`Progress.cut`): the exact one turns on single examples, and
+    on many features it would take many of them to say what one mean does.
+
     Parameters
     ----------
     max_iter : int
@@ -26,8 +29,8 @@ class Bundle:
     stride : float
         The new cut is taken at ``best + stride (minimiser - best)``.
     accuracy : float
-        Of the line search, relative to the gap. Below ``stride``, or a new cut may say nothing new: where the line
-        search is exact, the cut is violated by at least ``stride`` times the gap.
+        Of the line search, relative to the gap. Below ``stride``, or an exact cut may say nothing new: where the line
+        search is exact, that cut is violated by at least ``stride`` times the gap.
 
     References
     ----------
@@ -65,13 +68,15 @@ class Bundle:
                 del cut, move  # vectors of length n
                 step = search.minimise(self.accuracy * run.gap, reach)
                 run.best = search.advance(step)
-                cut = oracle(search.beyond(step, self.stride))
-                del search, target
                 reach = next_reach(reach, step.t)
+                if run.done():
+                    break
+                cut = run.cut(search.beyond(step, self.stride))
+                del search, target
             else:
                 _, cut = run.offer(target)
-            if run.done():
-                break
+                if run.done():
+                    break
             model.prune()
             slopes = yield from model.add(cut)
         return (yield from run.solution())

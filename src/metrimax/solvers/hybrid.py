@@ -15,7 +15,7 @@ from metrimax.solvers.search import Search, next_reach, tangent, towards
 START = 0.1
 """mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
 
-PLAIN = 8, 3
+PLAIN = 5, 3
 """Plain iterations that come first: in general, and where the cut at w = 0 concerns `MOST` examples or more."""
 
 MOST = 0.6
@@ -30,13 +30,14 @@ class Hybrid:
     gives the scores of the quasi-Newton direction of L-BFGS and of the minimiser of the model; the exact objective is
     minimised along the one and then towards the other, which costs no pass. The second pulls back two cuts: a mean of
     cuts at the point reached, whose slope stands for the gradient from which the next quasi-Newton direction comes, and
-    the exact cut a little further towards the minimiser of the model.
+    the cut of the bundle method, a little further towards the minimiser of the model.
 
     A mean of cuts rather than the cut itself, since the cut of a measure turns on single examples: the flips of about
     the same cost are shared out among them, as far as the risk at the point is missed by no more than the gap.
 
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
-    rough, they get about as far and cost half as much.
+    rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
+    is a kink that quasi-Newton steps do not get away from.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Hybrid:
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
-        The exact cut is taken at ``best + stride (minimiser - best)``.
+        The cut of the bundle method is taken at ``best + stride (minimiser - best)``.
     accuracy : float
         Of the line searches, relative to the gap.
 
@@ -83,7 +84,8 @@ class Hybrid:
         mu, far, reach = START, 1.0, 1.0
         if model.size > 1:  # it starts from others
             cuts.clear()
-        if plain == 0:
+        both = plain == 0  # directions, and cuts
+        if both:
             cuts.append(oracle.mean_cut(run.best.point.scores, mu))
         slope = moved = None  # at the best point, and how that moved since the slope before
         for k in range(self.max_iter):
@@ -92,7 +94,7 @@ class Hybrid:
             planes = list(zip(losses, slopes, strict=True))
             cuts.clear()  # vectors of length n are let go of as soon as they can be
             directions = []
-            if k >= plain:
+            if both:
                 slope, last = slopes[-1], slope
                 if moved is not None and last is not None:
                     matrix.update(moved, combine((lam, moved), (1.0, slope), (-1.0, last)))
@@ -117,9 +119,10 @@ class Hybrid:
             if run.done():
                 break
             moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
-            cuts.append(oracle(search.beyond(second, self.stride)))
+            cuts.append(run.cut(search.beyond(second, self.stride)))
             del search, move, moves, target
-            if k + 1 >= plain:
+            both = k + 1 >= plain and run.best.point.square > 0
+            if both:
                 if run.gap < mu / 4:
                     mu, moved = run.gap, None  # slopes of another mu do not compare
                 cuts.append(oracle.mean_cut(run.best.point.scores, mu))

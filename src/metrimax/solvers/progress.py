@@ -8,12 +8,28 @@ from dataclasses import replace
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Point, Record, Solution, Status, Steps, offer
+from metrimax.protocols import (
+    Callback,
+    Cut,
+    Cuts,
+    Design,
+    Oracle,
+    Point,
+    Record,
+    Solution,
+    Status,
+    Steps,
+    Vector,
+    offer,
+)
 from metrimax.solvers.model import cut_model
 from metrimax.solvers.search import Best
 
 STALL = 100
 """So many iterations without a millionth off the gap are no progress any more."""
+
+SLOW = 0.01
+"""After an iteration that took less than this share off the gap, the next cut is exact."""
 
 
 class Progress:
@@ -60,6 +76,15 @@ class Progress:
         if here.value < self.best.value:
             self.best = here
         return here.value, cut
+
+    def cut(self, scores: Vector) -> Cut:
+        """The cut to be added: a mean of cuts within the gap, or the exact one where the last mean was of little use.
+
+        A mean stands for many cuts that differ in a few examples, which would otherwise be asked for one by one. But it
+        may say nothing new, as the exact one a little beyond the best point always does.
+        """
+        gap, before = self.gap, self.history[-2].gap if len(self.history) > 1 else np.inf
+        return self._oracle(scores) if gap > (1 - SLOW) * before else self._oracle.mean_cut(scores, gap)
 
     def done(self) -> bool:
         """Write the history; whether to stop."""
