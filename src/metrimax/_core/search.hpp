@@ -160,21 +160,21 @@ class TableSearch {
             Sums sums[] = {{pos, sides[0].members.size, found.highs[0]}, {neg, sides[1].members.size, found.highs[1]}};
             found.best = tables->best(pos, neg, sums[0].known, sums[1].known);
             Proof proof(*tables, pos, neg, sums[0], sums[1], found.best.value);
-            const Index flips[] = {found.best.i - pos.first, found.best.j - neg.first};
             bool wanting = false;
-            for (int k = 0; k < 2; ++k) {
-                Side &side = sides[k];
-                const Queue &queue = found.queues[k];
-                if (side.window < side.high && !proof.beyond(k)) {
+            for (int k = 0; k < 2; ++k)
+                if (Side &side = sides[k]; side.window < side.high && !proof.beyond(k)) {
                     wanting = true;
                     side.window = side.positive(4 * side.window);
-                } else {
-                    side.window = narrowed(k, queue, flips[k], found.highs[k], sums[k], proof);
                 }
-                found.last[k] = flips[k] > 0 ? queue.costs[flips[k] - 1] : side.low;
+            if (wanting)
+                continue; // windows only widen until all is proven: each counts on the other
+            const Index flips[] = {found.best.i - pos.first, found.best.j - neg.first};
+            for (int k = 0; k < 2; ++k) {
+                const Queue &queue = found.queues[k];
+                sides[k].window = narrowed(k, queue, flips[k], found.highs[k], sums[k], proof);
+                found.last[k] = flips[k] > 0 ? queue.costs[flips[k] - 1] : sides[k].low;
             }
-            if (!wanting)
-                return found;
+            return found;
         }
     }
 
