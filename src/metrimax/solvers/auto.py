@@ -25,6 +25,12 @@ FINE = 1e-4
 EASY_FINE = 50
 """Passes that it is then given on few features; on many it goes on to the end."""
 
+PLAIN = 3
+"""Plain iterations that come first in the hybrid."""
+
+PATIENT = 20
+"""Of an easy problem on many features, where a second vector makes an iteration twice as dear."""
+
 ALONG = 32
 """Plain iterations that come first at every point of a path, where the model is a good one from the start."""
 
@@ -65,7 +71,8 @@ class Auto:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
         if goes_on or design.shape[1] <= FEW or not coordinates(oracle, design):
-            chosen = Hybrid(self.max_iter, plain=None) if self.labels == 1 else Bundle(self.max_iter)
+            patient = PATIENT if design.shape[1] > MANY else 0
+            chosen = Hybrid(self.max_iter, PLAIN, patient) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
         begun = self._begun(design.shape[1], tol)
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)

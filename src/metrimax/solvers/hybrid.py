@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrimax.protocols import Callback, Cut, Cuts, Design, Oracle, Steps
+from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
@@ -15,11 +15,11 @@ from metrimax.solvers.search import Search, next_reach, tangent, towards
 START = 0.1
 """mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
 
-PLAIN = 5, 3
-"""Plain iterations that come first: in general, and where the cut at w = 0 concerns `MOST` examples or more."""
+GOOD = 0.03
+"""A bound that is so much of the objective, after a few iterations, shows that the bundle method does well."""
 
 MOST = 0.6
-"""A share of the examples."""
+"""Not where the cut at w = 0 concerns such a share of the examples: the risk is then smooth enough for L-BFGS."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,16 @@ class Hybrid:
 
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
-    is a kink that quasi-Newton steps do not get away from.
+    is a kink that quasi-Newton steps do not get away from, and may go on where a good bound shows an easy problem.
 
     Parameters
     ----------
     max_iter : int
         Most iterations.
-    plain : int or None
-        So many plain iterations come first. None for `PLAIN`: fewer where the first cut concerns most examples, since
-        a risk that is a mean over many is smooth enough for quasi-Newton steps from the start.
+    plain : int
+        So many plain iterations come first, at least.
+    patient : int
+        And so many for as long as the bound is `GOOD`.
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
@@ -60,7 +61,8 @@ class Hybrid:
     """
 
     max_iter: int = 10_000
-    plain: int | None = 0
+    plain: int = 0
+    patient: int = 0
     memory: int = 10
     stride: float = 0.1
     accuracy: float = 0.02
@@ -77,14 +79,14 @@ class Hybrid:
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         cuts = [oracle(np.zeros(design.shape[0]))]
-        plain = _plain(cuts[0]) if self.plain is None else self.plain
         run = Progress(oracle, design, weight, tol, cuts[0].loss, start, callback)
         lam, model = run.lam, run.model
+        patient = self.patient if np.count_nonzero(cuts[0].slope) < MOST * design.shape[0] else 0
         matrix = QuasiNewton(model, self.memory)
         mu, far, reach = START, 1.0, 1.0
         if model.size > 1:  # it starts from others
             cuts.clear()
-        both = plain == 0  # directions, and cuts
+        both = self.plain == 0  # directions, and cuts
         if both:
             cuts.append(oracle.mean_cut(run.best.point.scores, mu))
         slope = moved = None  # at the best point, and how that moved since the slope before
@@ -121,15 +123,11 @@ class Hybrid:
             moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
             cuts.append(run.cut(search.beyond(second, self.stride)))
             del search, move, moves, target
-            both = k + 1 >= plain and run.best.point.square > 0
+            good = k + 1 < patient and model.bound > GOOD * run.best.value
+            both = both or (k + 1 >= self.plain and run.best.point.square > 0 and not good)
             if both:
                 if run.gap < mu / 4:
                     mu, moved = run.gap, None  # slopes of another mu do not compare
                 cuts.append(oracle.mean_cut(run.best.point.scores, mu))
             model.prune()
         return (yield from run.solution())
-
-
-def _plain(first: Cut) -> int:
-    """So many plain iterations, by the cut at w = 0."""
-    return PLAIN[int(np.count_nonzero(first.slope) > MOST * len(first.slope))]
