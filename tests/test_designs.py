@@ -111,6 +111,41 @@ def test_several_vectors_agree_with_one_at_a_time(backend, dtype):
     assert_allclose(X.rmatvec(S), np.column_stack([X.rmatvec(s) for s in S.T]), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("L", [1, 2, 3, 9])
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("intercept", [None, 2.5])
+@pytest.mark.parametrize(("n", "p"), SHAPES)
+def test_products_with_vectors_that_lie_apart(backend, dtype, n, p, intercept, n_threads, L):
+    X, stored = sample(backend, n, p, dtype)
+    design = as_design(stored, intercept_scaling=intercept, n_threads=n_threads)
+    rng = np.random.default_rng(0)
+    if intercept is not None:
+        X = reference.with_intercept(X, intercept)
+    for product, A, vectors in (
+        ("scores", X, list(rng.standard_normal((L, X.shape[1])))),
+        ("pull", X.T, [coefficients(rng, n) for _ in range(L)]),
+    ):
+        results = design.products(product, vectors)
+        assert len(results) == L
+        for vector, result in zip(vectors, results, strict=True):
+            assert (result.dtype, result.shape) == (np.float64, (A.shape[0],))
+            assert_allclose(result, reference.matvec(A, vector), rtol=1e-12, atol=1e-12 * max(n, p))
+
+
+@pytest.mark.parametrize("product", ["scores", "pull"])
+def test_vectors_that_lie_apart_must_have_the_length_of_the_design(backend, product):
+    design = as_design(backend(np.ones((5, 3))), intercept_scaling=1.0)
+    with pytest.raises(ValueError, match=f"vectors: expected length {4 if product == 'scores' else 5}, got 7"):
+        design.products(product, [np.ones(7)])
+
+
+def test_a_design_without_products_of_its_own_has_none_with_an_intercept():
+    class Bare:
+        shape = 2, 3
+
+    assert WithIntercept(Bare()).products is None
+
+
 def test_float32_is_accumulated_in_double(backend):
     X = np.full((2, 100_000), 0.1, dtype=np.float32)
     expected = 100_000 * float(np.float32(0.1))

@@ -1,0 +1,68 @@
+"""When the hybrid takes its quasi-Newton direction: the other iterations are those of the bundle method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metrimax.designs import as_design
+from metrimax.measure import get_measure
+from metrimax.protocols import Status
+from metrimax.risk import run
+from metrimax.solvers import Bundle, Hybrid
+
+
+def sample(n=300, p=8, seed=0, shift=1.0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.2
+    return rng.standard_normal((n, p)) + shift * y[:, None], y
+
+
+class Watched:
+    """A design that notes how many vectors were asked for at a time."""
+
+    def __init__(self, design):
+        self.design, self.shape, self.asked = design, design.shape, []
+
+    def products(self, product, vectors):
+        self.asked.append(len(vectors))
+        return self.design.products(product, vectors)
+
+
+def solve(solver, X, y, C, measure="f1", tol=1e-4):
+    design, oracle = Watched(as_design(X, intercept_scaling=1.0)), get_measure(measure).oracle(y)
+    [solution] = run(design, [solver.steps(oracle, design, C * oracle.price * oracle.n, tol=tol)])
+    return solution, design.asked
+
+
+@pytest.mark.parametrize("plain", [1, 3, 6])
+def test_plain_iterations_come_first(plain):
+    _, asked = solve(Hybrid(plain=plain), *sample(), C=10.0)
+    assert asked[: 2 * plain] == [1] * (2 * plain), "two products with one vector each"
+    assert set(asked[2 * plain : -2]) == {2}
+
+
+def test_no_quasi_newton_step_is_tried_from_zero():
+    """Features that say nothing: w = 0 is the best point to the end."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((200, 3)), rng.random(200) < 0.1
+    solution, asked = solve(Hybrid(plain=1), X, y, C=0.01)
+    assert solution.status is Status.TRIVIAL
+    assert set(asked) == {1}
+
+
+def test_an_easy_problem_is_left_to_the_bundle_method():
+    X, y = sample(shift=2.0)
+    plain, asked = solve(Hybrid(plain=2, patient=1000), X, y, C=1e-3)
+    bundle, _ = solve(Bundle(), X, y, C=1e-3)
+    assert set(asked) == {1}
+    assert plain.n_passes == bundle.n_passes
+    _, asked = solve(Hybrid(plain=2, patient=1000), X, y, C=1e4)
+    assert 2 in asked, "not with a bound that is far from the objective"
+
+
+def test_smooth_risks_do_not_wait():
+    """The cut of ROC area at w = 0 concerns all examples."""
+    X, y = sample()
+    _, asked = solve(Hybrid(plain=2, patient=1000), X, y, C=1e-2, measure="roc_area", tol=1e-6)
+    assert asked[:6] == [1, 1, 1, 1, 2, 2]
