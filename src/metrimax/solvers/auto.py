@@ -14,7 +14,7 @@ from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.model import plane_cut
 
 FEW, MANY = 30, 1000
-"""Up to so many features coordinate descent does not pay; on more than so many it needs few passes."""
+"""Up to so many features coordinate descent pays only on easy problems; on more than so many it needs few passes."""
 
 EASY = 20
 """Passes that coordinate descent is given before the hybrid takes over; more where it is close to tol."""
@@ -44,8 +44,8 @@ class Auto:
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
     What is not solved after `EASY` passes, as for large C, is taken over by the hybrid: from w = 0, since quasi-Newton
-    steps do not get away from a kink, but with the plane that the multipliers make up as its first cut. On very few
-    features the hybrid needs so few iterations that this does not pay.
+    steps do not get away from a kink, but with the plane that the multipliers make up as its first cut. It may take
+    over much earlier, by the gap after a few passes.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Auto:
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
-        if goes_on or design.shape[1] <= FEW or not coordinates(oracle, design):
+        if goes_on or not coordinates(oracle, design):
             patient = PATIENT if design.shape[1] > MANY else 0
             chosen = Hybrid(self.max_iter, PLAIN, patient) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
@@ -103,7 +103,8 @@ class Auto:
         elif features > MANY:  # it may be enough soon
             passes, trials = 3 * EASY // 2, ((8, math.inf), (EASY, 2 * tol))
         else:
-            passes, trials = min(max(EASY, features // 4), 3 * EASY), ((5, 0.1), (EASY, 20 * tol))
+            soon = (3, 20 * tol) if features <= FEW else (5, 0.1)
+            passes, trials = min(max(EASY, features // 4), 3 * EASY), (soon, (EASY, 20 * tol))
         return DualCD(self.max_iter) if passes >= self.max_iter else DualCD(passes, trials)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
