@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import reference as ref
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from metrimax import _kernels
@@ -327,6 +327,7 @@ def test_kernels_refuse_other_dtypes_and_lengths():
 @pytest.mark.parametrize("case", CASES)
 @given(sample=samples(), mu=st.sampled_from([1e-12, 1e-3, 0.1, 1.0, 50.0]))
 @quick
+@example(sample=(np.array([0, 0, 1, 1, 0, 1], bool), np.array([0, 0, 0, 0, 1e8, 0.0]), np.zeros(6)), mu=0.1)
 def test_a_mean_of_cuts_is_under_the_risk_and_within_mu_of_it(case, sample, mu):
     y, scores, other = sample
     if not ref.fits(case, int(y.sum()), int((~y).sum())):

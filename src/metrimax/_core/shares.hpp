@@ -45,7 +45,7 @@ inline double share_level(const double *costs, Index size, Index count, double h
 
 inline double share(double cost, double level, double h) {
     const double part = (level - cost) / h, some = part > 0.0 ? part : 0.0;
-    return some < 1.0 ? some : 1.0;
+    return cost + h <= level ? 1.0 : some < 1.0 ? some : 1.0; // in full as share_level has it: the quotient rounds
 }
 
 // The slopes of a block, where a flip in full has the slope `value`: costs below `low` flip in full, costs from `high`
