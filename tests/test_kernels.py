@@ -129,3 +129,21 @@ def test_kernels_check_lengths(name):
     for k in data_and_vector:
         with pytest.raises(ValueError, match="expected length"):
             kernel(*args[:k], np.concatenate([args[k], args[k]]), *args[k + 1 :])
+
+
+def test_combine_sums_vectors_each_times_its_share():
+    u, v = np.arange(5.0), np.ones(5)
+    np.testing.assert_allclose(_kernels.combine([2.0, -1.0], [u, v]), 2 * u - v)
+
+
+@pytest.mark.parametrize(
+    ("shares", "vectors", "message"),
+    [
+        ([], [], "combine: expected at least one vector, got none"),
+        ([1.0, 2.0], [np.ones(3)], "combine: expected length 2, got 1"),
+        ([1.0, 2.0], [np.ones(3), np.ones(4)], "combine: expected length 3, got 4"),
+    ],
+)
+def test_combine_says_what_does_not_fit(shares, vectors, message):
+    with pytest.raises(ValueError, match=message):
+        _kernels.combine(shares, vectors)
