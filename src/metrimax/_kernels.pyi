@@ -175,6 +175,11 @@ def count_argmax(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
     Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.
     """
 
+def count_bounds(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_pos: int, n_neg: int, m_low: int) -> tuple[float, float, float, float, float]:
+    """
+    The greatest D = u[m] + v[m] tp of all tables; the least and greatest rise of D by one more false negative, and by one more false positive.
+    """
+
 def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, pos_step: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, neg_step: float, A: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, int, int]:
     """
     Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted ascending.

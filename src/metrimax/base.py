@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
+from metrimax.checks import check_rows
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
 from metrimax.progress import ProgressLine
@@ -90,7 +90,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     def _check_rows(self, X: Any) -> Any:
         """X as it can be multiplied, with the columns that were there in `fit`."""
         if not is_design(X):
-            return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+            return check_rows(self, X)
         X = as_design(X)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"expected {self.n_features_in_} features, got {X.shape[1]}")

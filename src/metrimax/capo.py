@@ -26,11 +26,11 @@ from sklearn.utils.validation import (
     check_is_fitted,
     column_or_1d,
     has_fit_parameter,
-    validate_data,
 )
 
 from metrimax.auxiliary import AuxiliaryOutputs, report
 from metrimax.base import refuse_design
+from metrimax.checks import check_rows, check_sample
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators import MeasureSVC
 from metrimax.labels import encode, weights_of
@@ -188,9 +188,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
         given = X
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
-        X, y = validate_data(
-            checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
-        )
+        X, y = check_sample(checked, X, y)
         kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"
@@ -229,7 +227,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
         check_is_fitted(self)
         given = X
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        X = check_rows(self, X)
         rest = _rest(X, self._columns)
         F = np.column_stack([self._output(a, _inputs(given, X, rest), X, self._problem) for a in self.estimators_])
         scores: Vector = F @ self._mix + (self.intercept_ - self.threshold_)

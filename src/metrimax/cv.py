@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import validate_data
 
 from metrimax.c_path import GRID
+from metrimax.checks import check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.estimators import MeasureSVC
 from metrimax.folds import FoldScores, fold_scores, side_by_side_scores
@@ -183,9 +183,7 @@ class MeasureSVCCV(MeasureSVC):
             X = as_design(X)
             y = self._check_design(checked, X, y)
         else:
-            X, y = validate_data(
-                checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
-            )
+            X, y = check_sample(checked, X, y)
         check_classification_targets(y)
         checkpoint = as_checkpoint(self.checkpoint)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

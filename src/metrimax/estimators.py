@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from metrimax.base import CertifiedEstimator, labels_of
+from metrimax.checks import check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label, kept, restate
@@ -211,9 +212,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             X = as_design(X)
             y = self._check_design(checked, X, y)
         else:
-            X, y = validate_data(
-                checked, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, multi_output=True
-            )
+            X, y = check_sample(checked, X, y)
         kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, labels)
         features = self._features(X)

@@ -13,10 +13,15 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from metrimax.protocols import Labels, Vector
 
 Array = npt.NDArray[Any]
+WHOLE = 2.0**53
+"""Floating-point numbers below this say exactly which whole number they are."""
 
 
 def encode(y: Array) -> tuple[str, Array, Labels]:
     """The kind of target, the classes, and one boolean column per classifier to train (one for two classes)."""
+    two = _two_numbers(y)
+    if two is not None:
+        return "binary", two, (y == two[1])[:, None]
     kind: str = type_of_target(y, input_name="y")
     if kind == "multilabel-indicator":
         labels = np.asarray(y.toarray() if hasattr(y, "toarray") else y) > 0
@@ -29,6 +34,17 @@ def encode(y: Array) -> tuple[str, Array, Labels]:
         raise ValueError(f"expected at least two classes in y, got one class only: {classes.tolist()}")
     positive = [1] if len(classes) == 2 else range(len(classes))
     return kind, classes, np.column_stack([codes == k for k in positive])
+
+
+def _two_numbers(y: Array) -> Array | None:
+    """The classes, where y is a vector of two different whole numbers: quicker than scikit-learn, that sorts y."""
+    if not (type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf"):
+        return None
+    low, high = y.min(), y.max()
+    whole = y.dtype.kind != "f" or (abs(low) < WHOLE and abs(high) < WHOLE and low % 1 == high % 1 == 0)
+    if low == high or not whole or not ((y == low) | (y == high)).all():
+        return None
+    return np.array([low, high], dtype=y.dtype)
 
 
 def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector | None:

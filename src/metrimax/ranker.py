@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from metrimax.base import CertifiedEstimator, labels_of
+from metrimax.checks import OPTIONS
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
@@ -122,16 +123,7 @@ class MeasureRanker(CertifiedEstimator):
             X = as_design(X)
             y = column_or_1d(self._check_design(checked, X, y), dtype=np.float64)
         else:
-            X, y = validate_data(
-                checked,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order=None,
-                y_numeric=True,
-                ensure_min_samples=2,
-            )
+            X, y = validate_data(checked, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
         weight = _weight(sample_weight, y)
         grouped = _grouped(measure, _groups_of(X, groups), y)
         design = as_design(X, n_threads=self.n_threads)

@@ -243,6 +243,21 @@ void bind_oracles(nb::module_ &m) {
         "Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for "
         "costs sorted ascending.");
     m.def(
+        "count_bounds",
+        [](In1<double> u, In1<double> v, Index n_pos, Index n_neg, Index m_low) {
+            const Index m_high = m_low + size_of(u) - 1;
+            require(u.size() == v.size() && u.size() > 0, "count_bounds: u and v differ in length, or are empty");
+            require(m_low >= 0 && n_pos > 0 && n_neg > 0 && m_high <= n_pos + n_neg,
+                    "count_bounds: u and v do not fit the sample");
+            const double *ud = u.data(), *vd = v.data();
+            nb::gil_scoped_release unlocked;
+            const CountBounds b = count_bounds(ud, vd, n_pos, n_neg, m_low, m_high);
+            return std::make_tuple(b.top, b.fn_least, b.fn_most, b.fp_least, b.fp_most);
+        },
+        nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("n_pos"), nb::arg("n_neg"), nb::arg("m_low"),
+        "The greatest D = u[m] + v[m] tp of all tables; the least and greatest rise of D by one more false negative, "
+        "and by one more false positive.");
+    m.def(
         "monge_argmax",
         [](const std::string &link, In1<double> pos, Index pos_first, double pos_sum, double pos_step, In1<double> neg,
            Index neg_first, double neg_sum, double neg_step, In1<double> A, In1<double> B) {

@@ -15,12 +15,28 @@
 #include "threads.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace metrimax {
+
+// Whether 0 <= indices < p, all of them, without a branch: the sign of `index` or of `p - 1 - index` says if not.
+template <class I> METRIMAX_CLONES bool inside(const I *indices, size_t nnz, size_t p) {
+    using U = std::make_unsigned_t<I>;
+    constexpr U kHighest = static_cast<U>(std::numeric_limits<I>::max());
+    if (p == 0)
+        return nnz == 0;
+    const U last = static_cast<U>(std::min<size_t>(p - 1, kHighest));
+    U signs = 0;
+#pragma omp simd reduction(| : signs)
+    for (size_t k = 0; k < nnz; ++k)
+        signs |= static_cast<U>(indices[k]) | (last - static_cast<U>(indices[k]));
+    return signs <= kHighest;
+}
 
 // Verify, once and for all, that a CSR matrix cannot be read or written out of its bounds.
 // In: indptr[n + 1], indices[nnz], the number of columns p. Throws std::invalid_argument saying what is wrong.
@@ -34,6 +50,8 @@ template <class I> void csr_check(const I *indptr, size_t n, const I *indices, s
     if (static_cast<size_t>(indptr[n]) != nnz)
         throw std::invalid_argument("bad CSR matrix: indptr must end at the number of non-zeros " +
                                     std::to_string(nnz) + ", got " + std::to_string(indptr[n]));
+    if (inside(indices, nnz, p))
+        return;
     for (size_t k = 0; k < nnz; ++k)
         if (indices[k] < 0 || static_cast<size_t>(indices[k]) >= p)
             throw std::invalid_argument("bad CSR matrix: column index " + std::to_string(indices[k]) +

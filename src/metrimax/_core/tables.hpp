@@ -105,6 +105,36 @@ inline Best count_argmax(const Queue &pos, const Queue &neg, const std::vector<d
     return best;
 }
 
+// The greatest loss of such a measure, and how much the loss rises by one more mistake of either kind, over all tables.
+struct CountBounds {
+    double top = -std::numeric_limits<double>::infinity();
+    double fn_least = -top, fn_most = top, fp_least = -top, fp_most = top;
+};
+
+// In: u and v for m = m_low .. m_high. For a given m all is linear in tp, so the ends of its range are enough.
+inline CountBounds count_bounds(const double *u, const double *v, Index n_pos, Index n_neg, Index m_low, Index m_high) {
+    CountBounds found;
+    const auto loss = [=](Index m, Index tp) { return u[m - m_low] + v[m - m_low] * static_cast<double>(tp); };
+    for (Index m = m_low; m <= m_high; ++m) {
+        const Index least = std::max<Index>(0, m - n_neg), most = std::min(m, n_pos);
+        found.top = std::max({found.top, loss(m, least), loss(m, most)});
+        if (m == m_high)
+            break;
+        const Index next_least = std::max<Index>(0, m + 1 - n_neg), next_most = std::min(m + 1, n_pos);
+        for (const Index tp : {std::max<Index>(1, next_least), next_most}) { // from m + 1 and tp to m and tp - 1
+            const double rise = loss(m, tp - 1) - loss(m + 1, tp);
+            found.fn_least = std::min(found.fn_least, rise);
+            found.fn_most = std::max(found.fn_most, rise);
+        }
+        for (const Index tp : {next_least, most}) { // from m to m + 1, tp stays
+            const double rise = loss(m + 1, tp) - loss(m, tp);
+            found.fp_least = std::min(found.fp_least, rise);
+            found.fp_most = std::max(found.fp_most, rise);
+        }
+    }
+    return found;
+}
+
 // How a separable measure joins the loss a = D(i, 0) of its false negatives and b = D(0, j) of its false positives.
 struct ProductLink {
     double operator()(double a, double b) const { return 1 - (1 - a) * (1 - b); }

@@ -110,21 +110,22 @@ class ContingencyOracle(SampleOracle):
             self.pos, self.neg = split(y, sample_weight, most=SCANNED_UNITS)
         n_pos, n_neg = self.pos.count, self.neg.count
         self._limits = _Limits(), _Limits()
+        self._rises: tuple[float, float, float, float] | None = None
         self._top = 1.0
         if self.structure == "count":
             unit = self.pos.unit
             low, high = (0, n_pos + n_neg) if self._counts is None else (round(m / unit) for m in self._counts)
             self._first_count = low
             self._u, self._v = tables.count_coefficients(self._loss, n_pos, n_neg, low, high)
-            self._top = tables.count_top(self._u, self._v, n_pos, n_neg, low)
+            self._top, *rises = _kernels.count_bounds(self._u, self._v, n_pos, n_neg, low)
             if self._counts is None:
-                self._set_bounds(tables.count_marginals(self._u, self._v, n_pos, n_neg))
+                self._set_bounds(*rises)
         elif self.structure != "scan":
             i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
             self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
             if self.structure in tables.LINKS:  # which grow with both: all wrong need not be the worst
                 self._top = float(tables.LINKS[self.structure](self._A.max(), self._B.max()))
-            self._set_bounds(tables.monge_marginals(self._loss, n_pos, n_neg))
+            self._set_bounds(*tables.monge_marginals(self._loss, n_pos, n_neg))
         self.price = self._price()
         self._compiled = self._compile() if self.pos.whole and self.neg.whole else None
 
@@ -154,13 +155,9 @@ class ContingencyOracle(SampleOracle):
 
     def hinges(self) -> Hinges | None:
         """The risk as a sum over examples, for a D that is linear in (fn, fp); None where mistakes do not add up."""
-        if self.structure == "scan" or self._counts is not None:
+        if self._rises is None or self._counts is not None:
             return None
-        n_pos, n_neg = self.pos.count, self.neg.count
-        if self.structure == "count":
-            rises = np.array(tables.count_marginals(self._u, self._v, n_pos, n_neg))
-        else:
-            rises = np.array(tables.monge_marginals(self._loss, n_pos, n_neg))
+        rises = np.array(self._rises)
         if np.any(rises[1::2] - rises[::2] > 1e-9 * np.abs(rises).max()):  # one more mistake does not always cost alike
             return None
         sign, margin, weight = np.zeros((3, self.size))
@@ -226,16 +223,16 @@ class ContingencyOracle(SampleOracle):
             allowed = inside if allowed is None else allowed & inside
         return value if allowed is None else np.where(allowed, value, -np.inf)
 
-    def _set_bounds(self, marginals: tuple[float, float, float, float]) -> None:
+    def _set_bounds(self, fn_least: float, fn_most: float, fp_least: float, fp_most: float) -> None:
         """A flip pays if its cost is below what D can rise; keep a little more than that for rounding."""
-        fn_least, fn_most, fp_least, fp_most = marginals
+        self._rises = fn_least, fn_most, fp_least, fp_most
         self._limits = (
             _limits(fn_least, fn_most, self.pos.unit / self.n),
             _limits(fp_least, fp_most, self.neg.unit / self.n),
         )
 
     def _price(self) -> float:
-        one_fn, one_fp, swap = (float(self._loss(np.asarray(i), np.asarray(j))) for i, j in ((1, 0), (0, 1), (1, 1)))
+        one_fn, one_fp, swap = map(float, self._loss(np.array([1, 0, 1]), np.array([0, 1, 1])))
         rise = one_fn / self.pos.unit + one_fp / self.neg.unit
         if not np.isfinite(rise):
             rise = swap / self.pos.unit

@@ -87,37 +87,12 @@ def count_coefficients(loss: TableLoss, n_pos: int, n_neg: int, low: int, high: 
     """``u, v`` with ``D = u[m - low] + v[m - low] tp`` for m = tp + fp from low to high, by the ends of each m."""
     u, v = np.empty(high - low + 1), np.empty(high - low + 1)
     for part in _parts(len(u)):
-        m = low + np.arange(part.start, part.stop)
+        m = np.arange(low + part.start, low + part.stop, dtype=np.float64)
         least, most = np.maximum(0, m - n_neg), np.minimum(m, n_pos)
         at_least = loss(n_pos - least, m - least)
         v[part] = (loss(n_pos - most, m - most) - at_least) / np.maximum(most - least, 1)
         u[part] = at_least - v[part] * least
     return u, v
-
-
-def count_top(u: Vector, v: Vector, n_pos: int, n_neg: int, low: int) -> float:
-    """The greatest loss of all tables."""
-    top = -np.inf
-    for part in _parts(len(u)):
-        m = low + np.arange(part.start, part.stop)
-        for tp in (np.maximum(0, m - n_neg), np.minimum(m, n_pos)):
-            top = max(top, float((u[part] + v[part] * tp).max()))
-    return top
-
-
-def count_marginals(u: Vector, v: Vector, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
-    """Least and greatest rise of D by one more false negative, and by one more false positive, over all tables."""
-    fn, fp = [], []
-    for part in _parts(n_pos + n_neg):
-        m = np.arange(part.start, part.stop)
-        here, following = slice(part.start, part.stop), slice(part.start + 1, part.stop + 1)
-        for tp in (np.maximum(1, m + 1 - n_neg), np.minimum(m + 1, n_pos)):  # m + 1 -> m, tp -> tp - 1
-            rise = u[here] + v[here] * (tp - 1) - u[following] - v[following] * tp
-            fn += [rise.min(), rise.max()]
-        for tp in (np.maximum(0, m + 1 - n_neg), np.minimum(m, n_pos)):  # m -> m + 1, tp stays
-            rise = u[following] + v[following] * tp - u[here] - v[here] * tp
-            fp += [rise.min(), rise.max()]
-    return float(min(fn)), float(max(fn)), float(min(fp)), float(max(fp))
 
 
 def _parts(size: int) -> Iterator[slice]:
@@ -126,7 +101,10 @@ def _parts(size: int) -> Iterator[slice]:
 
 
 def monge_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
-    """The same for a Monge array, where one more mistake of one kind costs most when there are none of the other."""
+    """Least and greatest rise of D by one more false negative, and by one more false positive, of a Monge array.
+
+    One more mistake of one kind costs most when there are none of the other.
+    """
     i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
     fn_most, fn_least = np.diff(loss(i, np.zeros_like(i))), np.diff(loss(i, np.full_like(i, n_neg)))
     fp_most, fp_least = np.diff(loss(np.zeros_like(j), j)), np.diff(loss(np.full_like(j, n_pos), j))

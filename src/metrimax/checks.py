@@ -1,0 +1,58 @@
+"""X and y as the estimators take them: scikit-learn's checks, with a short cut for what they would not change.
+
+A fit of a small problem takes less time than these checks do, so where X and y are plain arrays of finite numbers they
+are told so by a look or two. Everything else, what is wrong included, goes to scikit-learn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
+
+
+def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
+    """X as a matrix of float32 or float64, dense or CSR, and y as classes or an indicator matrix.
+
+    Notes down in the estimator how many columns there are, and their names.
+    """
+    if _is_plain(X) and type(y) is np.ndarray and y.shape == X.shape[:1] and _is_finite(y, "biuf"):
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+        return X, y
+    X, y = validate_data(estimator, X, y, multi_output=True, **OPTIONS)
+    return X, y
+
+
+def check_rows(estimator: BaseEstimator, X: Any) -> Any:
+    """X as such a matrix, with the columns that the estimator was fitted on."""
+    unnamed = not hasattr(estimator, "feature_names_in_")
+    if unnamed and _is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None):
+        return X
+    return validate_data(estimator, X, reset=False, **OPTIONS)
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is a matrix that needs no conversion, has rows and columns, and holds finite numbers."""
+    if type(X) is np.ndarray:
+        values = X
+    elif type(X) in (sparse.csr_matrix, sparse.csr_array):
+        values = X.data
+    else:
+        return False
+    return X.ndim == 2 and min(X.shape) > 0 and values.dtype.char in "fd" and _is_finite(values, "f")
+
+
+def _is_finite(values: np.ndarray[Any, Any], kinds: str) -> bool:
+    """Whether these are numbers of the kinds given, and all finite as far as their sum tells."""
+    if values.dtype.kind not in kinds:
+        return False
+    if values.dtype.kind != "f":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
