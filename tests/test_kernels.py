@@ -58,6 +58,23 @@ def test_csr_check_accepts_the_sound_and_only_the_sound(indices, indptr, n_cols)
             _kernels.csr_check(*arrays, n_cols)
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("n_cols", [1, 1000, 2**31 - 1, 2**31, 2**40])
+def test_one_bad_index_among_many_is_found(index, n_cols):
+    """The indices are looked at many at a time."""
+    most = np.iinfo(index).max
+    indptr, sound = np.array([0, 1003], dtype=index), np.zeros(1003, dtype=index)
+    sound[500] = min(n_cols - 1, most)
+    _kernels.csr_check(sound, indptr, n_cols)
+    for at in (0, 517, 999, 1002):
+        for bad in (-1, -most - 1, n_cols, most):
+            if bad <= most and not 0 <= bad < n_cols:
+                indices = sound.copy()
+                indices[at] = bad
+                with pytest.raises(ValueError, match=f"column index {bad} is outside"):
+                    _kernels.csr_check(indices, indptr, n_cols)
+
+
 def test_int64_overflow_is_caught():
     big = np.array([0, 2**62], dtype=np.int64)
     with pytest.raises(ValueError, match="end at"):

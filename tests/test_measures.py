@@ -147,6 +147,20 @@ def test_declared_structure_holds_on_every_table(case, size):
         assert structure == "scan"
 
 
+@pytest.mark.parametrize("size", [*SIZES, (2.5, 30.25)])
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in ref.CASES])
+def test_coefficients_by_count_give_the_loss(case, size):
+    """Where a measure says them itself, for any weights of the classes."""
+    n_pos, n_neg = size
+    tp, fp = np.meshgrid(np.linspace(0, n_pos, 7), np.linspace(0, n_neg, 9))
+    given = case.measure.by_count(tp + fp, n_pos, n_neg)
+    if given is None:
+        assert case.measure.name not in ("error", "fbeta")
+        return
+    loss = case.measure.table_loss(tp, fp, n_pos - tp, n_neg - fp)
+    np.testing.assert_allclose(given[0] + given[1] * tp, loss, atol=1e-14)
+
+
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in ref.CASES if not c.top])
 def test_probe_finds_a_structure_as_good(case):
     """The same function as a plain Python function is searched as fast, and as exactly."""

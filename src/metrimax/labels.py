@@ -21,7 +21,7 @@ def encode(y: Array) -> tuple[str, Array, Labels]:
     """The kind of target, the classes, and one boolean column per classifier to train (one for two classes)."""
     two = _two_numbers(y)
     if two is not None:
-        return "binary", two, (y == two[1])[:, None]
+        return "binary", *two
     kind: str = type_of_target(y, input_name="y")
     if kind == "multilabel-indicator":
         labels = np.asarray(y.toarray() if hasattr(y, "toarray") else y) > 0
@@ -36,15 +36,18 @@ def encode(y: Array) -> tuple[str, Array, Labels]:
     return kind, classes, np.column_stack([codes == k for k in positive])
 
 
-def _two_numbers(y: Array) -> Array | None:
-    """The classes, where y is a vector of two different whole numbers: quicker than scikit-learn, that sorts y."""
+def _two_numbers(y: Array) -> tuple[Array, Labels] | None:
+    """Classes and labels, where y is a vector of two different whole numbers: without sorting it."""
     if not (type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf"):
         return None
-    low, high = y.min(), y.max()
-    whole = y.dtype.kind != "f" or (abs(low) < WHOLE and abs(high) < WHOLE and low % 1 == high % 1 == 0)
-    if low == high or not whole or not ((y == low) | (y == high)).all():
+    low, high = (False, True) if y.dtype.kind == "b" else (y.min(), y.max())
+    if y.dtype.kind == "f" and not (-WHOLE < low <= high < WHOLE and low % 1 == high % 1 == 0):
         return None
-    return np.array([low, high], dtype=y.dtype)
+    labels = y == high
+    positives = np.count_nonzero(labels)
+    if not 0 < positives < len(y) or positives + np.count_nonzero(y == low) < len(y):
+        return None
+    return np.array([low, high], dtype=y.dtype), labels[:, np.newaxis]
 
 
 def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector | None:

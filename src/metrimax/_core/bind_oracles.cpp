@@ -24,10 +24,11 @@ static Index size_of(const In1<double> &v) { return static_cast<Index>(v.size())
 class PyTableSearch {
   public:
     PyTableSearch(In1<Index> pos, In1<Index> neg, Index size, const std::string &structure, Pair units, double n,
-                  Pair pos_limits, Pair neg_limits, Index first_count, In1<double> u, In1<double> v, double top)
+                  Pair pos_limits, Pair neg_limits, Index first_count, In1<double> u, In1<double> v, double top,
+                  bool rising)
         : pos(pos), neg(neg), u(u), v(v), n_scores(size),
           search(side(pos, +1.0, units.first / n, pos_limits), side(neg, -1.0, units.second / n, neg_limits),
-                 tables(structure, first_count, top)) {}
+                 tables(structure, first_count, top, rising)) {}
 
     std::pair<double, Out1<double>> cut(In1<double> scores, double mu) {
         check_length("scores", scores.size(), static_cast<size_t>(n_scores));
@@ -50,22 +51,22 @@ class PyTableSearch {
         return Side{{members.data(), static_cast<Index>(members.size()), sign}, step, limits.first, limits.second};
     }
 
-    std::unique_ptr<Tables> tables(const std::string &structure, Index first_count, double top) const {
+    std::unique_ptr<Tables> tables(const std::string &structure, Index first_count, double top, bool rising) const {
         const auto n_pos = static_cast<Index>(pos.size()), n_neg = static_cast<Index>(neg.size());
         if (structure == "count") {
             require(u.size() == v.size() && u.size() > 0 && first_count >= 0 &&
                         first_count + size_of(u) - 1 <= n_pos + n_neg,
                     "TableSearch: u and v do not fit the sample");
-            return std::make_unique<CountTables>(n_pos, n_neg, first_count, first_count + size_of(u) - 1, u.data(),
-                                                 v.data(), top);
+            return std::make_unique<CountTables>(n_pos, first_count, first_count + size_of(u) - 1, u.data(), v.data(),
+                                                 top, rising);
         }
         require(size_of(u) == n_pos + 1 && size_of(v) == n_neg + 1, "TableSearch: A and B do not fit the sample");
         if (structure == "product")
-            return std::make_unique<LinkTables<ProductLink>>(n_pos, n_neg, u.data(), v.data(), top);
+            return std::make_unique<LinkTables<ProductLink>>(u.data(), v.data(), top, rising);
         if (structure == "hypot")
-            return std::make_unique<LinkTables<HypotLink>>(n_pos, n_neg, u.data(), v.data(), top);
+            return std::make_unique<LinkTables<HypotLink>>(u.data(), v.data(), top, rising);
         require(structure == "max", "TableSearch: structure must be 'count', 'product', 'hypot' or 'max'");
-        return std::make_unique<LinkTables<MaxLink>>(n_pos, n_neg, u.data(), v.data(), top);
+        return std::make_unique<LinkTables<MaxLink>>(u.data(), v.data(), top, rising);
     }
 
     In1<Index> pos, neg;
@@ -172,10 +173,10 @@ void bind_oracles(nb::module_ &m) {
         .def("__call__", &PyTableLine::at, nb::arg("t"), "The risk at t, and its slope there.");
     nb::class_<PyTableSearch>(m, "TableSearch", "The most violated labelling of a sample of whole units.")
         .def(nb::init<In1<Index>, In1<Index>, Index, const std::string &, Pair, double, Pair, Pair, Index, In1<double>,
-                      In1<double>, double>(),
+                      In1<double>, double, bool>(),
              nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("size"), nb::arg("structure"),
              nb::arg("units"), nb::arg("n"), nb::arg("pos_limits"), nb::arg("neg_limits"), nb::arg("first_count"),
-             nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"))
+             nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"), nb::arg("rising"))
         .def("cut", &PyTableSearch::cut, nb::arg("scores").noconvert(), nb::arg("mu") = 0.0,
              "Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.")
         .def(
@@ -251,7 +252,8 @@ void bind_oracles(nb::module_ &m) {
                     "count_bounds: u and v do not fit the sample");
             const double *ud = u.data(), *vd = v.data();
             nb::gil_scoped_release unlocked;
-            const CountBounds b = count_bounds(ud, vd, n_pos, n_neg, m_low, m_high);
+            const CountBounds b = count_bounds(ud, vd, static_cast<double>(n_pos), static_cast<double>(n_neg),
+                                               static_cast<double>(m_low), m_high - m_low + 1);
             return std::make_tuple(b.top, b.fn_least, b.fn_most, b.fp_least, b.fp_most);
         },
         nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("n_pos"), nb::arg("n_neg"), nb::arg("m_low"),

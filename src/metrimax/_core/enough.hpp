@@ -8,10 +8,10 @@ namespace metrimax {
 
 // The losses of one measure on one sample.
 struct Tables {
-    double top;          // the greatest loss of any table
-    bool rising = false; // no loss falls with one more mistake of either kind
+    double top;  // the greatest loss of any table
+    bool rising; // no loss falls with one more mistake of either kind
 
-    explicit Tables(double top) : top(top) {}
+    Tables(double top, bool rising) : top(top), rising(rising) {}
     virtual ~Tables() = default;
     virtual Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
                       const std::vector<double> &N) const = 0;
@@ -62,9 +62,8 @@ class Proof {
         return side == 0 ? below(P.last + 1, P.total, 0, N.last) : below(0, P.total, N.last + 1, N.total);
     }
 
-    static constexpr double kRounding = 1e-12;
-
   private:
+    static constexpr double kRounding = 1e-12;
     static constexpr int kPatience = 300;
 
     bool below(Index i0, Index i1, Index j0, Index j1) {

@@ -19,53 +19,27 @@ struct CountTables : Tables {
     Index n_pos, m_low, m_high;
     const double *u, *v;
 
-    CountTables(Index n_pos, Index n_neg, Index m_low, Index m_high, const double *u, const double *v, double top)
-        : Tables(top), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v) {
-        rising = m_low == 0 && m_high == n_pos + n_neg && rises(n_neg);
-    }
+    CountTables(Index n_pos, Index m_low, Index m_high, const double *u, const double *v, double top, bool rising)
+        : Tables(top, rising), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v) {}
     Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
               const std::vector<double> &N) const override {
         return count_argmax(pos, neg, P, N, n_pos, m_low, m_high, u, v);
     }
-    double loss(Index fn, Index fp) const override { return at(n_pos - fn + fp, n_pos - fn); }
-
-  private:
-    double at(Index m, Index tp) const { return u[m - m_low] + v[m - m_low] * static_cast<double>(tp); }
-
-    // The rise over one more mistake is linear in tp for every m: its ends tell of all.
-    bool rises(Index n_neg) const {
-        const double least = -0.1 * Proof::kRounding * std::max(1.0, top);
-        for (Index m = 0; m < m_high; ++m) {
-            const Index most = std::min(n_pos, m);
-            for (const Index tp : {std::max<Index>(0, m + 1 - n_neg), most}) // one more false positive
-                if (tp <= most && !(at(m + 1, tp) - at(m, tp) >= least))
-                    return false;
-            const Index high = std::min(n_pos, m + 1);
-            for (const Index tp : {std::max<Index>(1, m + 1 - n_neg), high}) // one more false negative
-                if (tp >= 1 && tp <= high && !(at(m, tp - 1) - at(m + 1, tp) >= least))
-                    return false;
-        }
-        return true;
+    double loss(Index fn, Index fp) const override {
+        const Index tp = n_pos - fn, m = tp + fp;
+        return u[m - m_low] + v[m - m_low] * static_cast<double>(tp);
     }
 };
 
 template <class Link> struct LinkTables : Tables {
     const double *A, *B;
 
-    // All three links rise with either loss, as long as that is in [0, 1].
-    LinkTables(Index n_pos, Index n_neg, const double *A, const double *B, double top) : Tables(top), A(A), B(B) {
-        rising = unit(A, n_pos) && unit(B, n_neg);
-    }
+    LinkTables(const double *A, const double *B, double top, bool rising) : Tables(top, rising), A(A), B(B) {}
     Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
               const std::vector<double> &N) const override {
         return MongeArgmax<Link>(pos, neg, P, N, A, B)();
     }
     double loss(Index fn, Index fp) const override { return Link{}(A[fn], B[fp]); }
-
-  private:
-    static bool unit(const double *losses, Index last) {
-        return losses[0] >= 0 && losses[last] <= 1 && std::is_sorted(losses, losses + last + 1);
-    }
 };
 
 // One class: its members, what is known of their flips, and room for the candidates.

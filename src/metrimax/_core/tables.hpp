@@ -9,6 +9,8 @@
 // flip in every optimum and stand before them with the sum of their costs.
 #pragma once
 
+#include "loops.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -107,32 +109,41 @@ inline Best count_argmax(const Queue &pos, const Queue &neg, const std::vector<d
 
 // The greatest loss of such a measure, and how much the loss rises by one more mistake of either kind, over all tables.
 struct CountBounds {
-    double top = -std::numeric_limits<double>::infinity();
-    double fn_least = -top, fn_most = top, fp_least = -top, fp_most = top;
+    double top, fn_least, fn_most, fp_least, fp_most;
 };
 
-// In: u and v for m = m_low .. m_high. For a given m all is linear in tp, so the ends of its range are enough.
-inline CountBounds count_bounds(const double *u, const double *v, Index n_pos, Index n_neg, Index m_low, Index m_high) {
-    CountBounds found;
-    const auto loss = [=](Index m, Index tp) { return u[m - m_low] + v[m - m_low] * static_cast<double>(tp); };
-    for (Index m = m_low; m <= m_high; ++m) {
-        const Index least = std::max<Index>(0, m - n_neg), most = std::min(m, n_pos);
-        found.top = std::max({found.top, loss(m, least), loss(m, most)});
-        if (m == m_high)
-            break;
-        const Index next_least = std::max<Index>(0, m + 1 - n_neg), next_most = std::min(m + 1, n_pos);
-        for (const Index tp : {std::max<Index>(1, next_least), next_most}) { // from m + 1 and tp to m and tp - 1
-            const double rise = loss(m, tp - 1) - loss(m + 1, tp);
-            found.fn_least = std::min(found.fn_least, rise);
-            found.fn_most = std::max(found.fn_most, rise);
+// In: u and v for m from m_low on, `size` of them. For a given m all is linear in tp, so the ends of its range tell.
+METRIMAX_CLONES inline CountBounds count_bounds(const double *u, const double *v, double n_pos, double n_neg,
+                                                double m_low, Index size) {
+    constexpr Index kPart = Index{1} << 20; // counted by an int, which is what vector instructions convert
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    const auto lower = [](double a, double b) { return a < b ? a : b; };
+    const auto higher = [](double a, double b) { return a > b ? a : b; };
+    double top = -kInf, fn_least = kInf, fn_most = -kInf, fp_least = kInf, fp_most = -kInf;
+    for (Index first = 0; first < size; first += kPart) {
+        const double *up = u + first, *vp = v + first, start = m_low + static_cast<double>(first);
+        const int here = static_cast<int>(std::min(kPart, size - first));
+#pragma omp simd reduction(max : top)
+        for (int k = 0; k < here; ++k) {
+            const double m = start + k;
+            const double ends = higher(vp[k] * higher(0.0, m - n_neg), vp[k] * lower(m, n_pos));
+            top = higher(top, up[k] + ends);
         }
-        for (const Index tp : {next_least, most}) { // from m to m + 1, tp stays
-            const double rise = loss(m + 1, tp) - loss(m, tp);
-            found.fp_least = std::min(found.fp_least, rise);
-            found.fp_most = std::max(found.fp_most, rise);
+        const int pairs = static_cast<int>(std::min(kPart, size - 1 - first)); // of m and m + 1
+#pragma omp simd reduction(max : fn_most, fp_most) reduction(min : fn_least, fp_least)
+        for (int k = 0; k < pairs; ++k) {
+            const double m = start + k, least = higher(0.0, m + 1 - n_neg), most = lower(m + 1, n_pos);
+            const double du = up[k + 1] - up[k], dv = vp[k + 1] - vp[k];
+            const double fn = -du - vp[k]; // from m + 1 and tp to m and tp - 1
+            const double fn_a = fn - dv * higher(1.0, least), fn_b = fn - dv * most;
+            fn_least = lower(fn_least, lower(fn_a, fn_b));
+            fn_most = higher(fn_most, higher(fn_a, fn_b));
+            const double fp_a = du + dv * least, fp_b = du + dv * lower(m, n_pos); // from m to m + 1, tp stays
+            fp_least = lower(fp_least, lower(fp_a, fp_b));
+            fp_most = higher(fp_most, higher(fp_a, fp_b));
         }
     }
-    return found;
+    return {top, fn_least, fn_most, fp_least, fp_most};
 }
 
 // How a separable measure joins the loss a = D(i, 0) of its false negatives and b = D(0, j) of its false positives.

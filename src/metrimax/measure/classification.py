@@ -24,6 +24,10 @@ class ErrorRate(ContingencyMeasure):
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         return (fn + fp) / (tp + fp + fn + tn)
 
+    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector, Vector]:
+        n = n_pos + n_neg
+        return (n_pos + m) / n, np.full_like(m, -2 / n)
+
 
 @dataclass(frozen=True)
 class CostModel(ContingencyMeasure):
@@ -71,7 +75,12 @@ class FBeta(ContingencyMeasure):
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         b2 = self.beta**2
-        return 1 - ratio((1 + b2) * tp, (1 + b2) * tp + fp + b2 * fn, 1.0)
+        hits = (1 + b2) * tp
+        return 1 - ratio(hits, hits + fp + b2 * fn, 1.0)
+
+    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector, Vector]:
+        b2 = self.beta**2
+        return np.ones_like(m), -(1 + b2) / (m + b2 * n_pos)
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,14 @@ from metrimax.protocols import Cut, Hinges, Labels, Line, Oracle, Vector
 SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
 
+ROUNDING = 1e-13
+"""A loss that falls by no more than this, relative to the greatest, with one more mistake is taken to rise."""
+
 
 def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
     """``numerator / denominator``, and ``undefined`` where the denominator is zero."""
+    if np.all(denominator):
+        return numerator / denominator
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
     out = np.full(numerator.shape, undefined)
     np.divide(numerator, denominator, out=out, where=denominator != 0)
@@ -84,6 +89,13 @@ class ContingencyMeasure:
         """Least and greatest number of predicted positives admitted; None for no limit."""
         return None
 
+    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector, Vector] | None:
+        """``u, v`` with ``D = u + v tp`` for m = tp + fp, of the structure "count"; None: to be had from `table_loss`.
+
+        Only a quicker way to the same numbers: a class that changes the one changes the other.
+        """
+        return None
+
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
         return ContingencyOracle(self, y, sample_weight)
 
@@ -111,20 +123,22 @@ class ContingencyOracle(SampleOracle):
         n_pos, n_neg = self.pos.count, self.neg.count
         self._limits = _Limits(), _Limits()
         self._rises: tuple[float, float, float, float] | None = None
-        self._top = 1.0
+        self._top, self._rising = 1.0, False
         if self.structure == "count":
             unit = self.pos.unit
             low, high = (0, n_pos + n_neg) if self._counts is None else (round(m / unit) for m in self._counts)
             self._first_count = low
-            self._u, self._v = tables.count_coefficients(self._loss, n_pos, n_neg, low, high)
+            self._u, self._v = self._coefficients(low, high)
             self._top, *rises = _kernels.count_bounds(self._u, self._v, n_pos, n_neg, low)
             if self._counts is None:
                 self._set_bounds(*rises)
+                self._rising = min(rises) >= -ROUNDING * max(1.0, self._top)
         elif self.structure != "scan":
             i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
             self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
             if self.structure in tables.LINKS:  # which grow with both: all wrong need not be the worst
                 self._top = float(tables.LINKS[self.structure](self._A.max(), self._B.max()))
+                self._rising = _rises(self._A) and _rises(self._B)
             self._set_bounds(*tables.monge_marginals(self._loss, n_pos, n_neg))
         self.price = self._price()
         self._compiled = self._compile() if self.pos.whole and self.neg.whole else None
@@ -183,7 +197,7 @@ class ContingencyOracle(SampleOracle):
         units = self.pos.unit, self.neg.unit
         return _kernels.TableSearch(
             self.pos.members, self.neg.members, self.size, self.structure, units, self.n, *self._limits, first, u, v,
-            self._top,
+            self._top, self._rising,
         )  # fmt: skip
 
     def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
@@ -223,6 +237,16 @@ class ContingencyOracle(SampleOracle):
             allowed = inside if allowed is None else allowed & inside
         return value if allowed is None else np.where(allowed, value, -np.inf)
 
+    def _coefficients(self, low: int, high: int) -> tuple[Vector, Vector]:
+        """``u, v`` with ``D = u[m - low] + v[m - low] tp`` for m = tp + fp from low to high, in units."""
+        unit = self.pos.unit
+        given = self._measure.by_count(
+            unit * np.arange(low, high + 1, dtype=np.float64), self.pos.total, self.neg.total
+        )
+        if given is None:
+            return tables.count_coefficients(self._loss, self.pos.count, self.neg.count, low, high)
+        return given[0], unit * given[1]
+
     def _set_bounds(self, fn_least: float, fn_most: float, fp_least: float, fp_most: float) -> None:
         """A flip pays if its cost is below what D can rise; keep a little more than that for rounding."""
         self._rises = fn_least, fn_most, fp_least, fp_most
@@ -244,6 +268,11 @@ class _Limits(NamedTuple):
 
     low: float = -np.inf
     high: float = np.inf
+
+
+def _rises(losses: Vector) -> bool:
+    """Whether the losses of more and more mistakes rise, within [0, 1]: then all links of them rise."""
+    return bool(losses[0] >= 0 and losses[-1] <= 1 and (losses[1:] >= losses[:-1]).all())
 
 
 def _limits(least: float, most: float, step: float) -> _Limits:

@@ -18,7 +18,7 @@ The registered measures state their structure and the tests verify it; a user's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -42,6 +42,9 @@ EXHAUSTIVE = 2**17
 
 CELLS = 2**20
 """Tables evaluated at a time by a scan."""
+
+PART = 2**13
+"""Counts whose coefficients are computed at a time: what is made on the way stays in a near cache."""
 
 
 def probe(loss: TableLoss, n_pos: int, n_neg: int, *, equal_units: bool = True, tol: float = 1e-12) -> Structure:
@@ -86,18 +89,14 @@ def _is_monge(table: Vector, tol: float) -> bool:
 def count_coefficients(loss: TableLoss, n_pos: int, n_neg: int, low: int, high: int) -> tuple[Vector, Vector]:
     """``u, v`` with ``D = u[m - low] + v[m - low] tp`` for m = tp + fp from low to high, by the ends of each m."""
     u, v = np.empty(high - low + 1), np.empty(high - low + 1)
-    for part in _parts(len(u)):
-        m = np.arange(low + part.start, low + part.stop, dtype=np.float64)
+    for first in range(low, high + 1, PART):
+        m = np.arange(first, min(first + PART, high + 1), dtype=np.float64)
+        part = slice(first - low, first - low + len(m))
         least, most = np.maximum(0, m - n_neg), np.minimum(m, n_pos)
         at_least = loss(n_pos - least, m - least)
         v[part] = (loss(n_pos - most, m - most) - at_least) / np.maximum(most - least, 1)
         u[part] = at_least - v[part] * least
     return u, v
-
-
-def _parts(size: int) -> Iterator[slice]:
-    """Slices of a length that keeps what is computed on the way small."""
-    return (slice(k, min(k + CELLS // 16, size)) for k in range(0, size, CELLS // 16))
 
 
 def monge_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:

@@ -140,10 +140,9 @@ def _units(weight: Vector, most: int) -> tuple[int, float]:
 
 def split(y: Labels, sample_weight: Vector | None, most: int = MOST_COPIES) -> tuple[ClassUnits, ClassUnits]:
     """The positives and the negatives of a sample, without what has weight zero."""
-    used = np.ones(len(y), dtype=bool) if sample_weight is None else sample_weight > 0
 
     def units(mask: Labels, sign: float) -> ClassUnits:
-        members = np.flatnonzero(mask & used)
+        members = np.flatnonzero(mask if sample_weight is None else mask & (sample_weight > 0))
         if len(members) == 0:
             kind = "positive" if sign > 0 else "negative"
             raise ValueError(f"expected examples of both classes, got no {kind} example (of non-zero weight)")
