@@ -326,7 +326,7 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(ValueError, match="length"):
         search.cut(np.zeros(2))
     with pytest.raises(ValueError, match="length"):
-        search.line(d, np.zeros(2), 1.0)
+        search.line(d, np.zeros(2))
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 20), (20, 1), (13, 30), (40, 25)])
@@ -438,9 +438,8 @@ def test_the_risk_on_a_line_is_the_risk_at_its_points(case):
         y, scores = large_sample(seed, scale)
         move = scale * np.round(np.random.default_rng(seed).normal(size=len(y)), 1)
         oracle = case.measure.oracle(y)
-        until = 2.0
-        line = oracle.line(scores, move, until)
-        points = np.linspace(0, until, 9)
+        line = oracle.line(scores, move)
+        points = np.linspace(0, 2, 9)
         found = [line(t) for t in points]
         for t, (risk, slope) in zip(points, found, strict=True):
             here = scores + t * move
