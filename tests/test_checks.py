@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -178,3 +179,12 @@ def test_who_assumes_finite_numbers_is_not_contradicted():
     with config_context(assume_finite=True):
         X, _ = checks.check_sample(MeasureSVC(), OTHER["nan"], Y)
     assert np.isnan(X).any()
+
+
+def test_a_copy_is_shallow_and_its_own():
+    fitted = MeasureSVC().fit(DENSE, Y)
+    twin = copy(fitted)
+    assert type(twin) is MeasureSVC
+    assert vars(twin) == vars(fitted)  # the very same values
+    twin.C, twin.n_features_in_ = 7.0, 99
+    assert (fitted.C, fitted.n_features_in_) == (4.0, 3)

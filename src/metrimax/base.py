@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,12 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     callback: Callback | None
 
     _solvers: ClassVar[dict[str, type[Any]]] = SOLVERS
+
+    def __copy__(self) -> Self:
+        """A shallow copy; by way of the state that stores see it takes as long as a small fit's checks."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     def _solver(self) -> Any:
         for name, low in (("C", 0.0), ("tol", 0.0)):

@@ -40,12 +40,14 @@ def _two_numbers(y: Array) -> tuple[Array, Labels] | None:
     """Classes and labels, where y is a vector of two different whole numbers: without sorting it."""
     if not (type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf"):
         return None
-    low, high = (False, True) if y.dtype.kind == "b" else (y.min(), y.max())
-    if y.dtype.kind == "f" and not (-WHOLE < low <= high < WHOLE and low % 1 == high % 1 == 0):
-        return None
-    labels = y == high
-    positives = np.count_nonzero(labels)
-    if not 0 < positives < len(y) or positives + np.count_nonzero(y == low) < len(y):
+    if y.dtype.kind == "b":
+        low, high, labels, others = False, True, y, len(y) - np.count_nonzero(y)
+    else:
+        low, high = y.min(), y.max()
+        if y.dtype.kind == "f" and not (-WHOLE < low <= high < WHOLE and low % 1 == high % 1 == 0):
+            return None
+        labels, others = y == high, np.count_nonzero(y == low)
+    if not 0 < others < len(y) or others + np.count_nonzero(labels) != len(y):
         return None
     return np.array([low, high], dtype=y.dtype), labels[:, np.newaxis]
 

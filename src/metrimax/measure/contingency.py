@@ -171,13 +171,13 @@ class ContingencyOracle(SampleOracle):
         """The risk as a sum over examples, for a D that is linear in (fn, fp); None where mistakes do not add up."""
         if self._rises is None or self._counts is not None:
             return None
-        rises = np.array(self._rises)
-        if np.any(rises[1::2] - rises[::2] > 1e-9 * np.abs(rises).max()):  # one more mistake does not always cost alike
+        least, most, slack = self._rises[::2], self._rises[1::2], 1e-9 * max(map(abs, self._rises))
+        if any(b - a > slack for a, b in zip(least, most, strict=True)):  # one more mistake does not always cost alike
             return None
         sign, margin, weight = np.zeros((3, self.size))
-        for units, rise in zip((self.pos, self.neg), (rises[::2] + rises[1::2]) / 2, strict=True):
+        for units, a, b in zip((self.pos, self.neg), least, most, strict=True):
             sign[units.members], weight[units.members] = units.sign, units.weight
-            margin[units.members] = max(0.0, rise) * self.n / units.unit
+            margin[units.members] = max(0.0, (a + b) / 2) * self.n / units.unit
         return Hinges(sign, margin, weight)
 
     @cached_property
