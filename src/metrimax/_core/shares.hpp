@@ -43,6 +43,49 @@ inline double share_level(const double *costs, Index size, Index count, double h
     }
 }
 
+// How far the shares at a level have come: how many costs flip in full, how many in part or in full, and the sum of
+// what the costs in part are above an origin.
+struct Reached {
+    double full, some, sum;
+};
+METRIMAX_CLONES inline Reached reached(const double *costs, Index size, double level, double h, double origin) {
+    double full = 0, some = 0, sum = 0;
+#pragma omp simd reduction(+ : full, some, sum)
+    for (Index k = 0; k < size; ++k) {
+        const double whole = costs[k] + h <= level ? 1.0 : 0.0, any = costs[k] <= level ? 1.0 : 0.0;
+        full += whole;
+        some += any;
+        sum += (any - whole) * (costs[k] - origin);
+    }
+    return {full, some, sum};
+}
+
+// The same level for costs in any order, of which `last` is the count-th lowest and all that are between last - h and
+// last + h are among them. Newton's method: the sum of the shares is linear from one end of a ramp to the next.
+inline double ramp_level(const double *costs, Index size, Index count, double last, double h) {
+    const auto wanted = static_cast<double>(count);
+    double low = last - h, high = last + 2 * h, level = last + h / 2;
+    Reached before{-1, -1, 0};
+    for (int steps = 0;; ++steps) {
+        const Reached now = reached(costs, size, level, h, last);
+        const double inside = now.some - now.full;
+        const double sum = now.full + (inside * (level - last) - now.sum) / h;
+        if (sum == wanted || (now.full == before.full && now.some == before.some))
+            return level; // where the linear piece, from which this step came, has the sum wanted
+        (sum < wanted ? low : high) = level;
+        const double next = level + (wanted - sum) * h / inside;
+        if (low < next && next < high && steps < 20) {
+            before = now;
+            level = next;
+        } else {
+            before = {-1, -1, 0};
+            level = low + (high - low) / 2;
+            if (!(low < level && level < high))
+                return level;
+        }
+    }
+}
+
 inline double share(double cost, double level, double h) {
     const double part = (level - cost) / h, some = part > 0.0 ? part : 0.0;
     return cost + h <= level ? 1.0 : some < 1.0 ? some : 1.0; // in full as share_level has it: the quotient rounds
