@@ -91,13 +91,6 @@ METRIMAX_CLONES inline double call_by_shares(double level, double h, const doubl
     return hits;
 }
 
-// Which costs are from `low` to `high`.
-METRIMAX_CLONES inline void within(const double *METRIMAX_RESTRICT costs, Index size, double low, double high,
-                                   unsigned char *METRIMAX_RESTRICT out) {
-    for (Index i = 0; i < size; ++i)
-        out[i] = static_cast<unsigned char>((costs[i] >= low) & (costs[i] <= high));
-}
-
 class TopSearch {
   public:
     TopSearch(const bool *y, Index size, Index k, double u, double v)
@@ -118,7 +111,7 @@ class TopSearch {
         const Index most_flips = n_pos + k - 2 * std::max<Index>(0, k - (n - n_pos));
         const double h = 2 * mu * static_cast<double>(n) / static_cast<double>(std::max<Index>(most_flips, 1));
         const bool mean = h > 0;
-        Point at{*this, scores, mean ? nullptr : slope};
+        const Point at{*this, scores, mean ? nullptr : slope};
         const auto [called, last] = find(at);
         if (!(value(called) > 0)) {
             std::fill_n(slope, n, 0.0);
@@ -129,7 +122,7 @@ class TopSearch {
         if (!resolves(h, last))
             return cut(scores, 0.0, slope);
         const auto certain = static_cast<Index>(pass(at, last - h, last + h).count);
-        const double level = ramp_level(costs.get(), size, k - certain, last, h);
+        const double level = share_level(costs.get(), size, k - certain, last, h);
         double hits = 0;
         for_blocks(n, [&](Index first, Index count) {
             double labels[kBlock];
@@ -196,21 +189,14 @@ class TopSearch {
         double *const its = costs.get();
         for_blocks(n, [&](Index first, Index count) {
             double labels[kBlock], block[kBlock];
-            unsigned char inside[kBlock + kGroup] = {};
             as_numbers(y + first, count, labels);
             called += examples.call_below(low, first, count, labels, block);
-            within(block, count, low, high, inside);
-            for (Index k = 0; k < count; k += kGroup) {
-                std::uint64_t any;
-                std::memcpy(&any, inside + k, kGroup);
-                if (any == 0 || noted >= most)
-                    continue; // most groups, where the window is narrow
-                for (Index i = k; i < std::min(k + kGroup, count); ++i) {
+            if (noted < most)
+                for_inside<std::less_equal<>>(block, count, low, high, [&](Index i, bool inside) {
                     at[noted] = first + i;
                     its[noted] = block[i];
-                    noted += inside[i];
-                }
-            }
+                    noted += inside;
+                });
         });
         size = noted;
         return called;
@@ -218,12 +204,11 @@ class TopSearch {
 
     // Call the k examples of lowest cost positive; the highest of their costs. Those at it go by position.
     template <class Examples> std::pair<Called, double> find(const Examples &examples) {
-        const Called certain = look(examples);
-        Index left = k - static_cast<Index>(certain.count);
+        Called called = look(examples);
+        Index left = k - static_cast<Index>(called.count);
         const double last = select(costs.get(), size, left - 1);
         Index ties = left - count_below(costs.get(), size, last); // that are called positive
-        Called called = certain;
-        for (Index j = 0; left > 0; ++j) {
+        for (Index j = 0; j < size && left > 0; ++j) {
             const Index i = near[j];
             const double score = examples.score(i), its = cost(score, i);
             if (its < last || (its == last && ties-- > 0)) {
