@@ -39,10 +39,10 @@ def test_the_risk_is_the_sum_of_both(name):
         assert cut.loss + cut.slope @ scores == pytest.approx(risk(scores))
         other = rng.normal(size=len(y))
         assert cut.loss + cut.slope @ other <= risk(other) + 1e-12  # a cut
-        value, slope = both.line(scores, move, 2.0)(0.5)
+        value, slope = both.line(scores, move)(0.5)
         assert value == pytest.approx(risk(scores + 0.5 * move))
         step = 1e-6
-        ahead, behind = (both.line(scores, move, 2.0)(t)[0] for t in (0.5 + step, 0.5 - step))
+        ahead, behind = (both.line(scores, move)(t)[0] for t in (0.5 + step, 0.5 - step))
         assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-3, abs=1e-6)
 
 

@@ -11,22 +11,16 @@ from metrimax.solvers.search import next_reach
 
 
 class Planes:
-    """The maximum of planes in t, counting how often it was asked and for which intervals."""
+    """The maximum of planes in t, counting how often it was asked."""
 
     def __init__(self, values, rises):
         self.values, self.rises = np.asarray(values, float), np.asarray(rises, float)
-        self.asked, self.intervals = [], []
+        self.asked = []
 
-    def __call__(self, until):
-        self.intervals.append(until)
-
-        def risk(t):
-            assert 0 <= t <= until
-            self.asked.append(t)
-            k = np.argmax(self.values + t * self.rises)
-            return float(self.values[k] + t * self.rises[k]), float(self.rises[k])
-
-        return risk
+    def __call__(self, t):
+        self.asked.append(t)
+        k = np.argmax(self.values + t * self.rises)
+        return float(self.values[k] + t * self.rises[k]), float(self.rises[k])
 
     def __getitem__(self, t):
         return float(np.max(self.values + t * self.rises))
@@ -53,8 +47,7 @@ def test_least_value(planes, lam, cross, bend, reach, tangent):
     far = 2 + 2 * (abs(cross) + 3 / lam) / bend  # beyond this the parabola only rises
     best = min(phi(0.0), minimize_scalar(phi, bounds=(0, far), method="bounded", options={"xatol": 1e-10}).fun)
     assert phi(t) <= best + 1e-6
-    widened = np.divide(line.intervals[1:], line.intervals[:-1])
-    np.testing.assert_allclose(widened, 2.0 ** np.arange(1, 1 + len(widened)))
+    assert min(line.asked) >= 0
 
 
 def test_ends_as_soon_as_the_accuracy_is_proven():
@@ -62,6 +55,22 @@ def test_ends_as_soon_as_the_accuracy_is_proven():
     loose = _kernels.line_search(line, (1.0, 0.0, 0.0, 1.0), 1.0, (1.0, -1.0), 10.0, 1.0)
     assert len(line.asked) == 1
     assert loose == (1.0, 1.0) or loose == (0.0, 1.0)
+
+
+def test_the_search_widens_by_more_every_time():
+    line = Planes([1.0], [-1.0])
+    _kernels.line_search(line, (0.1, 0.0, 0.0, 1.0), 1.0, (1.0, -1.0), 1e-9, 0.01)
+    widened = np.array(line.asked[: 1 + np.argmax(line.asked)])
+    assert widened[-1] > 10, "the minimum"
+    np.testing.assert_allclose(widened[1:] / widened[:-1], 2.0 ** np.arange(1, len(widened)))
+
+
+def test_a_point_that_is_known_is_not_asked_for():
+    """Its tangent and that at 0 meet at 0: no step, without a question."""
+    line = Planes([1.0, 1.0], [-1.0, 2.0])
+    at_reach = line[0.1], 2.0
+    assert _kernels.line_search(line, (1.0, 0.0, 0.0, 1.0), 1.0, (1.0, -1.0), 1e-3, 0.1, at_reach) == (0.0, 1.0)
+    assert line.asked == []
 
 
 def test_a_direction_that_rises_is_not_taken():
@@ -80,7 +89,7 @@ def test_a_step_is_found_after_many_searches_without_one():
 
 
 def test_what_the_risk_raises_comes_through():
-    def line(until):
+    def line(t):
         raise ArithmeticError("no risk here")
 
     with pytest.raises(ArithmeticError, match="no risk here"):

@@ -318,7 +318,7 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(ValueError, match="length"):
         search.cut(np.zeros(2))
     with pytest.raises(ValueError, match="length"):
-        search.line(d, np.zeros(2), 1.0)
+        search.line(d, np.zeros(2))
 
 
 # --- means of cuts
@@ -411,9 +411,8 @@ def test_the_risk_on_a_line_is_the_risk_at_its_points(case):
         y, scores = large_sample(seed, scale)
         move = scale * np.round(np.random.default_rng(seed).normal(size=len(y)), 1)
         oracle = case.measure.oracle(y)
-        until = 2.0
-        line = oracle.line(scores, move, until)
-        points = np.linspace(0, until, 9)
+        line = oracle.line(scores, move)
+        points = np.linspace(0, 2, 9)
         found = [line(t) for t in points]
         for t, (risk, slope) in zip(points, found, strict=True):
             here = scores + t * move

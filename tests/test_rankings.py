@@ -86,7 +86,7 @@ def test_average_precision_leaves_out_negatives_that_stay_below(weight):
     for lead in (400.0, 3.0, 0.1, -2.0, 50.0):
         scores, move = rng.normal(size=3000) + lead * y, rng.normal(size=3000)
         moved = scores + 0.7 * move
-        cut, risk = oracle(moved), oracle.line(scores, move, 1.0)(0.7)
+        cut, risk = oracle(moved), oracle.line(scores, move)(0.7)
         everything = AveragePrecision().oracle(y, weights)
         everything._search = None
         true = everything(moved)
@@ -244,7 +244,7 @@ def test_a_grouped_measure_is_the_mean_over_groups(measure):
         )
         assert grouped.loss(y, scores) == pytest.approx(1 - grouped.score(y, scores))
         move = rng.normal(size=len(y))
-        line = oracle.line(scores, move, 2.0)
+        line = oracle.line(scores, move)
         for t in (0.0, 0.7, 2.0):
             here = oracle(scores + t * move)
             risk, slope = line(t)

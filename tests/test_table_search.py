@@ -52,7 +52,7 @@ def test_what_was_enough_before_does_not_hide_a_better_table(case, seed):
         mean = oracle.mean_cut(scores, 0.01)
         assert expected - 0.01 - close["abs"] <= value(mean, scores) <= expected + close["abs"]
         if before is not None:
-            line = oracle.line(before, scores - before, 1.0)
+            line = oracle.line(before, scores - before)
             for t in (1.0, 0.5, 0.0, 0.9):
                 here = before + t * (scores - before)
                 assert line(t)[0] == pytest.approx(value(case.measure.oracle(y)(here), here), **close)
@@ -90,7 +90,7 @@ def test_ties_at_the_last_flip_whatever_the_number_of_examples(name, n_neg, scal
             assert np.all(cut.slope[members][flipped] == -sign / len(y))
             assert not flipped.any() or flipped.all() or costs[flipped].max() <= costs[~flipped].min()
         for along in (move, np.full(len(y), scale)):  # along the second, ties stay ties: their number decides the slope
-            line = oracle.line(scores, along, 1.0)
+            line = oracle.line(scores, along)
             for t in (0.0, 0.3, 1.0):
                 here, rise = line(t)
                 assert here == pytest.approx(brute_force(measure, y, scores + t * along), **close)

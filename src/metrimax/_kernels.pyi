@@ -144,8 +144,8 @@ class TableSearch:
         Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.
         """
 
-    def line(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], until: float) -> TableLine:
-        """The risk on scores + t * move, t in [0, until]."""
+    def line(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> TableLine:
+        """The risk on scores + t * move."""
 
 class TopSearch:
     """The most violated labelling with exactly k positives, without weights."""
@@ -231,9 +231,9 @@ def lbfgs_shares(gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None)
     The quasi-Newton direction as coefficients of steps and changes; returns that of the gradient.
     """
 
-def line_search(line: Callable[[float], object], parabola: Sequence[float], risk: float, tangent: tuple[float, float] | None, accuracy: float, reach: float) -> tuple[float, float]:
+def line_search(line: Callable[[float], object], parabola: Sequence[float], risk: float, tangent: tuple[float, float] | None, accuracy: float, reach: float, at_reach: tuple[float, float] | None = None) -> tuple[float, float]:
     """
-    Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(until) is the risk on [0, until]; returns t and the risk there.
+    Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(t) is the risk at t and its rise, known at 0 and maybe at reach; returns t and the risk there.
     """
 
 def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_changes: int) -> int:

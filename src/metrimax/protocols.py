@@ -74,8 +74,8 @@ class Oracle(Protocol):
     def mean_cut(self, scores: Vector, mu: float) -> Cut:
         """A mean of cuts no more than ``mu`` below ``R(scores)`` there, whose slope changes less abruptly."""
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        """The risk on ``scores + t move`` for t from 0 to ``until``, cheaper than by cuts where the oracle can."""
+    def line(self, scores: Vector, move: Vector) -> Line:
+        """The risk on ``scores + t move`` cheaper than by cuts where the oracle can."""
 
 
 class Measure(Protocol):

@@ -180,14 +180,14 @@ void bind_oracles(nb::module_ &m) {
              "Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.")
         .def(
             "line",
-            [](PyTableSearch &search, In1<double> scores, In1<double> move, double) {
+            [](PyTableSearch &search, In1<double> scores, In1<double> move) {
                 const auto size = static_cast<size_t>(search.n_scores_expected());
                 check_length("scores", scores.size(), size);
                 check_length("move", move.size(), size);
                 return new PyTableLine(search, scores, move);
             },
-            nb::keep_alive<0, 1>(), nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("until"),
-            "The risk on scores + t * move, t in [0, until].");
+            nb::keep_alive<0, 1>(), nb::arg("scores").noconvert(), nb::arg("move").noconvert(),
+            "The risk on scores + t * move.");
     nb::class_<PyTopSearch>(m, "TopSearch", "The most violated labelling with exactly k positives, without weights.")
         .def(nb::init<In1<bool>, Index, double, double>(), nb::arg("y").noconvert(), nb::arg("k"), nb::arg("u"),
              nb::arg("v"))

@@ -19,6 +19,7 @@
 
 namespace metrimax {
 
+using Pair = std::pair<double, double>;
 using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void bind_solvers(nb::module_ &m) {
@@ -92,25 +93,19 @@ void bind_solvers(nb::module_ &m) {
     m.def(
         "line_search",
         [](nb::typed<nb::callable, nb::object(double)> line, std::array<double, 4> parabola, double risk,
-           std::optional<std::pair<double, double>> tangent, double accuracy, double reach) {
+           std::optional<Pair> tangent, double accuracy, double reach, std::optional<Pair> at_reach) {
             const auto [lam, square, cross, bend] = parabola;
             const LineSearch search({lam, square, cross, bend});
-            nb::object along = line(reach);
-            double until = reach;
-            const auto at = [&](double t, double wanted) {
-                if (wanted != until)
-                    along = line(until = wanted);
-                return nb::cast<std::pair<double, double>>(along(t));
-            };
-            const auto [value, rise] = tangent ? *tangent : std::make_pair(risk, at(0.0, reach).second);
-            const LineStep found =
-                search.minimise(search.step(0.0, {risk, rise}), search.step(0.0, {value, rise}), accuracy, reach, at);
+            const auto at = [&](double t) { return nb::cast<Pair>(line(t)); };
+            const auto [value, rise] = tangent ? *tangent : Pair(risk, at(0.0).second);
+            const LineStep found = search.minimise(search.step(0.0, {risk, rise}), search.step(0.0, {value, rise}),
+                                                   accuracy, reach, at_reach ? *at_reach : at(reach), at);
             return std::make_tuple(found.t, found.risk);
         },
         nb::arg("line"), nb::arg("parabola"), nb::arg("risk"), nb::arg("tangent").none(), nb::arg("accuracy"),
-        nb::arg("reach"),
-        "Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(until) is the risk on "
-        "[0, until]; returns t and the risk there.");
+        nb::arg("reach"), nb::arg("at_reach").none() = nb::none(),
+        "Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(t) is the risk at t and its "
+        "rise, known at 0 and maybe at reach; returns t and the risk there.");
     m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {

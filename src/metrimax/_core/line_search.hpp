@@ -36,11 +36,11 @@ class LineSearch {
 
     // The least of the points tried, within `accuracy` of the minimum unless 30 did not reach it. From `start` (t = 0)
     // with the tangent `left` there; the search begins on [0, reach] and widens that, by more every time, until the
-    // minimum is inside. risk(t, until) is the risk at t and its rise, where t will not exceed `until` before that
-    // changes.
+    // minimum is inside. risk(t) is the risk at t and its rise, `at_reach` what it would be at `reach`.
     template <class Risk>
-    LineStep minimise(LineStep start, LineStep left, double accuracy, double reach, Risk risk) const {
-        LineStep lowest = start, right = step(reach, risk(reach, reach));
+    LineStep minimise(LineStep start, LineStep left, double accuracy, double reach, std::pair<double, double> at_reach,
+                      Risk risk) const {
+        LineStep lowest = start, right = step(reach, at_reach);
         const auto keep = [&](const LineStep &one) { lowest = one.value < lowest.value ? one : lowest; };
         keep(right);
         double growth = 2;
@@ -48,14 +48,14 @@ class LineSearch {
             if (right.slope < 0) {
                 reach = growth * right.t;
                 growth *= 2;
-                left = std::exchange(right, step(reach, risk(reach, reach)));
+                left = std::exchange(right, step(reach, risk(reach)));
                 keep(right);
                 continue;
             }
             const auto [t, floor] = least_of_tangents(left, right);
             if (lowest.value - floor <= accuracy || !(left.t < t && t < right.t))
                 break;
-            const LineStep here = step(t, risk(t, reach));
+            const LineStep here = step(t, risk(t));
             keep(here);
             (here.slope < 0 ? left : right) = here;
         }

@@ -198,8 +198,8 @@ class EitherOracle(SampleOracle):
     def __call__(self, scores: Vector) -> Cut:
         return max((oracle(scores) for oracle in self._oracles), key=lambda cut: cut.loss + float(cut.slope @ scores))
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        lines = [oracle.line(scores, move, until) for oracle in self._oracles]
+    def line(self, scores: Vector, move: Vector) -> Line:
+        lines = [oracle.line(scores, move) for oracle in self._oracles]
         return lambda t: max(line(t) for line in lines)
 
 

@@ -236,10 +236,10 @@ class TopOracle(SampleOracle):
             return Cut(0.0, np.zeros_like(slope))
         return Cut(loss, slope)
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+    def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``."""
         compiled = self._compiled
-        return super().line(scores, move, until) if compiled is None else lambda t: compiled.risk(scores, move, t)
+        return super().line(scores, move) if compiled is None else lambda t: compiled.risk(scores, move, t)
 
 
 class TopRangeOracle(ContingencyOracle):

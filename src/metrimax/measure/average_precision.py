@@ -83,8 +83,8 @@ class AveragePrecisionOracle(SampleOracle):
         self._neg.share_out(*neg, (self._pos.count - above) / pairs, slope)
         return Cut(loss, slope)
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+    def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``."""
         if self._search is None:
-            return super().line(scores, move, until)
+            return super().line(scores, move)
         return partial(self._search.risk, scores, move)

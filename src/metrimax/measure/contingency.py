@@ -146,11 +146,11 @@ class ContingencyOracle(SampleOracle):
         self.check(scores)
         return self(scores) if self._compiled is None else Cut(*self._compiled.cut(scores, mu))
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+    def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``, any t."""
         if self._compiled is None:
-            return super().line(scores, move, until)
-        return self._compiled.line(scores, move, until)
+            return super().line(scores, move)
+        return self._compiled.line(scores, move)
 
     def hinges(self) -> Hinges | None:
         """The risk as a sum over examples, for a D that is linear in (fn, fp); None where mistakes do not add up."""

@@ -139,10 +139,10 @@ class GroupedOracle(SampleOracle):
         of = self._groups.split(scores)
         return self._mean({g: oracle.mean_cut(of[g], mu) for g, oracle in self._oracles.items()})
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+    def line(self, scores: Vector, move: Vector) -> Line:
         """The mean of the lines of the groups."""
         of, moves = self._groups.split(scores), self._groups.split(move)
-        lines = [oracle.line(of[g], moves[g], until) for g, oracle in self._oracles.items()]
+        lines = [oracle.line(of[g], moves[g]) for g, oracle in self._oracles.items()]
 
         def risk(t: float) -> tuple[float, float]:
             values, slopes = zip(*(line(t) for line in lines), strict=True)

@@ -32,8 +32,8 @@ class Hinged:
     def _sum(self, cut: Cut, errors: Cut) -> Cut:
         return Cut(cut.loss + self._share * errors.loss, cut.slope + self._share * errors.slope)
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        lines = self._oracle.line(scores, move, until), self._errors.line(scores, move, until)
+    def line(self, scores: Vector, move: Vector) -> Line:
+        lines = self._oracle.line(scores, move), self._errors.line(scores, move)
 
         def both(t: float) -> tuple[float, float]:
             (value, slope), (errors, their_slope) = (line(t) for line in lines)

@@ -99,7 +99,7 @@ class ROCOracle(SampleOracle):
         self.check(scores)
         return Cut(*self._search.cut(scores, self._pairs))
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+    def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``."""
 
         def risk(t: float) -> tuple[float, float]:

@@ -27,7 +27,7 @@ class SampleOracle:
         if scores.shape != (self.size,):
             raise ValueError(f"expected {self.size} scores, got an array of shape {scores.shape}")
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+    def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move`` and its slope there, by way of cuts."""
 
         def risk(t: float) -> tuple[float, float]:

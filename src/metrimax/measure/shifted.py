@@ -24,5 +24,5 @@ class Shifted:
     def _of_scores(self, cut: Cut) -> Cut:
         return Cut(cut.loss + float(cut.slope @ self._offset), cut.slope)
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
-        return self._oracle.line(scores + self._offset, move, until)
+    def line(self, scores: Vector, move: Vector) -> Line:
+        return self._oracle.line(scores + self._offset, move)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
+from metrimax.solvers.approach import Approach
 from metrimax.solvers.progress import Progress
-from metrimax.solvers.search import Search, next_reach, tangent, towards
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Bundle:
     max_iter : int
         Most iterations.
     stride : float
-        The new cut is taken at ``best + stride (minimiser - best)``.
+        The new cut is taken at ``best + stride (minimiser - best)``, and nearer after searches that found no step.
     accuracy : float
         Of the line search, relative to the gap. Below ``stride``, or an exact cut may say nothing new: where the line
         search is exact, that cut is violated by at least ``stride`` times the gap.
@@ -58,21 +58,17 @@ class Bundle:
         model = run.model
         del start  # the model has copies
         slopes = (yield from model.add(cut)) if model.size == 1 else []
-        reach = 1.0
+        approach = Approach(run, oracle, self.stride, self.accuracy)
         for _ in range(self.max_iter):
             target = yield from model.solve(run.precision)
             if self.line_search:
-                move = towards(run.best, target)
-                plane = tangent(model, [(cut.loss, slope) for slope in slopes], run.best, move)
-                search = Search(oracle, model, run.best, move, plane)
-                del cut, move  # vectors of length n
-                step = search.minimise(self.accuracy * run.gap, reach)
-                run.best = search.advance(step)
-                reach = next_reach(reach, step.t)
+                planes = [(cut.loss, slope) for slope in slopes]
+                del cut  # a vector of length n
+                approach.step(target, planes)
+                del target
                 if run.done():
                     break
-                cut = run.cut(search.beyond(step, self.stride))
-                del search, target
+                cut = approach.cut()
             else:
                 _, cut = run.offer(target)
                 if run.done():

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
+from metrimax.solvers.approach import Approach
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Search, next_reach, tangent, towards
+from metrimax.solvers.search import Search, next_reach, tangent
 
 START = 0.1
 """mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
@@ -50,7 +51,7 @@ class Hybrid:
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
-        The cut of the bundle method is taken at ``best + stride (minimiser - best)``.
+        The cut of the bundle method is taken at ``best + stride (minimiser - best)``, or nearer.
     accuracy : float
         Of the line searches, relative to the gap.
 
@@ -83,7 +84,8 @@ class Hybrid:
         lam, model = run.lam, run.model
         patient = self.patient if np.count_nonzero(cuts[0].slope) < MOST * design.shape[0] else 0
         matrix = QuasiNewton(model, self.memory)
-        mu, far, reach = START, 1.0, 1.0
+        approach = Approach(run, oracle, self.stride, self.accuracy)
+        mu, far = START, 1.0
         if model.size > 1:  # it starts from others
             cuts.clear()
         both = self.plain == 0  # directions, and cuts
@@ -102,27 +104,22 @@ class Hybrid:
                     matrix.update(moved, combine((lam, moved), (1.0, slope), (-1.0, last)))
                 directions = [matrix.direction(combine((lam, model.bare(run.best.point)), (1.0, slope)), weight)]
             target, *directions = yield from model.score(model.minimiser(run.precision), *directions)
-            accuracy = self.accuracy * run.gap
             moves = []
             while directions:
                 direction = directions.pop()
                 search = Search(oracle, model, run.best, direction, tangent(model, planes, run.best, direction))
-                first = search.minimise(accuracy, far)
+                first = search.minimise(self.accuracy * run.gap, far)
                 run.best = search.advance(first)
                 far = next_reach(far, first.t)
                 moves.append((first.t, model.bare(direction)))
                 del search, direction
-            move = towards(run.best, target)
-            search = Search(oracle, model, run.best, move, tangent(model, planes, run.best, move))
-            second = search.minimise(accuracy, reach)
-            run.best = search.advance(second)
-            reach = next_reach(reach, second.t)
-            moves.append((second.t, model.bare(move)))
+            moves.append(approach.step(target, planes))
+            del target
             if run.done():
                 break
             moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
-            cuts.append(run.cut(search.beyond(second, self.stride)))
-            del search, move, moves, target
+            del moves
+            cuts.append(approach.cut())
             good = k + 1 < patient and model.bound > GOOD * run.best.value
             both = both or (k + 1 >= self.plain and run.best.point.square > 0 and not good)
             if both:

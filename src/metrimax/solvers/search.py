@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from operator import itemgetter
 from typing import NamedTuple, Protocol, TypeAlias
 
 from metrimax import _kernels
-from metrimax.protocols import Line, Point, Vector
+from metrimax.protocols import Cut, Line, Oracle, Point, Vector
 from metrimax.solvers.model import CutModel
 
 LEAST = 1e-3
@@ -20,7 +19,7 @@ Plane: TypeAlias = tuple[float, Point]
 class Risk(Protocol):
     """What is minimised along a line: an oracle, or a smoothed risk."""
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line: ...
+    def line(self, scores: Vector, move: Vector) -> Line: ...
 
 
 class Best:
@@ -58,6 +57,7 @@ class Search:
         self._cross = model.inner(best.point, move)
         self._bend = model.inner(move, move)
         self._tangent = tangent
+        self._ahead: tuple[float, tuple[float, float]] | None = None
 
     def minimise(self, accuracy: float, reach: float) -> Step:
         """The least of the points tried, within ``accuracy`` of the minimum unless 30 did not reach it.
@@ -66,9 +66,19 @@ class Search:
         is known, and any plane below it serves as its tangent, where one is given by its value and its rise along the
         move.
         """
-        line = partial(self._risk.line, self._best.point.scores, self._move.scores)
+        line = self._risk.line(self._best.point.scores, self._move.scores)
         parabola = self._lam, self._best.point.square, self._cross, self._bend
-        return Step(*_kernels.line_search(line, parabola, self._best.risk, self._tangent, accuracy, reach))
+        known = self._tangent, accuracy, *(self._ahead or (reach,))
+        return Step(*_kernels.line_search(line, parabola, self._best.risk, *known))
+
+    def cut(self, oracle: Oracle, t: float) -> Cut:
+        """The exact cut at t, where the search then begins."""
+        scores = t * self._move.scores
+        scores += self._best.point.scores
+        cut = oracle(scores)
+        value = cut.loss + _kernels.dot(cut.slope, scores)
+        self._ahead = t, (value, _kernels.dot(cut.slope, self._move.scores))
+        return cut
 
     def advance(self, step: Step) -> Best:
         """Move the best point to a step."""
@@ -104,10 +114,3 @@ def next_reach(reach: float, t: float) -> float:
     Not below `LEAST`: after many searches without a step one must still get to t = 1.
     """
     return min(1.0, max(2 * t or reach / 2, LEAST))
-
-
-def towards(best: Best, target: Point) -> Point:
-    """The move from a point to the target, whose vectors it takes over."""
-    _kernels.axpy(-1.0, best.point.rep, target.rep)
-    _kernels.axpy(-1.0, best.point.scores, target.scores)
-    return Point(target.rep, target.scores)

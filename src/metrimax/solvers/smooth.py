@@ -44,7 +44,7 @@ class Smoothed(NamedTuple):
     def __call__(self, scores: Vector) -> tuple[float, Cut]:
         return self.smooth(scores, self.mu)
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+    def line(self, scores: Vector, move: Vector) -> Line:
         """The smoothed risk on ``scores + t move``."""
 
         def risk(t: float) -> tuple[float, float]:

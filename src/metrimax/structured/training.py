@@ -98,13 +98,21 @@ class StructuredRisk(SampleOracle):
             i = int(np.flatnonzero(missed)[0])
             known_i = float(np.broadcast_to(known, values.shape)[i])
             which = "the true output has" if known_i == 0 else "an output it returned earlier has"
-            name = "loss_augmented_argmax" if self._rescaling == "margin" else "slack_rescaled_argmax"
-            raise ValueError(
-                f"example {i}: {name} returned an output of value {values[i]:.6g}, although {which} {known_i:.6g}: it "
-                f"does not find the highest. Correct it (compare it with a search through all outputs of a small "
-                f'input), or set inference = "approximate", which gives up the certificate'
-            )
+            raise self._wrong(f"example {i}: ", f"an output of value {values[i]:.6g}, although {which} {known_i:.6g}")
         return found, values
+
+    def check_solution(self, solution: Solution) -> None:
+        """Refuse one that lies below its own bound: outputs found on the way were better than those at its end."""
+        below = -solution.gap > SLOP * (1 + abs(solution.objective))
+        if self.problem.inference != "approximate" and below:
+            raise self._wrong("", "outputs that are together worse than others it returned earlier")
+
+    def _wrong(self, where: str, what: str) -> ValueError:
+        name = "loss_augmented_argmax" if self._rescaling == "margin" else "slack_rescaled_argmax"
+        return ValueError(
+            f"{where}{name} returned {what}: it does not find the highest. Correct it (compare it with a search "
+            'through all outputs of a small input), or set inference = "approximate", which gives up the certificate'
+        )
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
@@ -134,7 +142,7 @@ class CachedRisk(SampleOracle):
         slope[k] = 1 / self.n
         return Cut(float(self._losses[k].sum() / self.n), slope)
 
-    def line(self, scores: Vector, move: Vector, until: float) -> Line:
+    def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``."""
         start = self._losses + scores
 
@@ -286,6 +294,7 @@ def solve_cuts(
         return callback(record._replace(n_passes=oracle.n_passes)) if callback is not None else None
 
     solution = run(design, [solver.steps(oracle, design, weight, tol=tol, callback=counted)])[0]
+    oracle.check_solution(solution)
     numbers = [*passes, oracle.n_passes][: solution.n_iter]
     history = [record._replace(n_passes=n) for record, n in zip(solution.history, numbers, strict=True)]
     return replace(solution, n_passes=oracle.n_passes, history=history, cuts=None)

@@ -1,0 +1,62 @@
+"""The step of the bundle method: towards the minimiser of the model, and the cut that comes of it."""
+
+from __future__ import annotations
+
+from metrimax import _kernels
+from metrimax.protocols import Cut, Oracle, Point
+from metrimax.solvers.progress import Progress
+from metrimax.solvers.search import Plane, Search, Step, next_reach, tangent
+
+
+class Approach:
+    """Moves the best point of a run towards the model's minimiser, and remembers how far that led.
+
+    The next cut is taken a little beyond the point reached: by ``stride`` of the way, and by less after searches that
+    found no step.
+
+    As long as w = 0 is the best point it may well be the solution. There the cut is taken first, and its tangent is
+    where the line search begins. Mostly it proves that there is no step, and the cut is the next one.
+
+    Parameters
+    ----------
+    run : Progress
+        Its best point moves.
+    oracle : Oracle
+        The risk.
+    stride : float
+        The cut is taken at ``best + stride (minimiser - best)``.
+    accuracy : float
+        Of the line search, relative to the gap.
+    """
+
+    def __init__(self, run: Progress, oracle: Oracle, stride: float, accuracy: float) -> None:
+        self._run, self._oracle = run, oracle
+        self._stride, self._accuracy = stride, accuracy
+        self._reach = 1.0
+        self._last: tuple[Search, Step, Cut | None] | None = None
+
+    def step(self, target: Point, planes: list[Plane]) -> tuple[float, Point]:
+        """Go towards the target, whose vectors are taken over; returns the share of the way, and the way."""
+        run, model = self._run, self._run.model
+        for mine, its in ((run.best.point.rep, target.rep), (run.best.point.scores, target.scores)):
+            _kernels.axpy(-1.0, mine, its)
+        move = Point(target.rep, target.scores)
+        search = Search(self._oracle, model, run.best, move, tangent(model, planes, run.best, move))
+        ahead = search.cut(self._oracle, self._near) if run.best.point.square == 0 else None
+        step = search.minimise(self._accuracy * run.gap, self._reach)
+        run.best = search.advance(step)
+        self._reach = next_reach(self._reach, step.t)
+        self._last = search, step, ahead
+        return step.t, model.bare(move)
+
+    def cut(self) -> Cut:
+        """The cut that follows from the last step, which is then let go of."""
+        assert self._last is not None
+        (search, step, ahead), self._last = self._last, None
+        if step.t > 0:
+            return self._run.cut(search.beyond(step, self._stride))
+        return self._run.cut(search.beyond(step, self._near)) if ahead is None else ahead
+
+    @property
+    def _near(self) -> float:
+        return min(self._stride, self._reach)

@@ -1,0 +1,96 @@
+"""The step of the bundle method where w = 0 is the best point, and where cuts are taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metrimax.designs import as_design
+from metrimax.measure import get_measure
+from metrimax.protocols import Status
+from metrimax.risk import run
+from metrimax.solvers import Bundle, Hybrid
+
+
+class Counted:
+    """An oracle that counts what it is asked."""
+
+    def __init__(self, oracle):
+        self._oracle, self.cuts, self.means, self.points = oracle, [], 0, 0
+
+    def __getattr__(self, name):
+        return getattr(self._oracle, name)
+
+    def __call__(self, scores):
+        self.cuts.append(scores.copy())
+        return self._oracle(scores)
+
+    def mean_cut(self, scores, mu):
+        self.means += 1
+        return self._oracle.mean_cut(scores, mu)
+
+    def line(self, scores, move):
+        risk = self._oracle.line(scores, move)
+
+        def counted(t):
+            self.points += 1
+            return risk(t)
+
+        return counted
+
+
+def solve(solver, X, y, measure, C, tol=1e-4):
+    design, oracle = as_design(X, intercept_scaling=1.0), Counted(get_measure(measure).oracle(y))
+    [solution] = run(design, [solver.steps(oracle, design, C * oracle.price * oracle.n, tol=tol)])
+    return solution, oracle
+
+
+def noise(n=400, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)), rng.random(n) < 0.05
+
+
+@pytest.mark.parametrize("solver", [Bundle(), Hybrid(plain=3)])
+@pytest.mark.parametrize("measure", ["f1", "prbep"])
+def test_where_zero_is_the_solution_an_iteration_asks_for_one_cut_and_little_else(solver, measure):
+    solution, oracle = solve(solver, *noise(), measure, C=0.1)
+    assert solution.status is Status.TRIVIAL
+    assert solution.n_iter > 3
+    assert len(oracle.cuts) == 1 + solution.n_iter  # at w = 0, and one ahead of it each time
+    assert oracle.means == 0
+    assert oracle.points <= 2
+
+
+def test_cuts_come_nearer_while_no_step_is_found():
+    """Up to a hundredth of what is at first tried of the way to the minimiser of the model."""
+    design, oracle = as_design(noise(p=30)[0], intercept_scaling=1.0), Counted(get_measure("f1").oracle(noise()[1]))
+    steps = Bundle().steps(oracle, design, 10.0 * oracle.price * oracle.n, tol=1e-6)
+    targets = []
+
+    class Watched:
+        shape = design.shape
+
+        def products(self, product, vectors):
+            answers = design.products(product, vectors)
+            targets.extend(scores.copy() for scores in answers if product == "scores")
+            return answers
+
+    [solution] = run(Watched(), [steps])
+    assert solution.status is Status.TRIVIAL
+    shares = [tried[0] / target[0] for tried, target in zip(oracle.cuts[1:], targets, strict=True)]
+    np.testing.assert_allclose(shares[:4], 0.1)
+    np.testing.assert_allclose(shares[4:10], 0.5 ** np.arange(4, 10))
+    np.testing.assert_allclose(shares[10:], 1e-3)
+    assert len(shares) > 12
+
+
+def test_a_step_away_from_zero_is_found_after_cuts_that_gave_none():
+    """Against an exact reference: the objective at the end is the same as from far away."""
+    rng = np.random.default_rng(2)
+    y = np.arange(60) < 12
+    X = rng.standard_normal((60, 3)) + 0.8 * y[:, None]
+    for measure in ("f1", "prbep", "roc_area"):
+        near, _ = solve(Bundle(), X, y, measure, C=0.3, tol=1e-7)
+        far, _ = solve(Bundle(stride=0.9), X, y, measure, C=0.3, tol=1e-7)
+        assert near.objective == pytest.approx(far.objective, rel=1e-5)
+        assert near.w @ near.w > 0
