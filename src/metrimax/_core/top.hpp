@@ -1,6 +1,8 @@
 // The most violated labelling with exactly k positives, for a loss u + v * tp: the k examples of lowest cost,
 //     cost = -(score + n v [y = +1]),
-// are called positive. A selection, O(n), in a sample without weights.
+// are called positive. A selection, O(n), in a sample without weights, and mostly in one pass: a sample of the costs
+// tells between which bounds the k-th lowest lies; what is below them is called positive by vector instructions, and
+// what is between, a few in a hundred, is noted and gone through one by one.
 #pragma once
 
 #include "select.hpp"
@@ -8,10 +10,12 @@
 
 #include <memory>
 #include <random>
+#include <utility>
 
 namespace metrimax {
 
-// The loops over one block (see scan.hpp), in which a label is 1 or 0, and so is what an example is called.
+// The loops over one block (see scan.hpp), in which a label is 1 or 0, and so is what an example is called. They
+// multiply with these: of sums over what is called positive alone a compiler may make branches.
 
 METRIMAX_CLONES inline void as_numbers(const unsigned char *METRIMAX_RESTRICT y, Index size,
                                        double *METRIMAX_RESTRICT out) {
@@ -98,11 +102,11 @@ class TopSearch {
           bonus(v * static_cast<double>(size)), scale(1 / static_cast<double>(size)), near(new Index[size]),
           costs(new double[size]) {
         const Index stride = std::max(kStride, (n + kSample - 1) / kSample);
-        std::minstd_rand random; // labels may come at regular distances
+        std::minstd_rand random; // since labels may come at regular distances
         for (Index first = 0; first + stride <= n; first += stride)
             sample.push_back(first + static_cast<Index>(random()) % stride);
-        middle = static_cast<double>(k) * scale * static_cast<double>(sample.size());
-        off = 2 + 2.5 * std::sqrt(middle);
+        rank = static_cast<double>(k) * scale * few();
+        off = widest();
     }
 
     // The loss of the labelling that attains the risk, and its slope; or, with mu > 0, of a mean of labellings that is
@@ -202,12 +206,12 @@ class TopSearch {
         return called;
     }
 
-    // Call the k examples of lowest cost positive; the highest of their costs. Those at it go by position.
+    // Call the k examples of lowest cost positive; returns the highest of their costs, too. Those at it go by position.
     template <class Examples> std::pair<Called, double> find(const Examples &examples) {
         Called called = look(examples);
         Index left = k - static_cast<Index>(called.count);
         const double last = select(costs.get(), size, left - 1);
-        Index ties = left - count_below(costs.get(), size, last); // that are called positive
+        Index ties = left - count_where<std::less<>>(costs.get(), size, last); // that are called positive
         for (Index j = 0; j < size && left > 0; ++j) {
             const Index i = near[j];
             const double score = examples.score(i), its = cost(score, i);
@@ -221,43 +225,50 @@ class TopSearch {
         return {called, last};
     }
 
-    // Where the k-th lowest cost was in the sample, it will be about the next time.
-    void learn(double last) {
-        const auto few = static_cast<Index>(sample.size());
-        const double part = static_cast<double>(k) * scale, before = middle;
-        const auto below = static_cast<double>(count_below(sampled, few, last));
-        middle = std::min(std::max(middle, below), static_cast<double>(count_up_to(sampled, few, last)));
-        off = std::max({1.0, 0.7 * off, 2 * std::abs(middle - before)});
-        off = std::min(off, 2 + 2.5 * std::sqrt(part * (1 - part) * static_cast<double>(few)));
-    }
-
-    // A pass that notes the example at the k-th lowest cost. A sample tells where that is, most likely.
+    // The pass that notes the example of the k-th lowest cost, which is about where it was in the sample the last time.
     template <class Examples> Called look(const Examples &examples) {
-        const auto few = static_cast<Index>(sample.size());
-        for (Index j = 0; j < few; ++j)
+        for (std::size_t j = 0; j < sample.size(); ++j)
             sampled[j] = cost(examples.score(sample[j]), sample[j]);
-        const auto at = [&](double rank) {
-            return rank < 0 ? -kInf : rank < few ? select(sampled, few, static_cast<Index>(rank)) : kInf;
+        const auto bound = [&](double at) {
+            const auto size = static_cast<Index>(sample.size());
+            return at < 0 ? -kInf : at < few() ? select(sampled, size, static_cast<Index>(at)) : kInf;
         };
         for (double reach = off;; reach *= 3) {
-            const Called called = pass(examples, at(middle - reach), at(middle + reach));
+            const Called called = pass(examples, bound(rank - reach), bound(rank + reach));
             if (called.count < k && k <= called.count + size)
                 return called;
         }
     }
 
+    void learn(double last) {
+        const auto size = static_cast<Index>(sample.size());
+        const auto below = static_cast<double>(count_where<std::less<>>(sampled, size, last)),
+                   up_to = static_cast<double>(count_where<std::less_equal<>>(sampled, size, last));
+        const double before = std::exchange(rank, std::min(std::max(rank, below), up_to));
+        off = std::min(std::max({1.0, 0.7 * off, 2 * std::abs(rank - before)}), widest());
+    }
+
+    double few() const { return static_cast<double>(sample.size()); }
+
+    // What a sample's rank is off by at most, but for one in a hundred samples.
+    double widest() const {
+        const double part = static_cast<double>(k) * scale;
+        return 2 + 2.5 * std::sqrt(part * (1 - part) * few());
+    }
+
     static constexpr double kInf = std::numeric_limits<double>::infinity();
-    static constexpr Index kSample = 512, kStride = 8;
+    static constexpr Index kSample = 512, kStride = 8; // at most that many examples, and at most one in eight
 
     const unsigned char *y;
     Index n, n_pos, k;
     double u, bonus, scale;
-    Index size = 0; // of what the last pass noted:
-    std::unique_ptr<Index[]> near;
+    std::unique_ptr<Index[]> near; // what the last pass noted, in order, and its costs, in any
     std::unique_ptr<double[]> costs;
+    Index size = 0;
     std::vector<Index> sample;
-    double sampled[kSample];
-    double middle = 0, off = 0;
+    double sampled[kSample]; // the costs of the sample, in any order
+    double rank = 0;         // of the last boundary among these,
+    double off = 0;          // and how far from it the next one is looked for
 };
 
 } // namespace metrimax
