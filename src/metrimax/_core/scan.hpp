@@ -40,12 +40,28 @@ METRIMAX_CLONES Part sum_where(const T *METRIMAX_RESTRICT costs, const T *METRIM
     return {sum, count};
 }
 
-// Which costs are from `low` up to `high`.
-template <class T>
+// Which costs are from `low` up to `high` (std::less), or to it (std::less_equal).
+template <class Compare, class T>
 METRIMAX_CLONES void between(const T *METRIMAX_RESTRICT costs, Index size, double low, double high,
                              unsigned char *METRIMAX_RESTRICT out) {
+    const Compare compare;
     for (Index k = 0; k < size; ++k)
-        out[k] = static_cast<unsigned char>((costs[k] >= low) & (costs[k] < high));
+        out[k] = static_cast<unsigned char>((costs[k] >= low) & compare(costs[k], high));
+}
+
+// Call visit(k, inside) for all costs of a block but those in groups of which none is from `low` up to `high`: where
+// few are, that is most groups.
+template <class Compare, class Visit>
+void for_inside(const double *costs, Index size, double low, double high, Visit visit) {
+    unsigned char inside[kBlock + kGroup] = {};
+    between<Compare>(costs, size, low, high, inside);
+    for (Index first = 0; first < size; first += kGroup) {
+        std::uint64_t any;
+        std::memcpy(&any, inside + first, kGroup);
+        if (any != 0)
+            for (Index k = first; k < std::min(first + kGroup, size); ++k)
+                visit(k, inside[k]);
+    }
 }
 
 // `value` where the cost is at most at a level, else zero.
@@ -111,18 +127,10 @@ template <class Costs> Collected collect(const Costs &source, double low, double
         const Part certain = sum_where<std::less<>>(costs, costs, count, low);
         got.first += static_cast<Index>(certain.count);
         got.first_sum += certain.sum;
-        unsigned char inside[kBlock + kGroup] = {};
-        between(costs, count, low, high, inside);
-        for (Index k = 0; k < count; k += kGroup) {
-            std::uint64_t any;
-            std::memcpy(&any, inside + k, kGroup);
-            if (any == 0)
-                continue; // most groups, where few may flip
-            for (Index i = k; i < std::min(k + kGroup, count); ++i) {
-                out[got.size] = costs[i];
-                got.size += inside[i];
-            }
-        }
+        for_inside<std::less<>>(costs, count, low, high, [&](Index k, bool inside) {
+            out[got.size] = costs[k];
+            got.size += inside;
+        });
     });
     return got;
 }

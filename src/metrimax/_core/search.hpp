@@ -81,7 +81,7 @@ class TableSearch {
             if (flips[k] > 0 && resolves(h, found.last[k])) {
                 if (const double reach = std::min(found.last[k] + h, side.high); reach > found.highs[k])
                     found.look(k, side, reach, candidates);
-                spread(scores, side, found.queues[k], flips[k], found.highs[k], h, value, slope);
+                spread(scores, side, found.queues[k], flips[k], found.last[k], found.highs[k], h, value, slope);
             } else if (flips[k] > 0) {
                 mark({scores, side.members}, flips[k], found.last[k], value, slope);
             }
@@ -165,9 +165,13 @@ class TableSearch {
     }
 
     // Share the flips out among the candidates of a class.
-    static void spread(const double *scores, const Side &side, const Queue &queue, Index flips, double high, double h,
-                       double value, double *slope) {
-        const double level = share_level(queue.costs, queue.size, flips - queue.first, h);
+    static void spread(const double *scores, const Side &side, const Queue &queue, Index flips, double last,
+                       double high, double h, double value, double *slope) {
+        const double *end = queue.costs + queue.size, *first = std::lower_bound(queue.costs, end, last - h);
+        const Index count = flips - queue.first, full = first - queue.costs;
+        const double level =
+            count > 0 ? share_level(first, std::upper_bound(first, end, last + h) - first, count - full, last, h)
+                      : -std::numeric_limits<double>::infinity();
         const double low = side.low;
         write_slope({scores, side.members}, slope, [=](const double *costs, double *values, Index size) {
             share_slopes(costs, size, low, high, level, h, value, values);

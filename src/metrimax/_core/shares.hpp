@@ -16,30 +16,47 @@ namespace metrimax {
 // Whether a ramp of this width can be told from a step at this cost.
 inline bool resolves(double h, double cost) { return h > 1e-9 * std::abs(cost) && std::isfinite(h + cost); }
 
-// The level of the ramp, for costs ascending and 0 <= count <= size; infinite where all flip, or none.
-// The ramp resolves the costs.
-inline double share_level(const double *costs, Index size, Index count, double h) {
-    constexpr double kInf = std::numeric_limits<double>::infinity();
-    if (count <= 0)
-        return -kInf;
-    if (count >= size)
-        return kInf;
-    // At the last cost taken the shares add up to less than count, h further to count or more. In between the sum is
-    // linear from one end of a ramp to the next.
-    double level = costs[count - 1], sum = 0;
-    Index full = std::upper_bound(costs, costs + count, level - h) - costs, part = full;
-    while (true) {
-        for (; part < size && costs[part] <= level; ++part)
-            sum += costs[part];
-        for (; full < part && costs[full] + h <= level; ++full)
-            sum -= costs[full];
-        const auto inside = static_cast<double>(part - full);
-        const double reached = static_cast<double>(full) + (inside * level - sum) / h;
-        const double wanted = level + (static_cast<double>(count) - reached) * h / inside;
-        const double next = std::min(part < size ? costs[part] : kInf, full < part ? costs[full] + h : kInf);
-        if (full < part && wanted <= next)
-            return std::max(wanted, level);
-        level = next;
+// How far the shares have come at a level: how many costs flip in full, how many at least in part, and the sum of the
+// costs in between, less an origin each.
+struct Reached {
+    double full, some, sum;
+};
+METRIMAX_CLONES inline Reached reached(const double *costs, Index size, double level, double h, double origin) {
+    double full = 0, some = 0, sum = 0;
+#pragma omp simd reduction(+ : full, some, sum)
+    for (Index k = 0; k < size; ++k) {
+        const double whole = costs[k] + h <= level ? 1.0 : 0.0, any = costs[k] <= level ? 1.0 : 0.0;
+        full += whole;
+        some += any;
+        sum += (any - whole) * (costs[k] - origin);
+    }
+    return {full, some, sum};
+}
+
+// The level of the ramp, for costs in any order, of which `last` is the count-th lowest and all from last - h to
+// last + h are among them. The ramp resolves the costs. By Newton's method: between two ends of ramps the sum of the
+// shares is linear.
+inline double share_level(const double *costs, Index size, Index count, double last, double h) {
+    const auto wanted = static_cast<double>(count);
+    double low = last - h, high = last + 2 * h, level = last + h / 2;
+    Reached before{-1, -1, 0};
+    for (int steps = 0;; ++steps) {
+        const Reached now = reached(costs, size, level, h, last);
+        const double inside = now.some - now.full;
+        const double sum = now.full + (inside * (level - last) - now.sum) / h;
+        if (sum == wanted || (now.full == before.full && now.some == before.some))
+            return level; // where the linear piece, from which this step came, has the sum wanted
+        (sum < wanted ? low : high) = level;
+        const double next = level + (wanted - sum) * h / inside;
+        if (low < next && next < high && steps < 20) {
+            before = now;
+            level = next;
+        } else {
+            before = {-1, -1, 0};
+            level = low + (high - low) / 2;
+            if (!(low < level && level < high))
+                return level;
+        }
     }
 }
 

@@ -13,7 +13,7 @@ from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.model import plane_cut
 
-FEW, MANY = 30, 1000
+FEW, MANY = 40, 1000
 """Up to so many features coordinate descent pays only on easy problems; on more than so many it needs few passes."""
 
 EASY = 20
@@ -43,9 +43,9 @@ class Auto:
     method.
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
-    What is not solved after `EASY` passes, as for large C, is taken over by the hybrid: from w = 0, since quasi-Newton
-    steps do not get away from a kink, but with the plane that the multipliers make up as its first cut. It may take
-    over much earlier, by the gap after a few passes.
+    What is not solved soon, as for large C, is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
+    get away from a kink, but with the plane that the multipliers make up as its first cut. The more features, the more
+    passes are given, and the larger a gap may be half-way.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ class Auto:
             return first
         cuts, passes = yield from plane_cut(design, weight, first)
         first = replace(first, n_passes=first.n_passes + passes)
-        rest, later = Hybrid(self.max_iter - begun.max_iter), None if callback is None else _Later(first, callback)
+        rest = Hybrid(self.max_iter - begun.max_iter, plain=1)
+        later = None if callback is None else _Later(first, callback)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=cuts, callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
         bound = max(first.bound, second.bound)
@@ -102,9 +103,10 @@ class Auto:
             passes, trials = (self.max_iter if features > MANY else EASY_FINE), ()
         elif features > MANY:  # it may be enough soon
             passes, trials = 3 * EASY // 2, ((8, math.inf), (EASY, 2 * tol))
+        elif features <= FEW:
+            passes, trials = EASY, ((3, 20 * tol),)
         else:
-            soon = (3, 20 * tol) if features <= FEW else (5, 0.1)
-            passes, trials = min(max(EASY, features // 4), 3 * EASY), (soon, (EASY, 20 * tol))
+            passes, trials = min(max(2 * EASY, features // 3), 5 * EASY), ((5, 0.1), (EASY, features / 6 * tol))
         return DualCD(self.max_iter) if passes >= self.max_iter else DualCD(passes, trials)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
