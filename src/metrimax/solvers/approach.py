@@ -38,11 +38,10 @@ class Approach:
     def step(self, target: Point, planes: list[Plane]) -> tuple[float, Point]:
         """Go towards the target, whose vectors are taken over; returns the share of the way, and the way."""
         run, model = self._run, self._run.model
-        for mine, its in ((run.best.point.rep, target.rep), (run.best.point.scores, target.scores)):
-            _kernels.axpy(-1.0, mine, its)
-        move = Point(target.rep, target.scores)
+        at_zero = run.best.point.square == 0
+        move = target if at_zero else _way(run.best.point, target)
         search = Search(self._oracle, model, run.best, move, tangent(model, planes, run.best, move))
-        ahead = search.cut(self._oracle, self._near) if run.best.point.square == 0 else None
+        ahead = search.cut(self._oracle, self._near) if at_zero else None
         step = search.minimise(self._accuracy * run.gap, self._reach)
         run.best = search.advance(step)
         self._reach = next_reach(self._reach, step.t)
@@ -60,3 +59,10 @@ class Approach:
     @property
     def _near(self) -> float:
         return min(self._stride, self._reach)
+
+
+def _way(start: Point, target: Point) -> Point:
+    """From a point to the target, whose vectors it takes over."""
+    _kernels.axpy(-1.0, start.rep, target.rep)
+    _kernels.axpy(-1.0, start.scores, target.scores)
+    return Point(target.rep, target.scores)

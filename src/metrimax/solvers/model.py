@@ -96,7 +96,7 @@ class CutModel:
         """Drop the cuts that have long been without weight; the last ones move into their places."""
         idle = self._idle[: self.size]
         idle[0] = 0
-        if idle.max() <= PATIENCE:
+        if self.size <= PATIENCE or idle.max() <= PATIENCE:
             return
         for k in np.flatnonzero(idle > PATIENCE)[::-1]:
             self.size -= 1
@@ -122,8 +122,8 @@ class CutModel:
         self.size += 1
 
     def _set_gram(self, row: Vector) -> None:
-        """Inner products of the newest cut with all of them."""
-        if not math.isfinite(row.sum()):
+        """Inner products of the newest cut with all of them, finite if each one's with itself is."""
+        if not math.isfinite(row[-1]):
             raise ValueError("the features are too large: their inner products overflow; scale them before training")
         self._gram[self.size - 1, : self.size] = self._gram[: self.size, self.size - 1] = row
 

@@ -54,7 +54,7 @@ class Search:
         self._lam = model.lam
         self._best = best
         self._move = move
-        self._cross = model.inner(best.point, move)
+        self._cross = model.inner(best.point, move) if best.point.square else 0.0
         self._bend = model.inner(move, move)
         self._tangent = tangent
         self._ahead: tuple[float, tuple[float, float]] | None = None
