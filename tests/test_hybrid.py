@@ -7,9 +7,10 @@ import pytest
 
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.protocols import Status
+from metrimax.protocols import Record, Status
 from metrimax.risk import run
 from metrimax.solvers import Bundle, Hybrid
+from metrimax.solvers.progress import Progress
 
 
 def sample(n=300, p=8, seed=0, shift=1.0):
@@ -66,3 +67,25 @@ def test_smooth_risks_do_not_wait():
     X, y = sample()
     _, asked = solve(Hybrid(plain=2, patient=1000), X, y, C=1e-2, measure="roc_area", tol=1e-6)
     assert asked[:6] == [1, 1, 1, 1, 2, 2]
+
+
+def test_plain_iterations_go_on_at_a_good_pace():
+    X, y = sample(shift=2.0)
+    bundle, _ = solve(Bundle(), X, y, C=1e-2, measure="roc_area")
+    _, asked = solve(Hybrid(plain=2, pace=bundle.n_iter), X, y, C=1e-2, measure="roc_area")
+    assert set(asked) == {1}, "the pace of the first two would end it in time"
+    _, asked = solve(Hybrid(plain=2, pace=1e-3), X, y, C=1e-2, measure="roc_area")
+    assert 2 in asked
+
+
+def test_what_is_left_goes_by_the_second_half():
+    """Halved in each of the last two iterations: from 1/8 to 1/64 takes three more."""
+    X, y = sample()
+    design, oracle = as_design(X), get_measure("f1").oracle(y)
+    progress = Progress(oracle, design, 1.0, 1 / 64, 1.0, None, None)
+    gaps = [1.0, 0.5, 0.25, 0.125]
+    progress.history.extend(Record(k, 2 * k, gap, 0.0, k, 0.0) for k, gap in enumerate(gaps))
+    assert progress.left == pytest.approx(3.0)
+    progress.history.append(Record(4, 8, 0.125, 0.0, 4, 0.0))
+    progress.history.extend(Record(k, 2 * k, 0.125, 0.0, k, 0.0) for k in range(5, 9))
+    assert progress.left == np.inf, "no pace at all"

@@ -38,7 +38,8 @@ class Hybrid:
 
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
-    is a kink that quasi-Newton steps do not get away from, and may go on where a good bound shows an easy problem.
+    is a kink that quasi-Newton steps do not get away from, and may go on where a good bound, or the pace at which the
+    gap closes, shows an easy problem.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ class Hybrid:
         So many plain iterations come first, at least.
     patient : int
         And so many for as long as the bound is `GOOD`.
+    pace : float
+        And for as long as the gap looks like being closed within so many times the iterations so far.
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
@@ -64,6 +67,7 @@ class Hybrid:
     max_iter: int = 10_000
     plain: int = 0
     patient: int = 0
+    pace: float = 0.0
     memory: int = 10
     stride: float = 0.1
     accuracy: float = 0.02
@@ -120,8 +124,9 @@ class Hybrid:
             moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
             del moves
             cuts.append(approach.cut())
-            good = k + 1 < patient and model.bound > GOOD * run.best.value
-            both = both or (k + 1 >= self.plain and run.best.point.square > 0 and not good)
+            if not both and k + 1 >= self.plain and run.best.point.square > 0:
+                easy = (k + 1 < patient and model.bound > GOOD * run.best.value) or run.left <= self.pace * (k + 1)
+                both = not easy
             if both:
                 if run.gap < mu / 4:
                     mu, moved = run.gap, None  # slopes of another mu do not compare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
@@ -63,6 +64,13 @@ class Progress:
     @property
     def gap(self) -> float:
         return self.best.value - self.model.bound
+
+    @property
+    def left(self) -> float:
+        """How many iterations are left if the gap goes on to close as in the second half of those so far."""
+        gaps = [record.gap for record in self.history[len(self.history) // 2 - 1 :]]
+        fall = math.log(gaps[0] / gaps[-1])
+        return (len(gaps) - 1) * math.log(gaps[-1] / max(self.tol, 1e-15)) / fall if fall > 0 else math.inf
 
     @property
     def precision(self) -> float:
