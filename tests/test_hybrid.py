@@ -72,9 +72,9 @@ def test_smooth_risks_do_not_wait():
 def test_plain_iterations_go_on_at_a_good_pace():
     X, y = sample(shift=2.0)
     bundle, _ = solve(Bundle(), X, y, C=1e-2, measure="roc_area")
-    _, asked = solve(Hybrid(plain=2, pace=bundle.n_iter), X, y, C=1e-2, measure="roc_area")
-    assert set(asked) == {1}, "the pace of the first two would end it in time"
-    _, asked = solve(Hybrid(plain=2, pace=1e-3), X, y, C=1e-2, measure="roc_area")
+    _, asked = solve(Hybrid(plain=2, soon=4 * bundle.n_iter), X, y, C=1e-2, measure="roc_area")
+    assert set(asked) == {1}, "at the pace of any two it would be over in time"
+    _, asked = solve(Hybrid(plain=2, soon=3), X, y, C=1e-2, measure="roc_area")
     assert 2 in asked
 
 

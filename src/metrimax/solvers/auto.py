@@ -31,8 +31,8 @@ PLAIN = 3
 PATIENT = 20
 """Of an easy problem on many features, where a second vector makes an iteration twice as dear."""
 
-PACE = 3.0
-"""On fewer features plain iterations go on where they would end it in so many times what they took so far."""
+SOON = 12
+"""On fewer features plain iterations go on where so many in all look like being enough."""
 
 ALONG = 32
 """Plain iterations that come first at every point of a path, where the model is a good one from the start."""
@@ -74,7 +74,7 @@ class Auto:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
         if goes_on or not coordinates(oracle, design):
-            easy = {"patient": PATIENT} if design.shape[1] > MANY else {"pace": PACE}
+            easy = {"patient": PATIENT} if design.shape[1] > MANY else {"soon": SOON}
             chosen = Hybrid(self.max_iter, PLAIN, **easy) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
         begun = self._begun(design.shape[1], tol)

@@ -49,8 +49,8 @@ class Hybrid:
         So many plain iterations come first, at least.
     patient : int
         And so many for as long as the bound is `GOOD`.
-    pace : float
-        And for as long as the gap looks like being closed within so many times the iterations so far.
+    soon : int
+        And for as long as the run looks like being over after so many iterations in all.
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
@@ -67,7 +67,7 @@ class Hybrid:
     max_iter: int = 10_000
     plain: int = 0
     patient: int = 0
-    pace: float = 0.0
+    soon: int = 0
     memory: int = 10
     stride: float = 0.1
     accuracy: float = 0.02
@@ -125,7 +125,7 @@ class Hybrid:
             del moves
             cuts.append(approach.cut())
             if not both and k + 1 >= self.plain and run.best.point.square > 0:
-                easy = (k + 1 < patient and model.bound > GOOD * run.best.value) or run.left <= self.pace * (k + 1)
+                easy = (k + 1 < patient and model.bound > GOOD * run.best.value) or k + 1 + run.left <= self.soon
                 both = not easy
             if both:
                 if run.gap < mu / 4:
