@@ -27,7 +27,7 @@ from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Product, Solution,
 _NONE = np.empty(0)
 
 PATIENCE = 12
-"""A cut that had no weight in this many solutions in a row is dropped."""
+"""A cut that had no weight in this many solutions in a row is dropped, where there are more cuts than that."""
 
 
 class CutModel:
