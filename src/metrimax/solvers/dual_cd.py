@@ -122,7 +122,7 @@ class DualCD:
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
             scores = np.ascontiguousarray((yield Ask("scores", w)))
             passes = 2.0
-        at_zero = float(upper @ hinges.margin)
+        at_zero = _kernels.dot(upper, hinges.margin)
         largest = float(hinges.margin.max(initial=0.0))
         accuracy = FIRST * largest  # of the projected gradient, tightened until the gap closes
         history: list[Record] = []
@@ -135,9 +135,9 @@ class DualCD:
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
             scores = np.ascontiguousarray((yield Ask("scores", w)))
             passes += done + 2
-            half = float(w @ w) / 2
+            half = _kernels.dot(w, w) / 2
             loss, violation, working = _look(hinges, upper, alpha, scores)
-            objective, bound = half + loss, float(hinges.margin @ alpha) - half
+            objective, bound = half + loss, _kernels.dot(hinges.margin, alpha) - half
             history.append(
                 Record(
                     len(history) + 1, round(passes), objective / weight, bound / weight, 1, time.perf_counter() - began

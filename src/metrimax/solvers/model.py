@@ -229,7 +229,7 @@ def cut_model(design: Design, lam: float, start: Cuts | None = None) -> CutModel
 def plane_cut(design: Design, weight: float, solution: Solution) -> Generator[Ask, Vector, tuple[Cuts, int]]:
     """The plane under the risk that the multipliers of a solution make up, as the one cut to start from; and passes."""
     w, multipliers = solution.w, cast(Vector, solution.dual_coef)
-    square = float(w @ w)
+    square = _kernels.dot(w, w)
     rows: tuple[Vector, ...]
     if design.shape[0] > design.shape[1]:
         rows, passes = (-w / weight,), 0
