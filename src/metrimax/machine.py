@@ -149,12 +149,10 @@ class HingeMachine(Machine):
         for _ in range(ROUNDS):
             if self.gap(self.alpha, self.upper, self.w, self.scores) <= most:
                 break
-            _, reached = self.design.dual_epochs(
-                self.hinges, self.upper, self.alpha, self.w, tol=accuracy, max_passes=1000
-            )
+            done = self.design.dual_epochs(self.hinges, self.upper, self.alpha, self.w, tol=accuracy, max_passes=1000)
             self.scores = self.design.matvec(self.w)
             self.__dict__.pop("advantage", None)
-            accuracy /= 4 if reached else 1
+            accuracy /= 4 if done.reached else 1
 
     def settle(self) -> tuple[Mask, Mask]:
         """Which examples are wrong when left out, and which have to be left out to know."""
@@ -169,14 +167,14 @@ class HingeMachine(Machine):
         alpha, upper, w = self._without(t)
         accuracy = 0.02 * float(self.margin.max())
         for _ in range(ROUNDS):
-            _, reached = self.design.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_passes=1000)
+            done = self.design.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_passes=1000)
             scores = self.design.matvec(w)
             gap = self.gap(alpha, upper, w, scores)
             if abs(scores[t]) > np.sqrt(2 * gap * self.squares[t]):
                 return float(scores[t]), True
             if gap <= tol * float(self.margin @ alpha):
                 break
-            accuracy /= 4 if reached else 1
+            accuracy /= 4 if done.reached else 1
         return float(scores[t]), False
 
 

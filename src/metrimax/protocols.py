@@ -50,11 +50,25 @@ class Hinges(NamedTuple):
 
 
 class Working(NamedTuple):
-    """The examples that coordinate descent visits, and the limits of the gradient beyond which it sets them aside."""
+    """The examples that coordinate descent visits, the limits of the gradient beyond which it sets them aside, and the
+    sum of the hinges of the others.
+    """
 
     rows: npt.NDArray[np.int64]
     low: float
     high: float
+    others: float
+
+
+class Epochs(NamedTuple):
+    """What coordinate descent did: passes over the data, whether the projected gradient is as small as was asked, what
+    the gap looks like (not a proof), and whom it left to visit.
+    """
+
+    passes: float
+    reached: bool
+    gap: float
+    left: Working
 
 
 class Oracle(Protocol):
@@ -139,14 +153,15 @@ class RowDesign(Design, Protocol):
         *,
         tol: float,
         max_passes: float,
+        gap: float = -np.inf,
         working: Working | None = None,
-    ) -> tuple[float, bool]:
+    ) -> Epochs:
         """Coordinate descent on the dual of ``1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)``.
 
-        In place on ``alpha`` and ``w = X' (sign * alpha)``, until the projected gradient is within ``tol`` or as many
-        rows were visited as ``max_passes`` over the data have. Returns the work done, in passes over the data, and
-        whether tol was reached. With ``working`` no other rows are visited, nor those that are set aside on the way:
-        what was reached there says nothing of the others. Its rows come out in another order.
+        In place on ``alpha`` and ``w = X' (sign * alpha)``, until the projected gradient is within ``tol``, the gap
+        looks like ``gap`` or less, or as many rows were visited as ``max_passes`` over the data have. With ``working``
+        no other rows are visited, nor those that are set aside on the way: what was reached there says nothing of the
+        others. Its rows come out in another order. What is left of them is where the next call may go on.
         """
 
 

@@ -42,23 +42,33 @@ struct Examples {
 
 using Order = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Raise IndexError for a row that is not there: what follows reads them unchecked.
-Working working_of(Order order, double low, double high, size_t n) {
-    for (size_t s = 0; s < order.size(); ++s)
-        if (order.data()[s] < 0 || static_cast<size_t>(order.data()[s]) >= n)
-            throw nb::index_error("working: expected row numbers from 0 to n - 1");
-    return {order.data(), order.size(), low, high};
-}
+// The rows that are visited and the limits, as they come from Python.
+struct Visited {
+    Order order;
+    double low, high, others;
+    bool again;
+
+    // Raises IndexError for a row that is not there: what follows reads them unchecked.
+    Working working(size_t n) const {
+        for (size_t s = 0; s < order.size(); ++s)
+            if (order.data()[s] < 0 || static_cast<size_t>(order.data()[s]) >= n)
+                throw nb::index_error("working: expected row numbers from 0 to n - 1");
+        return {order.data(), order.size(), low, high, others};
+    }
+};
+
+// Visits, whether the accuracy was reached, the gap; and what is left to visit: how many rows, and the limits.
+using Done = std::tuple<size_t, bool, double, size_t, double, double, double>;
 
 template <class Rows>
-std::pair<size_t, bool> descend(const Rows &rows, size_t n, const Examples &examples, Vec w, Order order, double low,
-                                double high, bool again, double tol, size_t max_visits) {
+Done descend(const Rows &rows, size_t n, const Examples &examples, Vec w, const Visited &visited, const Until &until) {
     const HingeSum sum = examples.sum(n);
     check_length("w", w.size(), rows.width());
-    const Working working = working_of(order, low, high, n);
+    Working working = visited.working(n);
     double *alpha = examples.alpha.data(), *weights = w.data();
     nb::gil_scoped_release unlocked;
-    return dual_cd(rows, sum, working, again, alpha, weights, tol, max_visits, 0);
+    const Descent done = dual_cd(rows, sum, working, visited.again, alpha, weights, until, 0);
+    return {done.visits, done.reached, done.gap, working.count, working.low, working.high, working.others};
 }
 
 template <class T> void bind_dense(nb::module_ &m) {
@@ -69,16 +79,18 @@ template <class T> void bind_dense(nb::module_ &m) {
     m.def(
         "dense_dual_cd",
         [](In2<T> X, double bias, In1<double> squares, In1<double> sign, In1<double> margin, In1<double> upper,
-           Vec alpha, Vec w, Order order, double low, double high, bool again, double tol, size_t max_visits) {
+           Vec alpha, Vec w, Order order, double low, double high, double others, bool again, double tol, double gap,
+           size_t max_visits) {
             const DenseRows<T> rows{X.data(), X.shape(1), bias};
             const Examples examples{squares, sign, margin, upper, alpha};
-            return descend(rows, X.shape(0), examples, w, order, low, high, again, tol, max_visits);
+            return descend(rows, X.shape(0), examples, w, {order, low, high, others, again}, {tol, gap, max_visits});
         },
         nb::arg("X").noconvert(), nb::arg("bias"), nb::arg("squares").noconvert(), nb::arg("sign").noconvert(),
         nb::arg("margin").noconvert(), nb::arg("upper").noconvert(), nb::arg("alpha").noconvert(),
-        nb::arg("w").noconvert(), nb::arg("order").noconvert(), nb::arg("low"), nb::arg("high"), nb::arg("again"),
-        nb::arg("tol"), nb::arg("max_visits"),
-        "Dual coordinate descent in place on alpha and w; returns the row visits, and whether tol was reached.");
+        nb::arg("w").noconvert(), nb::arg("order").noconvert(), nb::arg("low"), nb::arg("high"), nb::arg("others"),
+        nb::arg("again"), nb::arg("tol"), nb::arg("gap"), nb::arg("max_visits"),
+        "Dual coordinate descent in place on alpha, w and order. Returns the row visits, whether tol was reached, what "
+        "the gap looks like, how many rows of the order were not set aside, and the limits for the next call.");
 }
 
 template <class T, class I> void bind_csr(nb::module_ &m) {
@@ -94,18 +106,20 @@ template <class T, class I> void bind_csr(nb::module_ &m) {
     m.def(
         "csr_dual_cd",
         [](In1<T> data, In1<I> indices, In1<I> indptr, size_t p, double bias, In1<double> squares, In1<double> sign,
-           In1<double> margin, In1<double> upper, Vec alpha, Vec w, Order order, double low, double high, bool again,
-           double tol, size_t max_visits) {
+           In1<double> margin, In1<double> upper, Vec alpha, Vec w, Order order, double low, double high, double others,
+           bool again, double tol, double gap, size_t max_visits) {
             const Rows rows{data.data(), indices.data(), indptr.data(), p, bias};
             const Examples examples{squares, sign, margin, upper, alpha};
-            return descend(rows, indptr.size() - 1, examples, w, order, low, high, again, tol, max_visits);
+            return descend(rows, indptr.size() - 1, examples, w, {order, low, high, others, again},
+                           {tol, gap, max_visits});
         },
         nb::arg("data").noconvert(), nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(), nb::arg("p"),
         nb::arg("bias"), nb::arg("squares").noconvert(), nb::arg("sign").noconvert(), nb::arg("margin").noconvert(),
         nb::arg("upper").noconvert(), nb::arg("alpha").noconvert(), nb::arg("w").noconvert(),
-        nb::arg("order").noconvert(), nb::arg("low"), nb::arg("high"), nb::arg("again"), nb::arg("tol"),
-        nb::arg("max_visits"),
-        "Dual coordinate descent in place on alpha and w; returns the row visits, and whether tol was reached.");
+        nb::arg("order").noconvert(), nb::arg("low"), nb::arg("high"), nb::arg("others"), nb::arg("again"),
+        nb::arg("tol"), nb::arg("gap"), nb::arg("max_visits"),
+        "Dual coordinate descent in place on alpha, w and order. Returns the row visits, whether tol was reached, what "
+        "the gap looks like, how many rows of the order were not set aside, and the limits for the next call.");
 }
 
 } // namespace
@@ -129,12 +143,12 @@ void bind_dual(nb::module_ &m) {
             }
             const auto [loss, violation] = found;
             return std::make_tuple(loss, violation, make_array(std::move(order), working.count), working.low,
-                                   working.high);
+                                   working.high, working.others);
         },
         nb::arg("sign").noconvert(), nb::arg("margin").noconvert(), nb::arg("upper").noconvert(),
         nb::arg("alpha").noconvert(), nb::arg("scores").noconvert(),
-        "The sum of the hinges, the largest projected gradient, and whom coordinate descent visits next: rows and "
-        "limits.");
+        "The sum of the hinges, the largest projected gradient, and whom coordinate descent visits next: rows, limits, "
+        "and the sum of the hinges of the others.");
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_csr<float, std::int32_t>(m);

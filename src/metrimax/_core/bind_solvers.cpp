@@ -22,7 +22,55 @@ namespace metrimax {
 using Pair = std::pair<double, double>;
 using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+// The quasi-Newton matrix, made for the vectors of the first call.
+class PyQuasiNewton {
+  public:
+    PyQuasiNewton(double lam, size_t memory) : lam(lam), memory(memory) {
+        require(memory > 0, "QuasiNewton: expected a memory of one pair or more, got 0");
+    }
+
+    // Vectors come by their entries and images; without images these are empty.
+    std::pair<Out1<double>, Out1<double>> direction(In1<double> point, In1<double> image, In1<double> slope,
+                                                    In1<double> slope_image) {
+        const size_t n = point.size(), images = image.size();
+        require(images == 0 || images == n, "direction: an image is as long as its vector, or empty");
+        check_length("slope", slope.size(), n);
+        check_length("slope_image", slope_image.size(), images);
+        if (!matrix) {
+            matrix.emplace(memory, n, images > 0);
+            size = n, scored = images;
+        }
+        check_length("point", n, size);
+        check_length("image", images, scored);
+        auto entries = empty<double>(n), out = empty<double>(images);
+        double *const both[] = {entries.get(), out.get()};
+        {
+            nb::gil_scoped_release unlocked;
+            const bool given = images > 0;
+            matrix->direction(lam, {point.data(), given ? image.data() : nullptr},
+                              {slope.data(), given ? slope_image.data() : nullptr}, both);
+        }
+        return {make_array(std::move(entries), n), make_array(std::move(out), images)};
+    }
+
+    void forget() {
+        if (matrix)
+            matrix->forget();
+    }
+
+  private:
+    double lam;
+    size_t memory, size = 0, scored = 0;
+    std::optional<QuasiNewton> matrix;
+};
+
 void bind_solvers(nb::module_ &m) {
+    nb::class_<PyQuasiNewton>(m, "QuasiNewton", "The matrix of limited-memory BFGS.")
+        .def(nb::init<double, size_t>(), nb::arg("lam"), nb::arg("memory"))
+        .def("direction", &PyQuasiNewton::direction, nb::arg("point").noconvert(), nb::arg("image").noconvert(),
+             nb::arg("slope").noconvert(), nb::arg("slope_image").noconvert(),
+             "Minus the inverse Hessian times lam point + slope, and its image; learns from the last call.")
+        .def("forget", &PyQuasiNewton::forget, "Do not compare the next gradient with the last one.");
     m.def(
         "dot",
         [](In1<double> u, In1<double> v) {
@@ -79,17 +127,6 @@ void bind_solvers(nb::module_ &m) {
             return make_array(std::move(out), size);
         },
         nb::arg("shares"), nb::arg("vectors").noconvert(), "The sum of the vectors, each times its share.");
-    m.def(
-        "lbfgs_shares",
-        [](In2<double> gram, In1<double> with_gradient, Index pairs, Vec out) {
-            const size_t rows = out.size();
-            if (rows == 0 || rows % 2 || gram.shape(0) != rows || gram.shape(1) != rows ||
-                with_gradient.size() != rows || pairs < 1)
-                throw nb::value_error("lbfgs_shares: gram, with_gradient and out do not fit together, or are empty");
-            return lbfgs_shares(gram.data(), with_gradient.data(), static_cast<Index>(rows / 2), pairs, out.data());
-        },
-        nb::arg("gram").noconvert(), nb::arg("with_gradient").noconvert(), nb::arg("pairs"), nb::arg("out").noconvert(),
-        "The quasi-Newton direction as coefficients of steps and changes; returns that of the gradient.");
     m.def(
         "line_search",
         [](nb::typed<nb::callable, nb::object(double)> line, std::array<double, 4> parabola, double risk,

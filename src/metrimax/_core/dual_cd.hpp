@@ -128,12 +128,14 @@ struct HingeSum {
 };
 
 // The examples still worth a visit, and the extremes of the projected gradient they were chosen by: one at zero is set
-// aside if its gradient exceeds `high`, one at its upper bound if its gradient is below `low`.
+// aside if its gradient exceeds `high`, one at its upper bound if its gradient is below `low`. `others` is the sum of
+// the hinges of those set aside, when they were last seen.
 struct Working {
     std::int64_t *order;
     size_t count;
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
+    double others = 0.0;
 };
 
 // What the projected gradient is measured by: its extremes over the examples looked at.
@@ -159,6 +161,8 @@ inline double projection(double gradient, double alpha, double upper) {
     return alpha >= upper ? std::max(gradient, 0.0) : gradient;
 }
 
+inline double hinge(double gradient, double upper) { return upper * std::max(0.0, -gradient); }
+
 inline bool set_aside(double gradient, double alpha, double upper, double low, double high) {
     return (alpha <= 0.0 && gradient > high) || (alpha >= upper && gradient < low);
 }
@@ -171,37 +175,59 @@ inline std::pair<double, double> choose(const HingeSum &sum, const double *alpha
     Extremes extremes;
     for (size_t i = 0; i < sum.n; ++i) {
         const double gradient = sum.sign[i] * scores[i] - sum.margin[i];
-        loss += sum.upper[i] * std::max(0.0, -gradient);
+        loss += hinge(gradient, sum.upper[i]);
         extremes.see(projection(gradient, alpha[i], sum.upper[i]));
     }
     working.low = extremes.below();
     working.high = extremes.above();
     working.count = 0;
+    working.others = 0.0;
     for (size_t i = 0; i < sum.n; ++i) {
         const double gradient = sum.sign[i] * scores[i] - sum.margin[i];
-        if (!set_aside(gradient, alpha[i], sum.upper[i], working.low, working.high))
+        if (set_aside(gradient, alpha[i], sum.upper[i], working.low, working.high))
+            working.others += hinge(gradient, sum.upper[i]);
+        else
             working.order[working.count++] = static_cast<std::int64_t>(i);
     }
     return {loss, extremes.largest()};
 }
 
-// Run epochs over the working examples until no coordinate's projected gradient exceeds tol, or for max_visits.
-// In and out: alpha (feasible) and w = sum_i alpha_i sign_i x_i; the order of the working examples.
-// Returns the number of row visits (divided by n, the passes over the data), and whether tol was reached: among the
-// working examples not set aside since, or with `again` among all that were given.
+// When the epochs end: no coordinate's projected gradient exceeds `accuracy`, the gap looks like `gap` or less, or so
+// many rows were visited.
+struct Until {
+    double accuracy, gap;
+    size_t visits;
+};
+
+// What they came to: the row visits (divided by n, the passes over the data), whether the accuracy was reached, and
+// what the gap looks like. Each hinge in that is the one seen on the way, before its coordinate moved.
+struct Descent {
+    size_t visits = 0;
+    bool reached = false;
+    double gap = std::numeric_limits<double>::infinity();
+};
+
+// Run epochs over the working examples. In and out: alpha (feasible) and w = sum_i alpha_i sign_i x_i; the working
+// examples, of which those not set aside since are left, so that another call goes on from there.
+// The accuracy is reached among the working examples not set aside since, or with `again` among all that were given.
 template <class Rows>
-METRIMAX_CLONES std::pair<size_t, bool> dual_cd(const Rows &rows, const HingeSum &sum, Working working, bool again,
-                                                double *alpha, double *w, double tol, size_t max_visits,
-                                                std::uint64_t seed) {
+METRIMAX_CLONES Descent dual_cd(const Rows &rows, const HingeSum &sum, Working &working, bool again, double *alpha,
+                                double *w, const Until &until, std::uint64_t seed) {
     constexpr double kInf = std::numeric_limits<double>::infinity();
     constexpr size_t kAhead = 4; // visits
+    const Working given = working;
     Shuffle shuffle(seed);
+    Descent descent;
     std::int64_t *order = working.order;
-    size_t active = working.count, visits = 0;
+    size_t &active = working.count;
+    double gain = 0.0; // the linear part of the dual
+    for (size_t i = 0; i < sum.n; ++i)
+        gain += sum.margin[i] * alpha[i];
     do {
         Extremes extremes;
+        double loss = 0.0;
         shuffle(order, active);
-        visits += active;
+        descent.visits += active;
         for (size_t s = 0; s < active;) {
             const size_t i = static_cast<size_t>(order[s]);
             const size_t later = static_cast<size_t>(order[std::min(s + kAhead, active - 1)]);
@@ -211,10 +237,12 @@ METRIMAX_CLONES std::pair<size_t, bool> dual_cd(const Rows &rows, const HingeSum
             const double a = alpha[i], upper = sum.upper[i];
             const double gradient = sum.sign[i] * rows.dot(i, w) - sum.margin[i];
             if (set_aside(gradient, a, upper, working.low, working.high)) {
+                working.others += hinge(gradient, upper);
                 std::swap(order[s], order[--active]);
                 continue;
             }
             ++s;
+            loss += hinge(gradient, upper);
             const double projected = projection(gradient, a, upper);
             extremes.see(projected);
             if (projected == 0.0)
@@ -223,20 +251,26 @@ METRIMAX_CLONES std::pair<size_t, bool> dual_cd(const Rows &rows, const HingeSum
             const double target = square > 0.0 ? a - gradient / square : (gradient < 0.0 ? kInf : 0.0);
             const double next = std::min(std::max(target, 0.0), upper);
             alpha[i] = next;
+            gain += sum.margin[i] * (next - a);
             if (next != a)
                 rows.add(i, (next - a) * sum.sign[i], w);
         }
+        double square = 0.0;
+        dense_dot_rows(w, 1, rows.width(), w, &square);
+        descent.gap = square + loss + working.others - gain;
         working.low = extremes.below();
         working.high = extremes.above();
-        if (active == 0 || extremes.largest() <= tol) {
-            if (!again || active == working.count)
-                return {visits, true};
-            active = working.count; // what was set aside has its say
+        if (active == 0 || extremes.largest() <= until.accuracy) {
+            descent.reached = !again || active == given.count;
+            if (descent.reached)
+                return descent;
+            active = given.count; // what was set aside has its say
+            working.others = given.others;
             working.high = kInf;
             working.low = -kInf;
         }
-    } while (visits < max_visits);
-    return {visits, false};
+    } while (descent.visits < until.visits && descent.gap > until.gap);
+    return descent;
 }
 
 } // namespace metrimax

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Hinges, Product, Vector, Working
+from metrimax.protocols import Epochs, Hinges, Product, Vector, Working
 
 
 def available_threads(n_threads: int | None) -> int:
@@ -35,11 +35,11 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     return np.ascontiguousarray(v, dtype=np.float64)
 
 
-def _visited(working: Working | None, n: int) -> tuple[npt.NDArray[np.int64], float, float, bool]:
+def _visited(working: Working | None, n: int) -> tuple[npt.NDArray[np.int64], float, float, float, bool]:
     """The rows that coordinate descent visits, its limits, and whether those set aside are looked at again."""
     if working is not None:
         return *working, False
-    return np.arange(n, dtype=np.int64), -np.inf, np.inf, True
+    return np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0, True
 
 
 class Dense:
@@ -116,16 +116,18 @@ class Dense:
         *,
         tol: float,
         max_passes: float,
+        gap: float = -np.inf,
         working: Working | None = None,
         bias: float = 0.0,
-    ) -> tuple[float, bool]:
+    ) -> Epochs:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`. Fortran order costs a copy, once."""
         n = self.shape[0]
-        visits, reached = _kernels.dense_dual_cd(
+        visited = _visited(working, n)
+        done = _kernels.dense_dual_cd(
             self._rows, bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
-            *_visited(working, n), tol, math.ceil(max_passes * n),
+            *visited, tol, gap, math.ceil(max_passes * n),
         )  # fmt: skip
-        return visits / n, reached
+        return _epochs(n, visited[0], *done)
 
     @cached_property
     def _rows(self) -> npt.NDArray[Any]:
@@ -236,14 +238,22 @@ class CSR:
         *,
         tol: float,
         max_passes: float,
+        gap: float = -np.inf,
         working: Working | None = None,
         bias: float = 0.0,
-    ) -> tuple[float, bool]:
+    ) -> Epochs:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
         n = self.shape[0]
-        visits, reached = _kernels.csr_dual_cd(
+        visited = _visited(working, n)
+        done = _kernels.csr_dual_cd(
             self.data, self.indices, self.indptr, self.n_cols,
             bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
-            *_visited(working, n), tol, math.ceil(max_passes * n),
+            *visited, tol, gap, math.ceil(max_passes * n),
         )  # fmt: skip
-        return visits / n, reached
+        return _epochs(n, visited[0], *done)
+
+
+def _epochs(
+    n: int, rows: npt.NDArray[np.int64], visits: int, reached: bool, gap: float, count: int, *limits: float
+) -> Epochs:
+    return Epochs(visits / n, reached, gap, Working(rows[:count], *limits))

@@ -11,7 +11,7 @@ import numpy as np
 
 from metrimax import _kernels
 from metrimax.designs.linear import columns
-from metrimax.protocols import Design, Hinges, Product, Vector
+from metrimax.protocols import Design, Epochs, Hinges, Product, Vector
 
 
 class WithIntercept:
@@ -70,9 +70,9 @@ class WithIntercept:
         squares: Vector = self._with_rows().squares(bias=self.value)
         return squares
 
-    def dual_epochs(self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, **limits: Any) -> tuple[float, bool]:
+    def dual_epochs(self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, **limits: Any) -> Epochs:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
-        done: tuple[float, bool] = self._with_rows().dual_epochs(hinges, upper, alpha, w, bias=self.value, **limits)
+        done: Epochs = self._with_rows().dual_epochs(hinges, upper, alpha, w, bias=self.value, **limits)
         return done
 
     def _with_rows(self) -> Any:

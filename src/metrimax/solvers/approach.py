@@ -35,8 +35,8 @@ class Approach:
         self._reach = 1.0
         self._last: tuple[Search, Step, Cut | None] | None = None
 
-    def step(self, target: Point, planes: list[Plane]) -> tuple[float, Point]:
-        """Go towards the target, whose vectors are taken over; returns the share of the way, and the way."""
+    def step(self, target: Point, planes: list[Plane]) -> None:
+        """Go towards the target, whose vectors are taken over."""
         run, model = self._run, self._run.model
         at_zero = run.best.point.square == 0
         move = target if at_zero else _way(run.best.point, target)
@@ -46,7 +46,6 @@ class Approach:
         run.best = search.advance(step)
         self._reach = next_reach(self._reach, step.t)
         self._last = search, step, ahead
-        return step.t, model.bare(move)
 
     def cut(self) -> Cut:
         """The cut that follows from the last step, which is then let go of."""

@@ -14,16 +14,13 @@ from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.model import plane_cut
 
 FEW, MANY = 40, 1000
-"""Up to so many features coordinate descent pays only on easy problems; on more than so many it needs few passes."""
+"""Up to so many features the quasi-Newton matrix describes them all; more than so many are taken for text."""
 
-EASY = 20
-"""Passes that coordinate descent is given before the hybrid takes over; more where it is close to tol."""
+EASY, EASY_TEXT = 30, 80
+"""Passes that coordinate descent may look like needing before the hybrid takes over."""
 
-FINE = 1e-4
-"""Where the gap is to be below this, coordinate descent goes on: it converges linearly."""
-
-EASY_FINE = 50
-"""Passes that it is then given on few features; on many it goes on to the end."""
+FINE, EASY_FINE = 1e-4, 50
+"""Where the gap is to be below this it may take more, since it converges linearly; on text it goes on to the end."""
 
 PLAIN = 3
 """Plain iterations that come first in the hybrid."""
@@ -46,9 +43,8 @@ class Auto:
     method.
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
-    What is not solved soon, as for large C, is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
-    get away from a kink, but with the plane that the multipliers make up as its first cut. The more features, the more
-    passes are given, and the larger a gap may be half-way.
+    What does not look like being solved soon, as for large C, is taken over by the hybrid: from w = 0, since
+    quasi-Newton steps do not get away from a kink, but with the plane that the multipliers make up as its first cut.
 
     Parameters
     ----------
@@ -72,18 +68,18 @@ class Auto:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
+        features = design.shape[1]
         goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
         if goes_on or not coordinates(oracle, design):
-            easy = {"patient": PATIENT} if design.shape[1] > MANY else {"soon": SOON}
-            chosen = Hybrid(self.max_iter, PLAIN, **easy) if self.labels == 1 else Bundle(self.max_iter)
+            chosen = self._hybrid(features) if self.labels == 1 else Bundle(self.max_iter)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
-        begun = self._begun(design.shape[1], tol)
+        begun = DualCD(self.max_iter, _limit(features, tol))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
-        if first.status is not Status.MAX_ITER or begun.max_iter == self.max_iter:
+        if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:
             return first
         cuts, passes = yield from plane_cut(design, weight, first)
         first = replace(first, n_passes=first.n_passes + passes)
-        rest = Hybrid(self.max_iter - begun.max_iter, plain=1)
+        rest = replace(self._hybrid(features), max_iter=self.max_iter - first.n_passes, plain=1, patient=0, soon=0)
         later = None if callback is None else _Later(first, callback)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=cuts, callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
@@ -99,18 +95,10 @@ class Auto:
             history=first.history + [_after(first, record) for record in second.history],
         )
 
-    def _begun(self, features: int, tol: float) -> DualCD:
-        """Coordinate descent with the passes it is given, and when to end it earlier."""
-        trials: tuple[tuple[float, float], ...]
-        if tol < FINE:
-            passes, trials = (self.max_iter if features > MANY else EASY_FINE), ()
-        elif features > MANY:  # it may be enough soon
-            passes, trials = 3 * EASY // 2, ((8, math.inf), (EASY, 2 * tol))
-        elif features <= FEW:
-            passes, trials = EASY, ((3, 20 * tol),)
-        else:
-            passes, trials = min(max(2 * EASY, features // 3), 5 * EASY), ((5, 0.1), (EASY, features / 6 * tol))
-        return DualCD(self.max_iter) if passes >= self.max_iter else DualCD(passes, trials)
+    def _hybrid(self, features: int) -> Hybrid:
+        if features > MANY:
+            return Hybrid(self.max_iter, PLAIN, patient=PATIENT)
+        return Hybrid(self.max_iter, PLAIN, soon=SOON, every=1 if features <= FEW else 2)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.
@@ -129,6 +117,13 @@ def coordinates(oracle: Oracle, design: Design) -> bool:
     """Whether coordinate descent is possible: a sum of hinges, and a design that gives its rows."""
     rows = hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
     return rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None
+
+
+def _limit(features: int, tol: float) -> float:
+    """Passes that coordinate descent may look like needing."""
+    if features > MANY:
+        return math.inf if tol < FINE else EASY_TEXT
+    return EASY_FINE if tol < FINE else EASY
 
 
 class _Later:

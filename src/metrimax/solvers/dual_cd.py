@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -30,23 +31,27 @@ from metrimax.protocols import (
 FIRST, FALL = 0.3, 3.0
 """The accuracy of the first round, in units of the largest margin, and by how much each goes below what was left."""
 
+MORE = 1.5
+"""After so many times the passes it is asked again whether the limit will do."""
+
 
 @dataclass(frozen=True)
 class DualCD:
     """Coordinate descent on the dual of the hinge loss, with shrinking; gives a multiplier alpha for every example.
 
     The primal is ``1/2 |w|^2 + sum_i u_i max(0, m_i - y_i <w, x_i>)`` with ``u_i = weight v_i / n``. The epochs run in
-    the design, row by row; after each round ``w = X' (y alpha)`` and the scores are computed afresh, so that primal and
-    dual value, and with them the gap, are free of accumulated rounding. The same scores say which examples the next
-    round visits: not those at a bound that their gradient keeps there by more than the largest violation. So what was
-    set aside is looked at again for nothing, and a round costs little more than the epochs on the examples in question.
+    the design, row by row: a round ends when the projected gradient is within an accuracy, or the gap looks small
+    enough. Then ``w = X' (y alpha)`` and the scores are computed afresh, so that primal and dual value, and with them
+    the gap, are free of accumulated rounding. The same scores say which examples the next round visits: not those at a
+    bound that their gradient keeps there by more than the largest violation. So what was set aside is looked at again
+    for nothing, and a round costs little more than the epochs on the examples in question.
 
     Parameters
     ----------
     max_iter : int
         Most passes over the data.
-    trials : sequence of (float, float)
-        Numbers of passes, rising, and the gap that each must get below for the run to go on.
+    limit : float
+        The run ends with MAX_ITER where it looks like needing more passes than that.
 
     References
     ----------
@@ -54,7 +59,7 @@ class DualCD:
     """
 
     max_iter: int = 10_000
-    trials: tuple[tuple[float, float], ...] = ()
+    limit: float = math.inf
     requires: ClassVar[tuple[str, ...]] = ("hinges",)
 
     def steps(
@@ -128,13 +133,19 @@ class DualCD:
         history: list[Record] = []
         status = Status.MAX_ITER
         *_, working = _look(hinges, upper, alpha, scores)
-        trials = [*self.trials, (float(self.max_iter), np.inf)]
+        enough, seen = tol * weight, [(passes, at_zero)]
         while True:
-            most = max(1.0, min(trials[0][0] - passes, 1000.0))
-            done, reached = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, max_passes=most, working=working)
+            most = max(1.0, min(max(2.0, (MORE - 1) * passes), self.max_iter - passes))
+            done = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, gap=enough, max_passes=most, working=working)
+            working = done.left
+            passes += done.passes
+            seen.append((passes, done.gap))
+            ended = done.reached or done.gap <= enough or passes >= self.max_iter
+            if not ended and passes + _left(seen, enough) <= self.limit:
+                continue
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
             scores = np.ascontiguousarray((yield Ask("scores", w)))
-            passes += done + 2
+            passes += 2
             half = _kernels.dot(w, w) / 2
             loss, violation, working = _look(hinges, upper, alpha, scores)
             objective, bound = half + loss, _kernels.dot(hinges.margin, alpha) - half
@@ -148,8 +159,11 @@ class DualCD:
                 status = Status.TRIVIAL if (at_zero - bound) / weight <= tol else Status.CONVERGED
             elif callback is not None and callback(history[-1]) is True:
                 status = Status.CALLBACK
-            elif passes < self.max_iter and _passed(trials, passes, history[-1].gap):
-                accuracy = min(accuracy, violation / FALL) if reached else accuracy
+            elif ended and passes < self.max_iter:
+                if done.reached:
+                    accuracy = min(accuracy, violation / FALL)
+                else:  # it looked smaller than it is
+                    enough *= max(0.1, 0.8 * done.gap / (objective - bound))
                 if accuracy >= 1e-15 * largest:
                     continue
                 status = Status.STALLED
@@ -169,15 +183,17 @@ class DualCD:
         )
 
 
-def _passed(trials: list[tuple[float, float]], passes: float, gap: float) -> bool:
-    """Whether the gap is small enough after so many passes; the trials that are over are taken off."""
-    while passes >= trials[0][0]:
-        if gap > trials.pop(0)[1]:
-            return False
-    return True
+def _left(seen: list[tuple[float, float]], enough: float) -> float:
+    """How many passes are left, if the gap goes on to fall as since half the passes.
+
+    By as much, not by the same share: most multipliers are on their way to their bounds, and the dual rises steadily.
+    """
+    passes, gap = seen[-1]
+    before, higher = max(last for last in seen[:-1] if last == seen[0] or 2 * last[0] <= passes)
+    return (gap - enough) * (passes - before) / (higher - gap) if gap < higher else math.inf
 
 
 def _look(hinges: Hinges, upper: Vector, alpha: Vector, scores: Vector) -> tuple[float, float, Working]:
     """The sum of the hinges, the largest projected gradient, and the examples to visit next."""
-    loss, violation, rows, low, high = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)
-    return loss, violation, Working(rows, low, high)
+    found = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)
+    return found[0], found[1], Working(*found[2:])

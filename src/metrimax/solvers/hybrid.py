@@ -8,7 +8,6 @@ import numpy as np
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.approach import Approach
-from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
 from metrimax.solvers.search import Search, next_reach, tangent
@@ -20,7 +19,7 @@ GOOD = 0.03
 """A bound that is so much of the objective, after a few iterations, shows that the bundle method does well."""
 
 MOST = 0.6
-"""Not where the cut at w = 0 concerns such a share of the examples: the risk is then smooth enough for L-BFGS."""
+"""Where the cut at w = 0 concerns such a share of the examples the risk is smooth enough for L-BFGS."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Hybrid:
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
     is a kink that quasi-Newton steps do not get away from, and may go on where a good bound, or the pace at which the
-    gap closes, shows an easy problem.
+    gap closes, shows an easy problem. And it may keep to one quasi-Newton direction in two iterations.
 
     Parameters
     ----------
@@ -48,9 +47,11 @@ class Hybrid:
     plain : int
         So many plain iterations come first, at least.
     patient : int
-        And so many for as long as the bound is `GOOD`.
+        And so many for as long as the bound is `GOOD`, unless the risk is smooth.
     soon : int
         And for as long as the run looks like being over after so many iterations in all.
+    every : int
+        One of so many iterations after that has both directions and cuts; all of them where the risk is smooth.
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
@@ -68,6 +69,7 @@ class Hybrid:
     plain: int = 0
     patient: int = 0
     soon: int = 0
+    every: int = 1
     memory: int = 10
     stride: float = 0.1
     accuracy: float = 0.02
@@ -85,51 +87,45 @@ class Hybrid:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         cuts = [oracle(np.zeros(design.shape[0]))]
         run = Progress(oracle, design, weight, tol, cuts[0].loss, start, callback)
-        lam, model = run.lam, run.model
-        patient = self.patient if np.count_nonzero(cuts[0].slope) < MOST * design.shape[0] else 0
+        model = run.model
+        smooth = np.count_nonzero(cuts[0].slope) >= MOST * design.shape[0]
+        patient, every = (0, 1) if smooth else (self.patient, self.every)
         matrix = QuasiNewton(model, self.memory)
         approach = Approach(run, oracle, self.stride, self.accuracy)
         mu, far = START, 1.0
         if model.size > 1:  # it starts from others
             cuts.clear()
         both = self.plain == 0  # directions, and cuts
+        easy, since = not both, 0
         if both:
             cuts.append(oracle.mean_cut(run.best.point.scores, mu))
-        slope = moved = None  # at the best point, and how that moved since the slope before
         for k in range(self.max_iter):
             losses = [cut.loss for cut in cuts]
             slopes = (yield from model.add(*cuts)) if cuts else []
             planes = list(zip(losses, slopes, strict=True))
             cuts.clear()  # vectors of length n are let go of as soon as they can be
-            directions = []
-            if both:
-                slope, last = slopes[-1], slope
-                if moved is not None and last is not None:
-                    matrix.update(moved, combine((lam, moved), (1.0, slope), (-1.0, last)))
-                directions = [matrix.direction(combine((lam, model.bare(run.best.point)), (1.0, slope)), weight)]
+            directions = [matrix.direction(run.best.point, slopes[-1])] if both else []
             target, *directions = yield from model.score(model.minimiser(run.precision), *directions)
-            moves = []
             while directions:
                 direction = directions.pop()
                 search = Search(oracle, model, run.best, direction, tangent(model, planes, run.best, direction))
                 first = search.minimise(self.accuracy * run.gap, far)
                 run.best = search.advance(first)
                 far = next_reach(far, first.t)
-                moves.append((first.t, model.bare(direction)))
                 del search, direction
-            moves.append(approach.step(target, planes))
+            approach.step(target, planes)
             del target
             if run.done():
                 break
-            moved = combine(*moves) if any(t > 0 for t, _ in moves) else None
-            del moves
             cuts.append(approach.cut())
-            if not both and k + 1 >= self.plain and run.best.point.square > 0:
+            if easy and k + 1 >= self.plain and run.best.point.square > 0:
                 easy = (k + 1 < patient and model.bound > GOOD * run.best.value) or k + 1 + run.left <= self.soon
-                both = not easy
+            since = 1 if both else since + 1  # iterations since one that had both
+            both = not easy and since >= every
             if both:
                 if run.gap < mu / 4:
-                    mu, moved = run.gap, None  # slopes of another mu do not compare
+                    mu = run.gap
+                    matrix.forget()  # slopes of another mu do not compare
                 cuts.append(oracle.mean_cut(run.best.point.scores, mu))
             model.prune()
         return (yield from run.solution())

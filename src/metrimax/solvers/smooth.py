@@ -150,12 +150,11 @@ class LBFGS:
             model.minimiser(run.precision)
             if run.done():
                 break
-            point = model.bare(here.point)
-            gradient = combine((lam, point), (1.0, slope))
+            gradient = combine((lam, model.bare(here.point)), (1.0, slope))
             if state.fixed and model.inner(gradient, gradient) <= 0.02 * lam * tol:
                 run.status = Status.STALLED  # J_mu is within tol / 100 of its least
                 break
-            direction = matrix.direction(gradient, weight)
+            direction = matrix.direction(here.point, slope)
             descent = -model.inner(gradient, direction)
             [direction] = yield from model.score(direction)
             moved = state.descend(here, direction, descent)
@@ -163,11 +162,9 @@ class LBFGS:
             if run.status is Status.STALLED:
                 break
             model.prune()
-            last = slope
             here, slope = yield from state.move(moved.point)
-            if not changed:
-                step = combine((1.0, model.bare(here.point)), (-1.0, point))
-                matrix.update(step, combine((lam, step), (1.0, slope), (-1.0, last)))
+            if changed:
+                matrix.forget()
         return (yield from run.solution())
 
 
