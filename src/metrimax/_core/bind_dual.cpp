@@ -67,7 +67,7 @@ Done descend(const Rows &rows, size_t n, const Examples &examples, Vec w, const 
     Working working = visited.working(n);
     double *alpha = examples.alpha.data(), *weights = w.data();
     nb::gil_scoped_release unlocked;
-    const Descent done = dual_cd(rows, sum, working, visited.again, alpha, weights, until, 0);
+    const Descent done = dual_cd(rows, sum, working, visited.again, alpha, weights, until);
     return {done.visits, done.reached, done.gap, working.count, working.low, working.high, working.others};
 }
 

@@ -92,15 +92,13 @@ template <class Rows> void row_squares(const Rows &rows, size_t n, double *w, do
 // SplitMix64: a few lines, the same numbers on every platform.
 class Shuffle {
   public:
-    explicit Shuffle(std::uint64_t seed) : state(seed) {}
-
     void operator()(std::int64_t *order, size_t size) {
         for (size_t i = size; i > 1; --i)
             std::swap(order[i - 1], order[below(i)]);
     }
 
   private:
-    std::uint64_t state;
+    std::uint64_t state = 0;
 
     // A number below i, by a product instead of a division; 32 random bits are enough for orders that need no proof.
     size_t below(size_t i) {
@@ -212,11 +210,11 @@ struct Descent {
 // The accuracy is reached among the working examples not set aside since, or with `again` among all that were given.
 template <class Rows>
 METRIMAX_CLONES Descent dual_cd(const Rows &rows, const HingeSum &sum, Working &working, bool again, double *alpha,
-                                double *w, const Until &until, std::uint64_t seed) {
+                                double *w, const Until &until) {
     constexpr double kInf = std::numeric_limits<double>::infinity();
     constexpr size_t kAhead = 4; // visits
     const Working given = working;
-    Shuffle shuffle(seed);
+    Shuffle shuffle;
     Descent descent;
     std::int64_t *order = working.order;
     size_t &active = working.count;

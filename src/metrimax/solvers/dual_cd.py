@@ -28,6 +28,9 @@ from metrimax.protocols import (
     offer,
 )
 
+FINE = 1e-4
+"""A gap below this is not looked for within a round."""
+
 FIRST, FALL = 0.3, 3.0
 """The accuracy of the first round, in units of the largest margin, and by how much each goes below what was left."""
 
@@ -133,7 +136,7 @@ class DualCD:
         history: list[Record] = []
         status = Status.MAX_ITER
         *_, working = _look(hinges, upper, alpha, scores)
-        enough, seen = tol * weight, [(passes, at_zero)]
+        enough, seen = tol * weight if tol >= FINE else -math.inf, [(passes, at_zero)]
         while True:
             most = max(1.0, min(max(2.0, (MORE - 1) * passes), self.max_iter - passes))
             done = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, gap=enough, max_passes=most, working=working)
@@ -141,7 +144,7 @@ class DualCD:
             passes += done.passes
             seen.append((passes, done.gap))
             ended = done.reached or done.gap <= enough or passes >= self.max_iter
-            if not ended and passes + _left(seen, enough) <= self.limit:
+            if not ended and passes + _left(seen, tol * weight) <= self.limit:
                 continue
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
             scores = np.ascontiguousarray((yield Ask("scores", w)))
@@ -163,7 +166,7 @@ class DualCD:
                 if done.reached:
                     accuracy = min(accuracy, violation / FALL)
                 else:  # it looked smaller than it is
-                    enough *= max(0.1, 0.8 * done.gap / (objective - bound))
+                    enough = 0.8 * done.gap if done.gap > 0 else -math.inf
                 if accuracy >= 1e-15 * largest:
                     continue
                 status = Status.STALLED
