@@ -52,6 +52,7 @@ def test_lemma_1_and_exact_leave_one_out(problem, C, intercept):
         C=C,
         solver="dual_cd",
         tol=1e-9,
+        max_iter=200_000,
         fit_intercept=intercept is not None,
         intercept_scaling=intercept or 1.0,
     ).fit(X, y)

@@ -285,14 +285,15 @@ void csr_add_rows_pair(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRI
                        const I *METRIMAX_RESTRICT indptr, size_t begin, size_t end, const double *METRIMAX_RESTRICT C,
                        double *METRIMAX_RESTRICT out) {
     for (size_t i = begin; i < end; ++i) {
-        const double c0 = C[2 * i], c1 = C[2 * i + 1];
-        if (c0 == 0.0 && c1 == 0.0)
+        const double c[2] = {C[2 * i], C[2 * i + 1]};
+        if (c[0] == 0.0 && c[1] == 0.0)
             continue;
         for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
             const double x = static_cast<double>(data[k]);
             double *o = out + 2 * static_cast<size_t>(indices[k]);
-            o[0] += x * c0;
-            o[1] += x * c1;
+#pragma omp simd
+            for (size_t b = 0; b < 2; ++b)
+                o[b] += x * c[b];
         }
     }
 }

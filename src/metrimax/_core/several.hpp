@@ -4,6 +4,7 @@
 #include "products.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace metrimax {
@@ -31,13 +32,16 @@ inline void apart(const double *A, size_t size, const Outs &columns) {
                 columns[l][i] = A[i * L + l];
 }
 
-// By a product with vectors side by side: multiply(in, out), out zero on entry.
-template <class F> void by_columns(const Ins &in, size_t in_size, const Outs &out, size_t out_size, F &&multiply) {
+// By a product with vectors side by side: multiply(in, out), with out zero on entry where it is added to.
+template <class F>
+void by_columns(const Ins &in, size_t in_size, const Outs &out, size_t out_size, bool added, F &&multiply) {
     const size_t L = in.size();
-    std::vector<double> given(in_size * L), product(out_size * L, 0.0);
-    side_by_side(in, in_size, given.data());
-    multiply(given.data(), product.data());
-    apart(product.data(), out_size, out);
+    const std::unique_ptr<double[]> given(new double[in_size * L]), product(new double[out_size * L]);
+    side_by_side(in, in_size, given.get());
+    if (added)
+        std::fill_n(product.get(), out_size * L, 0.0);
+    multiply(given.get(), product.get());
+    apart(product.get(), out_size, out);
 }
 
 // out[l] = X in[l] for dense X (n, p), or X' in[l].
@@ -53,13 +57,15 @@ void dense_products(const T *X, size_t n, size_t p, bool transposed, const Ins &
         std::copy_n(sums.data(), p, out[0]);
         std::copy_n(sums.data() + p, p, out[1]);
     } else if (transposed) {
-        by_columns(in, n, out, p, [&](const double *C, double *P) { dense_rmatmat(X, n, p, C, L, P, n_threads); });
+        by_columns(in, n, out, p, true,
+                   [&](const double *C, double *P) { dense_rmatmat(X, n, p, C, L, P, n_threads); });
     } else if (L == 1) {
         dense_matvec(X, n, p, in[0], out[0], n_threads);
     } else if (L == 2) {
         dense_matvec_pair(X, n, p, in[0], in[1], out[0], out[1], 1, n_threads);
     } else {
-        by_columns(in, p, out, n, [&](const double *W, double *S) { dense_matmat(X, n, p, W, L, S, n_threads); });
+        by_columns(in, p, out, n, false,
+                   [&](const double *W, double *S) { dense_matmat(X, n, p, W, L, S, n_threads); });
     }
 }
 
@@ -72,12 +78,12 @@ void csr_products(const T *data, const I *indices, const I *indptr, size_t n, si
         std::fill_n(out[0], p, 0.0);
         csr_rmatmat(data, indices, indptr, n, p, in[0], 1, out[0], n_threads);
     } else if (transposed) {
-        by_columns(in, n, out, p,
+        by_columns(in, n, out, p, true,
                    [&](const double *C, double *P) { csr_rmatmat(data, indices, indptr, n, p, C, L, P, n_threads); });
     } else if (L == 1) {
         csr_matvec(data, indices, indptr, n, in[0], out[0], n_threads);
     } else {
-        by_columns(in, p, out, n,
+        by_columns(in, p, out, n, false,
                    [&](const double *W, double *S) { csr_matmat(data, indices, indptr, n, W, L, S, n_threads); });
     }
 }

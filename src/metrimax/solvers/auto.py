@@ -22,7 +22,7 @@ EASY, EASY_TEXT = 30, 80
 FINE, EASY_FINE = 1e-4, 50
 """Where the gap is to be below this it may take more, since it converges linearly; on text it goes on to the end."""
 
-PLAIN = 3
+PLAIN, PLAIN_TEXT = 3, 2
 """Plain iterations that come first in the hybrid."""
 
 PATIENT = 20
@@ -97,7 +97,7 @@ class Auto:
 
     def _hybrid(self, features: int) -> Hybrid:
         if features > MANY:
-            return Hybrid(self.max_iter, PLAIN, patient=PATIENT)
+            return Hybrid(self.max_iter, PLAIN_TEXT, patient=PATIENT)
         return Hybrid(self.max_iter, PLAIN, soon=SOON, every=1 if features <= FEW else 2)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:

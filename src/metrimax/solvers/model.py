@@ -188,7 +188,7 @@ class ExampleModel(CutModel):
     """Cuts kept by their slopes and scores: for data with no more rows than columns, and for kernels."""
 
     def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
-        n = design.shape[0]
+        n, self._width = design.shape
         super().__init__(lam, (n, n), start)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
@@ -216,6 +216,8 @@ class ExampleModel(CutModel):
         return point.scores
 
     def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
+        if point.square == 0:
+            return np.zeros(self._width)
         self.n_passes += 1
         return (yield Ask("pull", point.rep))
 
