@@ -18,10 +18,7 @@ namespace metrimax {
 
 // A vector of `size` entries, and its image or nullptr.
 struct Imaged {
-    const double *entries;
-    const double *image;
-
-    const double *dual() const { return image ? image : entries; }
+    const double *entries, *image;
 };
 
 class QuasiNewton {

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Record, Solution, Solver, Status, Steps, offer
 from metrimax.solvers.bundle import Bundle
-from metrimax.solvers.dual_cd import DualCD
+from metrimax.solvers.dual_cd import FINE, DualCD
 from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.model import plane_cut
 
@@ -19,8 +19,8 @@ FEW, MANY = 40, 1000
 EASY, EASY_TEXT = 30, 80
 """Passes that coordinate descent may look like needing before the hybrid takes over."""
 
-FINE, EASY_FINE = 1e-4, 50
-"""Where the gap is to be below this it may take more, since it converges linearly; on text it goes on to the end."""
+EASY_FINE = 50
+"""Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
 
 PLAIN, PLAIN_TEXT = 3, 2
 """Plain iterations that come first in the hybrid."""
