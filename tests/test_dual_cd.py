@@ -1,5 +1,7 @@
 """Dual coordinate descent: the same optimum as independent solvers, a true certificate, and clear refusals."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -256,6 +258,25 @@ def test_a_run_that_looks_like_taking_too_long_ends():
     assert ended.gap > 1e-3
     exact = solve(hard, max_iter=100_000)
     assert ended.bound <= exact.objective <= ended.objective
+
+
+def test_a_long_round_shows_itself_on_the_way():
+    """Callbacks, and with them checkpoints and limits of time, do not wait for a round to end."""
+    X, y = sample()
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("error").oracle(y)
+    records = []
+
+    def stop(record):
+        records.append(record)
+        return record.n_passes > 1500
+
+    steps = DualCD().steps(oracle, design, 1e5 * oracle.price * oracle.n, tol=1e-9, callback=stop)
+    [solution] = run(design, [steps])
+    assert solution.status is Status.CALLBACK
+    assert len(records) > 5
+    passes = [0, *(record.n_passes for record in records)]
+    assert all(b - a <= max(210, 0.6 * a) for a, b in itertools.pairwise(passes))
+    assert all(a.bound <= b.bound for a, b in itertools.pairwise(records))
 
 
 @pytest.mark.parametrize("short", [1, 2, 3, 4])

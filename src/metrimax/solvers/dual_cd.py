@@ -34,6 +34,9 @@ FINE = 1e-4
 FIRST, FALL = 0.3, 3.0
 """The accuracy of the first round, in units of the largest margin, and by how much each goes below what was left."""
 
+SHOW = 100
+"""The gap is computed after so many passes at the latest, later after a quarter more: for whoever watches the run."""
+
 MORE = 1.5
 """After so many times the passes it is asked again whether the limit will do."""
 
@@ -137,18 +140,22 @@ class DualCD:
         status = Status.MAX_ITER
         *_, working = _look(hinges, upper, alpha, scores)
         enough, seen = tol * weight if tol >= FINE else -math.inf, [(passes, at_zero)]
+        shown = 0.0  # the passes when the gap was last computed
         while True:
-            most = max(1.0, min(max(2.0, (MORE - 1) * passes), self.max_iter - passes))
+            asked = max(2.0, min((MORE - 1) * passes, max(SHOW, shown / 4)))
+            most = max(1.0, min(asked, self.max_iter - passes))
             done = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, gap=enough, max_passes=most, working=working)
             working = done.left
             passes += done.passes
             seen.append((passes, done.gap))
             ended = done.reached or done.gap <= enough or passes >= self.max_iter
-            if not ended and passes + _left(seen, tol * weight) <= self.limit:
+            late = not ended and passes + _left(seen, tol * weight) > self.limit
+            if not (ended or late) and passes < shown + max(SHOW, shown / 4):
                 continue
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
             scores = np.ascontiguousarray((yield Ask("scores", w)))
             passes += 2
+            shown = passes
             half = _kernels.dot(w, w) / 2
             loss, violation, working = _look(hinges, upper, alpha, scores)
             objective, bound = half + loss, _kernels.dot(hinges.margin, alpha) - half
@@ -162,10 +169,10 @@ class DualCD:
                 status = Status.TRIVIAL if (at_zero - bound) / weight <= tol else Status.CONVERGED
             elif callback is not None and callback(history[-1]) is True:
                 status = Status.CALLBACK
-            elif ended and passes < self.max_iter:
+            elif not late and passes < self.max_iter:
                 if done.reached:
                     accuracy = min(accuracy, violation / FALL)
-                else:  # it looked smaller than it is
+                elif done.gap <= enough:  # it looked smaller than it is
                     enough = 0.8 * done.gap if done.gap > 0 else -math.inf
                 if accuracy >= 1e-15 * largest:
                     continue
