@@ -249,7 +249,8 @@ SECTIONS: dict[str, Callable[[list[Row]], str]] = {
         "Growing n",
         "Generated data, two threads; C n is kept. Memory is the peak of `fit` beyond X, less the cuts and less what\n"
         "a fit on fewer rows takes as well (it does not grow with n), in vectors of float64 as long as the difference\n"
-        "in rows. Below 10^5 rows such a vector is too small to be told from the rest.",
+        "in rows. Below 10^5 rows such a vector is too small to be told from the rest; a figure below zero says that\n"
+        "the fit on fewer rows took more, and nothing of the vectors. The rows of 10^7 may be of an earlier version.",
         {
             "X": "kind",
             "measure": "measure",

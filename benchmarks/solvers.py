@@ -189,7 +189,7 @@ def page(rows: list[dict[str, str]]) -> str:
         "solvers in the row.",
         "",
         "The rule by which auto chooses was settled on tables like these, in its ninth form, on all but the fresh",
-        "data: what the first two tables say of auto is favourable to it.",
+        "data: what the first two tables say of auto is favourable to it. The fresh sets were run once, after it.",
         "",
     ]
     worst: dict[str, list[tuple[float, str, str]]] = {"passes": [], "seconds": []}

@@ -69,6 +69,28 @@ def test_smooth_risks_do_not_wait():
     assert asked[:6] == [1, 1, 1, 1, 2, 2]
 
 
+def test_plain_iterations_come_in_between():
+    X, y = sample()
+    once, asked = solve(Hybrid(plain=3, every=3), X, y, C=10.0)
+    assert asked[:18] == 6 * [1] + [2, 2, 1, 1, 1, 1] + [2, 2, 1, 1, 1, 1], "two products an iteration"
+    always, asked = solve(Hybrid(plain=3), X, y, C=10.0)
+    assert asked[6:18] == 12 * [2]
+    lower, upper = max(once.bound, always.bound), min(once.objective, always.objective)
+    assert lower <= upper
+    _, asked = solve(Hybrid(plain=1, every=3), X, y, C=10.0, measure="roc_area", tol=1e-6)
+    assert asked[2:8] == 6 * [2], "not where the risk is smooth"
+
+
+def test_weights_that_are_zero_cost_no_pass():
+    rng = np.random.default_rng(3)
+    X, y = np.zeros((200, 300)), rng.random(200) < 0.1  # more columns than rows, of which three are not empty
+    X[:, :3] = rng.standard_normal((200, 3))
+    solution, asked = solve(Bundle(), X, y, C=0.01)
+    assert solution.status is Status.TRIVIAL
+    assert solution.n_passes == len(asked) == 2 * solution.n_iter
+    np.testing.assert_array_equal(solution.w, np.zeros(301))
+
+
 def test_plain_iterations_go_on_at_a_good_pace():
     X, y = sample(shift=2.0)
     bundle, _ = solve(Bundle(), X, y, C=1e-2, measure="roc_area")

@@ -14,7 +14,7 @@ from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.model import plane_cut
 
 FEW, MANY = 40, 1000
-"""Up to so many features the quasi-Newton matrix describes them all; more than so many are taken for text."""
+"""Up to so many features all hybrid iterations have a quasi-Newton direction; more than so many are taken for text."""
 
 EASY, EASY_TEXT = 30, 80
 """Passes that coordinate descent may look like needing before the hybrid takes over."""

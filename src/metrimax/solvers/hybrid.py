@@ -38,7 +38,7 @@ class Hybrid:
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
     is a kink that quasi-Newton steps do not get away from, and may go on where a good bound, or the pace at which the
-    gap closes, shows an easy problem. And it may keep to one quasi-Newton direction in two iterations.
+    gap closes, shows an easy problem. Later plain ones may come in between.
 
     Parameters
     ----------
