@@ -49,6 +49,8 @@ struct Side {
     double low;           // costs below this flip in every optimum,
     double high;          // costs from this on in none
     double window = high; // the bound on costs to look at next, which was enough the last time
+    int rest = 0;         // calls until a smaller window is looked for,
+    int pause = 0;        // and how many there were the last time
     Buffer costs = fresh(members.size);
 
     // A window that says something of what is outside of it: that it pays nothing back.
@@ -106,6 +108,7 @@ class TableSearch {
   private:
     static constexpr Index kLarge = Index{1} << 17;
     static constexpr Index kFew = 16; // candidates that are not worth doing without
+    static constexpr int kPause = 15; // most calls between two that look for a smaller window
 
     struct Found {
         Best best;
@@ -152,16 +155,26 @@ class TableSearch {
         }
     }
 
-    // A window that would have been enough.
-    double narrowed(int k, const Queue &queue, Index flips, double high, Sums &sums, Proof &proof) const {
-        for (Index enough = 2 * std::max<Index>(flips, 0) + kFew; enough < queue.size - enough / 4; enough *= 2) {
-            sums.know(enough, queue.step * queue.costs[enough]);
-            const bool proven = proof.beyond(k);
-            sums.know(queue.size, queue.step * high);
-            if (proven)
-                return sides[k].positive(queue.costs[enough + enough / 4]);
+    // A window that would have been enough: of half the candidates, a quarter, ... as long as they prove it. Mostly
+    // they do not; then the next calls do not try.
+    double narrowed(int k, const Queue &queue, Index flips, double high, Sums &sums, Proof &proof) {
+        Side &side = sides[k];
+        if (side.rest > 0) {
+            --side.rest;
+            return side.window;
         }
-        return sides[k].window;
+        double window = side.window;
+        side.pause = std::min(2 * side.pause + 1, kPause);
+        for (Index enough = queue.size / 2; enough >= 2 * std::max<Index>(flips, 0) + kFew; enough /= 2) {
+            sums.know(enough, queue.step * queue.costs[enough]);
+            if (!proof.beyond(k))
+                break;
+            window = side.positive(queue.costs[enough + enough / 4]);
+            side.pause = 0;
+        }
+        sums.know(queue.size, queue.step * high);
+        side.rest = side.pause;
+        return window;
     }
 
     // Share the flips out among the candidates of a class.
