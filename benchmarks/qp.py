@@ -51,16 +51,9 @@ def record(name: str, measure: str, c: float, sizes: tuple[int, ...]) -> list[Pr
 
     def spy(model: CutModel, tol: float) -> Any:
         if model.size in sizes:
-            K = model.size
-            programs.append(
-                Program(
-                    f"{name} {measure} c={c:g}",
-                    model._gram[:K, :K].copy(),
-                    model._losses[:K].copy(),
-                    1 / model.lam,
-                    model._alpha[:K].copy(),
-                )
-            )
+            pool = model._pool
+            arrays = pool.gram.copy(), pool.losses.copy(), pool.alpha.copy()
+            programs.append(Program(f"{name} {measure} c={c:g}", arrays[0], arrays[1], 1 / model.lam, arrays[2]))
         return solve(model, tol)
 
     design = as_design(task.X, intercept_scaling=1.0)

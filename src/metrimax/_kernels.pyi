@@ -215,6 +215,44 @@ def count_values(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
     The best value for every number m of predicted positives, for costs of all units sorted ascending.
     """
 
+class CutPool:
+    """Cuts of a risk, their Gram matrix, and the program over them."""
+
+    def __init__(self, width: int, images: bool, room: int) -> None: ...
+
+    def begin(self, losses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]]) -> None:
+        """
+        Start from the cuts of another pool: they take the place of all but the zero cut.
+        """
+
+    def append(self, losses: Sequence[float], entries: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], images: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> None:
+        """Append cuts by their losses, vectors and, if there are any, images."""
+
+    def minimise(self, lam: float, tol: float) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], float, float]:
+        """
+        Minimise lam/2 |w|^2 + max_k (losses[k] + <rows[k], w>) to within tol; returns w, its image, its squared length and the lower bound that this proves.
+        """
+
+    def prune(self, patience: int) -> None:
+        """
+        Drop the cuts that had no weight in more than so many solutions in a row.
+        """
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def losses(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    @property
+    def alpha(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    @property
+    def gram(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def rows(self) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]: ...
+
 class QuasiNewton:
     """The matrix of limited-memory BFGS."""
 

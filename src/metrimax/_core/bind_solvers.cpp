@@ -1,5 +1,6 @@
 // Python bindings of what the solvers do with small or single vectors.
 #include "bindings.hpp"
+#include "cut_pool.hpp"
 #include "line_search.hpp"
 #include "loops.hpp"
 #include "quasi_newton.hpp"
@@ -21,6 +22,7 @@ namespace metrimax {
 
 using Pair = std::pair<double, double>;
 using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Strided = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 
 // The quasi-Newton matrix, made for the vectors of the first call.
 class PyQuasiNewton {
@@ -64,7 +66,94 @@ class PyQuasiNewton {
     std::optional<QuasiNewton> matrix;
 };
 
+// Vectors come by their entries and images; without images these are empty.
+class PyCutPool {
+  public:
+    PyCutPool(size_t width, bool images, size_t room) : pool(width, images, room) {}
+
+    void begin(In1<double> losses, In2<double> gram, const std::vector<In2<double>> &rows) {
+        const size_t count = losses.size();
+        check_length("begin: rows", rows.size(), pool.parts);
+        for (const auto &one : rows)
+            require(one.shape(0) == count && one.shape(1) == pool.width,
+                    "begin: rows do not fit the losses or the pool");
+        require(gram.shape(0) == count && gram.shape(1) == count, "begin: gram does not fit the losses");
+        pool.begin(count, losses.data(), gram.data(), {rows[0].data(), pool.parts == 2 ? rows[1].data() : nullptr});
+    }
+
+    void append(const std::vector<double> &losses, const std::vector<In1<double>> &entries,
+                const std::vector<In1<double>> &images) {
+        const size_t count = losses.size();
+        check_length("append: entries", entries.size(), count);
+        check_length("append: images", images.size(), pool.parts == 2 ? count : 0);
+        std::vector<CutPool::Parts> vectors(count);
+        for (size_t k = 0; k < count; ++k) {
+            check_length("append", entries[k].size(), pool.width);
+            vectors[k] = {entries[k].data(), nullptr};
+            if (pool.parts == 2) {
+                check_length("append", images[k].size(), pool.width);
+                vectors[k][1] = images[k].data();
+            }
+        }
+        nb::gil_scoped_release unlocked;
+        require(pool.append(losses, vectors),
+                "the features are too large: their inner products overflow; scale them before training");
+    }
+
+    std::tuple<Out1<double>, Out1<double>, double, double> minimise(double lam, double tol) {
+        const size_t images = pool.parts == 2 ? pool.width : 0;
+        auto entries = empty<double>(pool.width), out = empty<double>(images);
+        Minimised found;
+        {
+            nb::gil_scoped_release unlocked;
+            found = pool.minimise(lam, tol, {entries.get(), out.get()});
+        }
+        return {make_array(std::move(entries), pool.width), make_array(std::move(out), images), found.square,
+                found.bound};
+    }
+
+    // Views, which stay valid.
+    Out1<double> losses() const { return Out1<double>(pool.losses.get(), {pool.size}, owner(pool.losses)); }
+    Out1<double> alpha() const { return Out1<double>(pool.alpha.get(), {pool.size}, owner(pool.alpha)); }
+    Strided gram() const {
+        return Strided(pool.gram.get(), {pool.size, pool.size}, owner(pool.gram), {static_cast<int64_t>(pool.room), 1});
+    }
+    std::vector<Out2<double>> rows() const {
+        std::vector<Out2<double>> views;
+        for (size_t part = 0; part < pool.parts; ++part)
+            views.emplace_back(pool.rows[part].get(), std::initializer_list<size_t>{pool.size, pool.width},
+                               owner(pool.rows[part]));
+        return views;
+    }
+
+    CutPool pool;
+
+  private:
+    static nb::capsule owner(const CutPool::Values &values) {
+        return nb::capsule(new CutPool::Values(values),
+                           [](void *kept) noexcept { delete static_cast<CutPool::Values *>(kept); });
+    }
+};
+
 void bind_solvers(nb::module_ &m) {
+    nb::class_<PyCutPool>(m, "CutPool", "Cuts of a risk, their Gram matrix, and the program over them.")
+        .def(nb::init<size_t, bool, size_t>(), nb::arg("width"), nb::arg("images"), nb::arg("room"))
+        .def("begin", &PyCutPool::begin, nb::arg("losses").noconvert(), nb::arg("gram").noconvert(),
+             nb::arg("rows").noconvert(),
+             "Start from the cuts of another pool: they take the place of all but the zero cut.")
+        .def("append", &PyCutPool::append, nb::arg("losses"), nb::arg("entries").noconvert(),
+             nb::arg("images").noconvert(), "Append cuts by their losses, vectors and, if there are any, images.")
+        .def("minimise", &PyCutPool::minimise, nb::arg("lam"), nb::arg("tol"),
+             "Minimise lam/2 |w|^2 + max_k (losses[k] + <rows[k], w>) to within tol; returns w, its image, its squared "
+             "length and the lower bound that this proves.")
+        .def(
+            "prune", [](PyCutPool &self, size_t patience) { self.pool.prune(patience); }, nb::arg("patience"),
+            "Drop the cuts that had no weight in more than so many solutions in a row.")
+        .def_prop_ro("size", [](const PyCutPool &self) { return self.pool.size; })
+        .def_prop_ro("losses", &PyCutPool::losses, nb::rv_policy::automatic)
+        .def_prop_ro("alpha", &PyCutPool::alpha, nb::rv_policy::automatic)
+        .def_prop_ro("gram", &PyCutPool::gram, nb::rv_policy::automatic)
+        .def_prop_ro("rows", &PyCutPool::rows, nb::rv_policy::automatic);
     nb::class_<PyQuasiNewton>(m, "QuasiNewton", "The matrix of limited-memory BFGS.")
         .def(nb::init<double, size_t>(), nb::arg("lam"), nb::arg("memory"))
         .def("direction", &PyQuasiNewton::direction, nb::arg("point").noconvert(), nb::arg("image").noconvert(),

@@ -80,15 +80,22 @@ METRIMAX_CLONES void dense_dot_rows(const T *METRIMAX_RESTRICT X, size_t n, size
     }
 }
 
+// A gather costs about as much as this many entries in a row.
+constexpr size_t kGather = 8;
+
+inline bool mostly_zero(const double *w, size_t p) {
+    const auto zeros = static_cast<size_t>(std::count(w, w + p, 0.0));
+    return kGather * (p - zeros) <= p;
+}
+
 // The same where w may be mostly zero: then only its other entries are read from the rows.
 inline void dense_dot_rows_sparse(const double *X, size_t n, size_t p, const double *w, double *out) {
-    constexpr size_t kDense = 8; // a gather costs about as much as this many entries in a row
+    if (!mostly_zero(w, p))
+        return dense_dot_rows(X, n, p, w, out);
     std::vector<size_t> at;
-    for (size_t j = 0; j < p && kDense * at.size() <= p; ++j)
+    for (size_t j = 0; j < p; ++j)
         if (w[j] != 0.0)
             at.push_back(j);
-    if (kDense * at.size() > p)
-        return dense_dot_rows(X, n, p, w, out);
     for (size_t i = 0; i < n; ++i) {
         const double *row = X + i * p;
         double sum = 0.0;
@@ -158,6 +165,15 @@ METRIMAX_CLONES void dense_add_rows(const T *METRIMAX_RESTRICT X, size_t p, cons
         for (size_t j = begin; j < end; ++j)
             out[j] += static_cast<double>(x[j]) * ci;
     }
+}
+
+// The same in blocks of columns that stay in the nearest cache while the rows pass.
+template <class T>
+void dense_add_rows_by_blocks(const T *X, size_t p, const size_t *rows, size_t n_rows, const double *c, size_t begin,
+                              size_t end, double *out) {
+    constexpr size_t kBlock = 2048;
+    for (size_t j = begin; j < end; j += kBlock)
+        dense_add_rows(X, p, rows, n_rows, c, j, std::min(j + kBlock, end), out);
 }
 
 // out0 += sum over the listed rows i of c0[i step] times row i, and out1 with c1, for the columns begin .. end - 1.

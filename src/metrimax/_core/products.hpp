@@ -190,9 +190,7 @@ void share_transposed(const Active &active, size_t n, size_t p, size_t L, double
 template <class T> void dense_rmatvec(const T *X, size_t n, size_t p, const double *c, double *out, int n_threads) {
     share_transposed([c](size_t i) { return c[i] != 0.0; }, n, p, 1, out, n_threads,
                      [&](const size_t *rows, size_t count, size_t begin, size_t end, double *target) {
-                         constexpr size_t kBlock = 2048; // outputs that stay in the nearest cache while the rows pass
-                         for (size_t j = begin; j < end; j += kBlock)
-                             dense_add_rows(X, p, rows, count, c, j, std::min(j + kBlock, end), target);
+                         dense_add_rows_by_blocks(X, p, rows, count, c, begin, end, target);
                      });
 }
 

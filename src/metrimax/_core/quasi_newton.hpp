@@ -24,7 +24,7 @@ struct Imaged {
 class QuasiNewton {
   public:
     QuasiNewton(size_t memory, size_t size, bool images)
-        : m(memory), size(size), parts(images ? 2 : 1), gram(4 * m * m),
+        : m(memory), size(size), parts(images ? 2 : 1), gram(4 * m * m), with_gradient(2 * m),
           rows(static_cast<double *>(std::calloc(std::max<size_t>(1, parts * (kOwn + 2 * m) * size), sizeof(double))),
                std::free) {
         if (!rows)
@@ -46,8 +46,8 @@ class QuasiNewton {
                 gradient[j] = now;
             }
         }
-        if (known)
-            learn();
+        if (!(known && learn()))
+            dense_dot_rows(past(0), count(), size, dual(kGradient), with_gradient.data());
         known = true;
         combine(lam, direction);
     }
@@ -60,7 +60,8 @@ class QuasiNewton {
 
     size_t m, size, parts, pairs = 0;
     bool known = false;
-    std::vector<double> gram;                         // inner products of the past steps and changes
+    std::vector<double> gram;                         // inner products of the past steps and changes,
+    std::vector<double> with_gradient;                // and theirs with the gradient
     std::unique_ptr<double[], void (*)(void *)> rows; // of each part; untouched until used
 
     double *row(size_t part, Own own) { return rows.get() + (part * (kOwn + 2 * m) + own) * size; }
@@ -74,12 +75,12 @@ class QuasiNewton {
             out[j] = a[j] - b[j];
     }
 
-    // Remember the last step and change, unless the curvature along the step is not a positive number.
-    void learn() {
+    // Remember the last step and change, unless the curvature along the step is not a positive number; whether it is.
+    bool learn() {
         double curvature, square;
         dense_dot_rows_pair(dual(kChange), 1, size, row(0, kStep), row(0, kChange), &curvature, &square, 1);
         if (!(curvature > 1e-12 * square && square > 0.0))
-            return;
+            return false;
         const size_t step = 2 * (pairs++ % m), rank = count();
         for (size_t part = 0; part < parts; ++part) // both lie side by side here as there
             std::copy_n(row(part, kStep), 2 * size, past(part) + step * size);
@@ -88,6 +89,10 @@ class QuasiNewton {
         for (size_t k = 0; k < rank; ++k)
             for (size_t l : {size_t{0}, size_t{1}})
                 gram[(step + l) * 2 * m + k] = gram[k * 2 * m + step + l] = with[l * rank + k];
+        for (size_t k = 0; k < rank; ++k)
+            with_gradient[k] += with[rank + k]; // the gradient is the last one plus the change
+        dense_dot_rows(past(0) + step * size, 2, size, dual(kGradient), with_gradient.data() + step);
+        return true;
     }
 
     // The direction is a combination of the past steps and changes and the gradient: the recursion works on
@@ -101,7 +106,8 @@ class QuasiNewton {
             const double *gradient = row(part, kGradient);
             for (size_t j = 0; j < size; ++j)
                 direction[part][j] = own * gradient[j];
-            dense_add_rows(past(part), size, used.data(), used.size(), shares.data(), 0, size, direction[part]);
+            dense_add_rows_by_blocks(past(part), size, used.data(), used.size(), shares.data(), 0, size,
+                                     direction[part]);
         }
     }
 
@@ -109,8 +115,7 @@ class QuasiNewton {
     // changes, zero on entry. Returns that of the gradient.
     double coefficients(std::vector<double> &out) {
         const size_t rank = count(), oldest = pairs > m ? pairs - m : 0;
-        std::vector<double> with_gradient(rank), shares(m);
-        dense_dot_rows(past(0), rank, size, dual(kGradient), with_gradient.data());
+        std::vector<double> shares(m);
         double own = -1.0;
         const auto product = [&](size_t k) { // of row k with the combination so far
             double sum = own * with_gradient[k];

@@ -14,62 +14,45 @@ new cut and the model's next minimiser cost one ``X' v`` and one ``X v``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Product, Solution, Vector
 
 _NONE = np.empty(0)
 
+ROOM = 64
+"""For so many cuts there is room from the start; what is not used is not touched."""
+
 PATIENCE = 12
 """A cut that had no weight in this many solutions in a row is dropped, where there are more cuts than that."""
 
 
 class CutModel:
-    """A growing and shrinking set of cuts with the solution of its quadratic program; the zero cut stays.
+    """A growing and shrinking set of cuts with the solution of its quadratic program (`_core/cut_pool.hpp`).
 
-    ``rows`` are the arrays that hold the cuts' vectors, one row per cut; what they mean is up to the subclass.
+    A vector is one array of ``width`` numbers, or two, of which the second is what inner products are taken with.
     """
 
-    def __init__(self, lam: float, widths: tuple[int, ...], start: Cuts | None) -> None:
+    def __init__(self, lam: float, width: int, start: Cuts | None, *, images: bool) -> None:
         self.lam = lam
         self.bound = -np.inf
         self.n_passes = 0
-        given = 0 if start is None else len(start.losses)
-        self.size = 1 + given
-        room = 64 + given
-        self._losses, self._alpha, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
-        self._idle = np.zeros(room, dtype=np.intp)
-        self._rows = [np.empty((room, width)) for width in widths]  # what is not used is not touched
-        for mine in self._rows:
-            mine[0] = 0.0
-        self._alpha[0] = 1.0
+        self._pool = _kernels.CutPool(width, images, ROOM if start is None else ROOM + len(start.losses))
         if start is not None:
-            self._losses[1 : self.size] = start.losses
-            self._gram[1 : self.size, 1 : self.size] = start.gram
-            for mine, given_rows in zip(self._rows, start.rows, strict=True):
-                mine[1 : self.size] = given_rows
+            losses, gram = (np.ascontiguousarray(values) for values in (start.losses, start.gram))
+            self._pool.begin(losses, gram, list(start.rows))
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
         """Append cuts, all in one pass; returns their vectors."""
         raise NotImplementedError
 
-    def minimiser(self, tol: float) -> Point:
-        """Minimise the model to within ``tol``; returns where, and raises `bound` to what it proves."""
-        raise NotImplementedError
-
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
         """The points with their scores, all in one pass where there is need of one."""
         raise NotImplementedError
-
-    def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
-        """The minimiser with its scores."""
-        return (yield from self.score(self.minimiser(tol)))[0]
 
     def bare(self, point: Point) -> Point:
         """The point without scores, where the model's vectors have none: to be combined with them."""
@@ -79,94 +62,55 @@ class CutModel:
         """What a representation is multiplied with for the inner product with this vector."""
         raise NotImplementedError
 
-    def inner(self, a: Point, b: Point) -> float:
-        """The inner product of two weight vectors."""
-        return _kernels.dot(a.rep, self.dual(b))
-
     def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
         """The weights w of a point."""
         raise NotImplementedError
 
+    def minimiser(self, tol: float) -> Point:
+        """Minimise the model to within ``tol``; returns where, and raises `bound` to what it proves."""
+        rep, scores, square, bound = self._pool.minimise(self.lam, tol)
+        self.bound = max(self.bound, bound)
+        return Point(rep, scores, square)
+
+    def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
+        """The minimiser with its scores."""
+        return (yield from self.score(self.minimiser(tol)))[0]
+
+    def inner(self, a: Point, b: Point) -> float:
+        """The inner product of two weight vectors."""
+        return _kernels.dot(a.rep, self.dual(b))
+
+    @property
+    def size(self) -> int:
+        """Number of cuts, the zero cut among them."""
+        return self._pool.size
+
     @property
     def n_support(self) -> int:
         """Number of cuts with weight in the last solution (the zero cut is none)."""
-        return int(np.count_nonzero(self._alpha[1 : self.size]))
+        return int(np.count_nonzero(self._pool.alpha[1:]))
 
     def prune(self) -> None:
-        """Drop the cuts that have long been without weight; the last ones move into their places."""
-        idle = self._idle[: self.size]
-        idle[0] = 0
-        if self.size <= PATIENCE or idle.max() <= PATIENCE:
-            return
-        for k in np.flatnonzero(idle > PATIENCE)[::-1]:
-            self.size -= 1
-            for values in (self._losses, self._alpha, self._idle, self._gram, *self._rows):
-                values[k] = values[self.size]
-            self._gram[:, k] = self._gram[:, self.size]
+        """Drop the cuts that have long been without weight; the zero cut stays."""
+        self._pool.prune(PATIENCE)
 
     def cuts(self) -> Cuts:
         """The cuts kept, the zero cut aside: no copies, they hold until the model changes."""
-        used = slice(1, self.size)
-        return Cuts(self._losses[used], self._gram[used, used], tuple(values[used] for values in self._rows))
-
-    def _append(self, loss: float, *rows: Vector) -> None:
-        if self.size == len(self._losses):
-            self._losses, self._alpha, self._idle = (_grown(v) for v in (self._losses, self._alpha, self._idle))
-            for i in range(len(self._rows)):
-                self._rows[i] = _grown(self._rows[i])  # the old one goes before the next grows
-            self._gram = np.pad(self._gram, (0, len(self._losses) - self.size))
-        k = self.size
-        self._losses[k], self._alpha[k], self._idle[k] = loss, 0.0, 0
-        for values, row in zip(self._rows, rows, strict=True):
-            values[k] = row
-        self.size += 1
-
-    def _set_gram(self, row: Vector) -> None:
-        """Inner products of the newest cut with all of them, finite if each one's with itself is."""
-        if not math.isfinite(row[-1]):
-            raise ValueError("the features are too large: their inner products overflow; scale them before training")
-        self._gram[self.size - 1, : self.size] = self._gram[: self.size, self.size - 1] = row
-
-    def _solve(self, tol: float) -> Vector:
-        """Solve the quadratic program; returns the coefficients of w over the cuts."""
-        K = self.size
-        alpha = self._alpha[:K]
-        _kernels.simplex_qp(self._gram, self._losses[:K], 1 / self.lam, alpha, tol, 20 * K + 100)
-        idle = self._idle[:K]
-        idle += 1
-        idle *= alpha == 0
-        return alpha / -self.lam
-
-    def _point(self, rep: Vector, scores: Vector) -> Point:
-        """The point at the solution, and the bound it proves.
-
-        |w|^2 comes from w itself: in the Gram matrix of long vectors that nearly cancel, rounding could exceed it.
-        """
-        square = self.inner(point := Point(rep, scores, 0.0), point)
-        loss = float(self._alpha[: self.size] @ self._losses[: self.size])
-        self.bound = max(self.bound, loss - self.lam / 2 * square)
-        return Point(rep, scores, square)
-
-    def _combine(self, coefficients: Vector, rows: Vector) -> Vector:
-        return _kernels.dense_rmatvec(rows[: self.size], coefficients, 1)  # reads the rows with weight only
+        pool = self._pool
+        return Cuts(pool.losses[1:], pool.gram[1:, 1:], tuple(rows[1:] for rows in pool.rows))
 
 
 class WeightModel(CutModel):
     """Cuts kept by their p weights: for data with more rows than columns."""
 
     def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
-        super().__init__(lam, (design.shape[1],), start)
+        super().__init__(lam, design.shape[1], start, images=False)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
         vectors = yield from _products("pull", [cut.slope for cut in cuts])
         self.n_passes += 1
-        for cut, vector in zip(cuts, vectors, strict=True):
-            self._append(cut.loss, vector)
-            self._set_gram(_kernels.dots(self._rows[0][: self.size], vector))
+        self._pool.append([cut.loss for cut in cuts], vectors, [])
         return [Point(vector, _NONE) for vector in vectors]
-
-    def minimiser(self, tol: float) -> Point:
-        return self._point(self._combine(self._solve(tol), self._rows[0]), _NONE)
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
         scores = yield from _products("scores", [point.rep for point in points])
@@ -189,21 +133,15 @@ class ExampleModel(CutModel):
 
     def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
         n, self._width = design.shape
-        super().__init__(lam, (n, n), start)
+        super().__init__(lam, n, start, images=True)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        pulled = yield from _products("pull", [cut.slope for cut in cuts])
+        slopes = [cut.slope for cut in cuts]
+        pulled = yield from _products("pull", slopes)
         scores = yield from _products("scores", pulled)
         self.n_passes += 2
-        for cut, row in zip(cuts, scores, strict=True):
-            self._append(cut.loss, cut.slope, row)
-            self._set_gram(_kernels.dots(self._rows[1][: self.size], cut.slope))
-        return [Point(cut.slope, row) for cut, row in zip(cuts, scores, strict=True)]
-
-    def minimiser(self, tol: float) -> Point:
-        coefficients = self._solve(tol)
-        rep, scores = (self._combine(coefficients, rows) for rows in self._rows)
-        return self._point(rep, scores)
+        self._pool.append([cut.loss for cut in cuts], slopes, scores)
+        return [Point(slope, row) for slope, row in zip(slopes, scores, strict=True)]
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
         return list(points)
@@ -256,10 +194,3 @@ def _products(product: Product, vectors: list[Vector]) -> Generator[Ask, Vector,
     mine = list(answers)
     cast(list[Vector], answers).clear()  # so that who sent them does not keep them alive
     return mine
-
-
-def _grown(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same rows, with room for half as many below."""
-    grown = np.empty((len(values) + len(values) // 2, *values.shape[1:]), dtype=values.dtype)
-    grown[: len(values)] = values
-    return grown

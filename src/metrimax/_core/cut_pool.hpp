@@ -1,0 +1,175 @@
+// The cuts of a model of the risk, their Gram matrix, and the solution of the quadratic program over them. Plain C++17,
+// no Python.
+//
+// A vector is kept by its entries, and beside them by its image under a symmetric matrix K where there is one. Inner
+// products are <a, b> = a'K b, or a'b where there is none.
+#pragma once
+
+#include "loops.hpp"
+#include "simplex_qp.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace metrimax {
+
+// The solution of the program: the squared length of the minimiser, and the lower bound that it proves.
+struct Minimised {
+    double square, bound;
+};
+
+class CutPool {
+  public:
+    using Values = std::shared_ptr<double[]>;    // who looks at them keeps them, should the pool move to others
+    using Parts = std::array<const double *, 2>; // entries and image, or nullptr
+
+    // The first cut is zero, and stays. There is room for some without moving.
+    CutPool(size_t width, bool images, size_t room)
+        : width(width), parts(images ? 2 : 1), room(std::max<size_t>(room, 1)), losses(fresh(this->room)),
+          alpha(fresh(this->room)), gram(fresh(this->room * this->room)), idle(this->room) {
+        for (size_t part = 0; part < parts; ++part) {
+            rows[part] = fresh(this->room * width);
+            std::fill_n(rows[part].get(), width, 0.0);
+        }
+        losses[0] = gram[0] = 0.0;
+        alpha[0] = 1.0;
+    }
+
+    const size_t width, parts; // of the vectors, and how many arrays hold them
+    size_t room, size = 1;     // of the arrays, and how much of it is used
+    Values losses, alpha, gram;
+    std::array<Values, 2> rows;
+
+    // Append cuts: a loss and a vector each. False where one's product with itself is not finite.
+    bool append(const std::vector<double> &new_losses, const std::vector<Parts> &vectors) {
+        const size_t first = size, added = vectors.size();
+        reserve(first + added);
+        for (size_t k = 0; k < added; ++k, ++size) {
+            losses[size] = new_losses[k];
+            alpha[size] = 0.0;
+            idle[size] = 0;
+            for (size_t part = 0; part < parts; ++part)
+                std::copy_n(vectors[k][part], width, row(part, size));
+        }
+        for (size_t k = 0; k < added;) {
+            const double *one = vectors[k][0], *two = k + 1 < added ? vectors[k + 1][0] : nullptr;
+            double *out = gram.get() + (first + k) * room;
+            if (two != nullptr && !mostly_zero(one, width) && !mostly_zero(two, width)) {
+                dense_dot_rows_pair(row(parts - 1, 0), size, width, one, two, out, out + room, 1);
+                k += 2;
+            } else {
+                dense_dot_rows_sparse(row(parts - 1, 0), size, width, one, out);
+                k += 1;
+            }
+        }
+        bool finite = true;
+        for (size_t k = first; k < size; ++k) {
+            finite = finite && std::isfinite(gram[k * room + k]);
+            for (size_t l = 0; l < k; ++l)
+                gram[l * room + k] = gram[k * room + l];
+        }
+        return finite;
+    }
+
+    // Begin with cuts of another pool, whose inner products are known: `products` (count, count).
+    void begin(size_t count, const double *their_losses, const double *products, Parts vectors) {
+        reserve(1 + count);
+        for (size = 1; size <= count; ++size) {
+            losses[size] = their_losses[size - 1];
+            alpha[size] = 0.0;
+            idle[size] = 0;
+            gram[size * room] = gram[size] = 0.0; // with the zero cut
+            std::copy_n(products + (size - 1) * count, count, gram.get() + size * room + 1);
+        }
+        for (size_t part = 0; part < parts; ++part)
+            std::copy_n(vectors[part], count * width, row(part, 1));
+    }
+
+    // Minimise lam/2 |w|^2 + max_k (loss_k + <row_k, w>) to within tol. Out: w and its image, overwritten.
+    // |w|^2 comes from w itself: in the Gram matrix of long vectors that nearly cancel, rounding could exceed it.
+    Minimised minimise(double lam, double tol, std::array<double *, 2> out) {
+        const auto cuts = static_cast<Index>(size);
+        SimplexQP(gram.get(), static_cast<Index>(room), losses.get(), 1 / lam, cuts, alpha.get())
+            .solve(tol, 20 * cuts + 100);
+        std::vector<double> shares(size);
+        std::vector<size_t> used;
+        double loss = 0, square;
+        for (size_t k = 0; k < size; ++k) {
+            idle[k] = alpha[k] == 0 ? idle[k] + 1 : 0;
+            if (alpha[k] == 0)
+                continue;
+            used.push_back(k);
+            shares[k] = alpha[k] / -lam;
+            loss += alpha[k] * losses[k];
+        }
+        for (size_t part = 0; part < parts; ++part) {
+            std::fill_n(out[part], width, 0.0);
+            dense_add_rows_by_blocks(rows[part].get(), width, used.data(), used.size(), shares.data(), 0, width,
+                                     out[part]);
+        }
+        dense_dot_rows(out[0], 1, width, out[parts - 1], &square);
+        return {square, loss - lam / 2 * square};
+    }
+
+    // Drop the cuts that were without weight in more than so many solutions in a row, where there are more than that.
+    // The last ones move into their places.
+    void prune(size_t patience) {
+        if (size <= patience)
+            return;
+        for (size_t k = size; --k > 0;) {
+            if (idle[k] <= patience)
+                continue;
+            --size;
+            losses[k] = losses[size];
+            alpha[k] = alpha[size];
+            idle[k] = idle[size];
+            std::copy_n(gram.get() + size * room, size + 1, gram.get() + k * room);
+            for (size_t l = 0; l <= size; ++l)
+                gram[l * room + k] = gram[l * room + size];
+            for (size_t part = 0; part < parts; ++part)
+                std::copy_n(row(part, size), width, row(part, k));
+        }
+    }
+
+    // Make room, by half as much again.
+    void reserve(size_t needed) {
+        if (needed <= room)
+            return;
+        const size_t before = std::exchange(room, std::max(needed, room + room / 2));
+        idle.resize(room);
+        losses = moved(losses, size, 1, 1);
+        alpha = moved(alpha, size, 1, 1);
+        gram = moved(gram, size, before, room);
+        for (size_t part = 0; part < parts; ++part)
+            rows[part] = moved(rows[part], size, width, width); // the old ones go before the next grow
+    }
+
+  private:
+    std::vector<size_t> idle; // solutions in a row in which a cut had no weight
+
+    double *row(size_t part, size_t k) { return rows[part].get() + k * width; }
+
+    // Not cleared: what is not used is not touched.
+    static Values fresh(size_t count) {
+        Values values(static_cast<double *>(std::malloc(std::max<size_t>(count, 1) * sizeof(double))), std::free);
+        if (!values)
+            throw std::bad_alloc();
+        return values;
+    }
+
+    // The first rows of an array, of another length now.
+    Values moved(const Values &values, size_t count, size_t length, size_t longer) const {
+        Values out = fresh(room * longer);
+        for (size_t k = 0; k < count; ++k)
+            std::copy_n(values.get() + k * length, length, out.get() + k * longer);
+        return out;
+    }
+};
+
+} // namespace metrimax
