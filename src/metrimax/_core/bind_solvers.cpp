@@ -174,6 +174,22 @@ void bind_solvers(nb::module_ &m) {
         nb::arg("u").noconvert(), nb::arg("v").noconvert(),
         "u'v in the calling thread (a threaded BLAS spends more on its threads than they give).");
     m.def(
+        "dot_pairs",
+        [](const std::vector<In1<double>> &vectors, In1<double> u, In1<double> v) {
+            check_length("dot_pairs", v.size(), u.size());
+            for (const auto &vector : vectors)
+                check_length("dot_pairs", vector.size(), u.size());
+            const double *a = u.data(), *b = v.data();
+            const size_t size = u.size();
+            nb::gil_scoped_release unlocked;
+            std::vector<Pair> out(vectors.size());
+            for (size_t k = 0; k < vectors.size(); ++k)
+                dense_dot_rows_pair(vectors[k].data(), 1, size, a, b, &out[k].first, &out[k].second, 1);
+            return out;
+        },
+        nb::arg("vectors").noconvert(), nb::arg("u").noconvert(), nb::arg("v").noconvert(),
+        "The products of each of the vectors with u and with v.");
+    m.def(
         "dots",
         [](In2<double> rows, In1<double> v) {
             check_length("dots", v.size(), rows.shape(1));

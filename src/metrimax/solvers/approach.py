@@ -5,7 +5,7 @@ from __future__ import annotations
 from metrimax import _kernels
 from metrimax.protocols import Cut, Oracle, Point
 from metrimax.solvers.progress import Progress
-from metrimax.solvers.search import Plane, Search, Step, next_reach, tangent
+from metrimax.solvers.search import Plane, Search, Step, next_reach
 
 
 class Approach:
@@ -37,10 +37,10 @@ class Approach:
 
     def step(self, target: Point, planes: list[Plane]) -> None:
         """Go towards the target, whose vectors are taken over."""
-        run, model = self._run, self._run.model
+        run = self._run
         at_zero = run.best.point.square == 0
         move = target if at_zero else _way(run.best.point, target)
-        search = Search(self._oracle, model, run.best, move, tangent(model, planes, run.best, move))
+        search = Search(self._oracle, run.model, run.best, move, planes)
         ahead = search.cut(self._oracle, self._near) if at_zero else None
         step = search.minimise(self._accuracy * run.gap, self._reach)
         run.best = search.advance(step)

@@ -10,7 +10,7 @@ from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.approach import Approach
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Search, next_reach, tangent
+from metrimax.solvers.search import Search, next_reach
 
 START = 0.1
 """mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
@@ -108,7 +108,7 @@ class Hybrid:
             target, *directions = yield from model.score(model.minimiser(run.precision), *directions)
             while directions:
                 direction = directions.pop()
-                search = Search(oracle, model, run.best, direction, tangent(model, planes, run.best, direction))
+                search = Search(oracle, model, run.best, direction, planes)
                 first = search.minimise(self.accuracy * run.gap, far)
                 run.best = search.advance(first)
                 far = next_reach(far, first.t)

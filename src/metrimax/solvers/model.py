@@ -80,6 +80,10 @@ class CutModel:
         """The inner product of two weight vectors."""
         return _kernels.dot(a.rep, self.dual(b))
 
+    def inner_pairs(self, reps: list[Vector], a: Point, b: Point) -> list[tuple[float, float]]:
+        """The inner products of weight vectors, given by their representations, with each of two others."""
+        return _kernels.dot_pairs(reps, self.dual(a), self.dual(b))
+
     @property
     def size(self) -> int:
         """Number of cuts, the zero cut among them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from metrimax import _kernels
@@ -14,6 +14,9 @@ LEAST = 1e-3
 
 Plane: TypeAlias = tuple[float, Point]
 """The loss of a cut and its slope."""
+
+Tangent: TypeAlias = tuple[float, float]
+"""A value at the start of a line, and the rise along it."""
 
 
 class Risk(Protocol):
@@ -42,29 +45,36 @@ class Search:
 
     ``phi(t) = lam/2 |w + t d|^2 + R(s + t Xd)`` is a parabola plus a convex function of which every
     evaluation gives value and slope, so two tangents bracket the minimum and bound it from below
-    (`_core/line_search.hpp`).
+    (`_core/line_search.hpp`). Of the planes given, which are below the risk, the highest serves as its tangent at the
+    start; or the tangent itself is given, where that is known, or it is evaluated.
 
     Vectors of length n are few: `advance` moves the point in place, and `beyond` makes its scores from the move's.
     """
 
     def __init__(
-        self, risk: Risk, model: CutModel, best: Best, move: Point, tangent: tuple[float, float] | None
+        self,
+        risk: Risk,
+        model: CutModel,
+        best: Best,
+        move: Point,
+        planes: Sequence[Plane] = (),
+        tangent: Tangent | None = None,
     ) -> None:
         self._risk = risk
         self._lam = model.lam
         self._best = best
         self._move = move
-        self._cross = model.inner(best.point, move) if best.point.square else 0.0
-        self._bend = model.inner(move, move)
-        self._tangent = tangent
-        self._ahead: tuple[float, tuple[float, float]] | None = None
+        vectors = [best.point.rep, move.rep, *(slope.rep for _, slope in planes)]
+        (_, self._cross), (_, self._bend), *rises = model.inner_pairs(vectors, best.point, move)
+        below = [(loss + there, rise) for (loss, _), (there, rise) in zip(planes, rises, strict=True)]
+        self._tangent = max(below) if below else tangent
+        self._ahead: tuple[float, Tangent] | None = None
 
     def minimise(self, accuracy: float, reach: float) -> Step:
         """The least of the points tried, within ``accuracy`` of the minimum unless 30 did not reach it.
 
         The search begins on [0, reach] and widens that, by more every time, until the minimum is inside. At 0 the risk
-        is known, and any plane below it serves as its tangent, where one is given by its value and its rise along the
-        move.
+        is known.
         """
         line = self._risk.line(self._best.point.scores, self._move.scores)
         parabola = self._lam, self._best.point.square, self._cross, self._bend
@@ -98,14 +108,6 @@ class Search:
 
     def _square(self, t: float) -> float:
         return self._best.point.square + 2 * t * self._cross + t * t * self._bend
-
-
-def tangent(model: CutModel, planes: list[Plane], best: Best, move: Point) -> tuple[float, float] | None:
-    """Of planes below the risk the one that is highest at a point: its value there and its rise along a move."""
-    if not planes:
-        return None
-    value, highest = max(((loss + model.inner(slope, best.point), slope) for loss, slope in planes), key=itemgetter(0))
-    return value, model.inner(highest, move)
 
 
 def next_reach(reach: float, t: float) -> float:

@@ -86,7 +86,7 @@ class _Smooth:
         accuracy = 0.05 * min(self.run.gap, descent)
         start = Point(here.point.rep.copy(), here.point.scores.copy(), here.point.square)
         tangent = here.risk, _kernels.dot(self.gradient, direction.scores)
-        search = Search(self.risk, self.run.model, Best(start, here.risk, self.run.lam), direction, tangent)
+        search = Search(self.risk, self.run.model, Best(start, here.risk, self.run.lam), direction, tangent=tangent)
         for _ in range(4):
             step = search.minimise(accuracy, 1.0)
             if step.t > 0:
