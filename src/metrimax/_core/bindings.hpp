@@ -1,20 +1,15 @@
 // What every binding file shares: array types, fresh output arrays, checks. The maths is in the other headers.
 #pragma once
 
+#include "memory.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <memory>
-#include <new>
 #include <string>
-
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 namespace metrimax {
 
@@ -27,29 +22,7 @@ template <class T> using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, n
 template <class T> using Out1 = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 template <class T> using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;
 
-struct Free {
-    void operator()(void *memory) const noexcept { std::free(memory); }
-};
-template <class T> using Fresh = std::unique_ptr<T[], Free>;
-
-// Memory for a result, not initialised. Like NumPy, ask for huge pages where it is large: mapping small ones takes as
-// long as the product itself.
-template <class T> Fresh<T> empty(std::size_t size) {
-    const std::size_t bytes = (size > 0 ? size : 1) * sizeof(T);
-    Fresh<T> values(static_cast<T *>(std::malloc(bytes)));
-    if (!values)
-        throw std::bad_alloc();
-#ifdef MADV_HUGEPAGE
-    constexpr std::size_t kLarge = std::size_t{1} << 22, kPage = 4096;
-    if (bytes >= kLarge) {
-        const std::size_t skip = kPage - reinterpret_cast<std::uintptr_t>(values.get()) % kPage;
-        madvise(reinterpret_cast<char *>(values.get()) + skip, bytes - skip, MADV_HUGEPAGE); // a hint: it may fail
-    }
-#endif
-    return values;
-}
-
-// The same, all zero.
+// Memory for a result, all zero.
 template <class T> Fresh<T> zeros(std::size_t size) {
     Fresh<T> values = empty<T>(size);
     std::fill_n(values.get(), size, T{0});

@@ -6,14 +6,13 @@
 #pragma once
 
 #include "loops.hpp"
+#include "memory.hpp"
 #include "simplex_qp.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -155,13 +154,7 @@ class CutPool {
 
     double *row(size_t part, size_t k) { return rows[part].get() + k * width; }
 
-    // Not cleared: what is not used is not touched.
-    static Values fresh(size_t count) {
-        Values values(static_cast<double *>(std::malloc(std::max<size_t>(count, 1) * sizeof(double))), std::free);
-        if (!values)
-            throw std::bad_alloc();
-        return values;
-    }
+    static Values fresh(size_t count) { return empty<double>(count); } // what is not used is not touched
 
     // The first rows of an array, of another length now.
     Values moved(const Values &values, size_t count, size_t length, size_t longer) const {

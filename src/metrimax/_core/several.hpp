@@ -69,14 +69,25 @@ void dense_products(const T *X, size_t n, size_t p, bool transposed, const Ins &
     }
 }
 
+// Whether all that vectors ask for, one by one, is no more than half of n rows: where that is little, what they have in
+// common is not worth reading once.
+inline bool few_rows(const Ins &vectors, size_t n) {
+    size_t zeros = 0;
+    for (const double *vector : vectors)
+        zeros += static_cast<size_t>(std::count(vector, vector + n, 0.0));
+    return 2 * (vectors.size() * n - zeros) <= n;
+}
+
 // out[l] = X in[l] for CSR X, or X' in[l].
 template <class T, class I>
 void csr_products(const T *data, const I *indices, const I *indptr, size_t n, size_t p, bool transposed, const Ins &in,
                   const Outs &out, int n_threads) {
     const size_t L = in.size();
-    if (transposed && L == 1) {
-        std::fill_n(out[0], p, 0.0);
-        csr_rmatmat(data, indices, indptr, n, p, in[0], 1, out[0], n_threads);
+    if (transposed && (L == 1 || few_rows(in, n))) {
+        for (size_t l = 0; l < L; ++l) {
+            std::fill_n(out[l], p, 0.0);
+            csr_rmatmat(data, indices, indptr, n, p, in[l], 1, out[l], n_threads);
+        }
     } else if (transposed) {
         by_columns(in, n, out, p, true,
                    [&](const double *C, double *P) { csr_rmatmat(data, indices, indptr, n, p, C, L, P, n_threads); });
