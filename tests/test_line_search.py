@@ -96,11 +96,11 @@ def test_what_the_risk_raises_comes_through():
         _kernels.line_search(line, (1.0, 0.0, 0.0, 1.0), 1.0, None, 1e-3, 1.0)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
-def test_products_of_rows_with_a_vector_that_may_be_mostly_zero(share):
+def test_products_of_vectors_with_two_others():
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(7, 200))
-    v = rng.normal(size=200) * (rng.random(200) < share)
-    np.testing.assert_allclose(_kernels.dots(rows, v), rows @ v, rtol=1e-12, atol=1e-12)
-    with pytest.raises(ValueError, match="expected length 200, got 199"):
-        _kernels.dots(rows, v[:-1])
+    vectors, u, v = list(rng.normal(size=(5, 37))), *rng.normal(size=(2, 37))
+    np.testing.assert_allclose(_kernels.dot_pairs(vectors, u, v), np.stack(vectors) @ np.stack((u, v)).T, rtol=1e-12)
+    with pytest.raises(ValueError, match="expected length 37, got 36"):
+        _kernels.dot_pairs([vectors[0][:-1]], u, v)
+    with pytest.raises(ValueError, match="expected length 37, got 36"):
+        _kernels.dot_pairs(vectors, u, v[:-1])

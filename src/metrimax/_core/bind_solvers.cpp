@@ -190,21 +190,6 @@ void bind_solvers(nb::module_ &m) {
         nb::arg("vectors").noconvert(), nb::arg("u").noconvert(), nb::arg("v").noconvert(),
         "The products of each of the vectors with u and with v.");
     m.def(
-        "dots",
-        [](In2<double> rows, In1<double> v) {
-            check_length("dots", v.size(), rows.shape(1));
-            const double *a = rows.data(), *b = v.data();
-            const size_t size = rows.shape(0);
-            auto out = empty<double>(size);
-            {
-                nb::gil_scoped_release unlocked;
-                dense_dot_rows_sparse(a, size, v.size(), b, out.get());
-            }
-            return make_array(std::move(out), size);
-        },
-        nb::arg("rows").noconvert(), nb::arg("v").noconvert(),
-        "The products of the rows with v, in the calling thread; where v is mostly zero little of them is read.");
-    m.def(
         "axpy",
         [](double t, In1<double> x, Vec y) {
             check_length("axpy", y.size(), x.size());
