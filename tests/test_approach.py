@@ -9,7 +9,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Status
 from metrimax.risk import run
-from metrimax.solvers import Bundle, Hybrid
+from metrimax.solvers import LBFGS, Bundle, CuttingPlane, Hybrid
 
 
 class Counted:
@@ -56,7 +56,7 @@ def test_where_zero_is_the_solution_an_iteration_asks_for_one_cut_and_little_els
     solution, oracle = solve(solver, *noise(), measure, C=0.1)
     assert solution.status is Status.TRIVIAL
     assert solution.n_iter > 3
-    assert len(oracle.cuts) == 1 + solution.n_iter  # at w = 0, and one ahead of it each time
+    assert len(oracle.cuts) == solution.n_iter  # at w = 0, and one ahead of it each time but the last
     assert oracle.means == 0
     assert oracle.points <= 2
 
@@ -94,3 +94,36 @@ def test_a_step_away_from_zero_is_found_after_cuts_that_gave_none():
         far, _ = solve(Bundle(stride=0.9), X, y, measure, C=0.3, tol=1e-7)
         assert near.objective == pytest.approx(far.objective, rel=1e-5)
         assert near.w @ near.w > 0
+
+
+@pytest.mark.parametrize("solver", [Bundle(), CuttingPlane(), Hybrid(), Hybrid(plain=3), LBFGS()])
+@pytest.mark.parametrize("measure", ["error", "f1", "roc_area"])
+@pytest.mark.parametrize("tol", [1e-9, 1e-18])
+def test_what_is_left_of_a_move_when_all_but_rounding_has_cancelled_is_no_step(solver, measure, tol):
+    """Where the model's minimiser is the best point, its last digits are no direction to go far along."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        y = rng.random(20) < 0.5
+        y[:2] = True, False
+        X = rng.standard_normal((20, 1)) + 5 + 0.5 * y[:, None]
+        design, oracle = as_design(X), get_measure(measure).oracle(y)
+        weight = oracle.price * oracle.n
+        [solution] = run(design, [solver.steps(oracle, design, weight, tol=tol)])
+        cut = oracle(scores := X @ solution.w)
+        objective = 0.5 * solution.w @ solution.w + weight * (cut.loss + cut.slope @ scores)
+        assert solution.objective == pytest.approx(objective, rel=1e-9)
+        assert solution.gap > -1e-8
+
+
+def test_no_pass_after_the_bound_has_closed_the_gap():
+    rng = np.random.default_rng(0)
+    y = rng.random(60) < 0.4
+    X = rng.standard_normal((60, 2)) + 2.0 * y[:, None]
+    design, oracle = as_design(X), get_measure("error").oracle(y)
+    for solver in (Bundle(), CuttingPlane(), Hybrid()):
+        for tol in (0.3, 0.1, 0.03, 0.01):
+            [solution] = run(design, [solver.steps(oracle, design, oracle.n, tol=tol)])
+            before, last = ([None, *solution.history])[-2:]
+            closed = before is not None and before.objective - last.bound <= tol
+            assert last.n_passes - (before.n_passes if before else 0) == (1 if closed else 2)
+            assert last.n_passes == solution.n_passes

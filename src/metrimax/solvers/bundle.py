@@ -60,19 +60,20 @@ class Bundle:
         slopes = (yield from model.add(cut)) if model.size == 1 else []
         approach = Approach(run, oracle, self.stride, self.accuracy)
         for _ in range(self.max_iter):
-            target = yield from model.solve(run.precision)
+            target = model.minimiser(run.precision)
+            planes = [(cut.loss, slope) for slope in slopes]
+            del cut  # a vector of length n
+            if not run.closed:
+                [target] = yield from model.score(target)
+                if self.line_search:
+                    approach.step(target, planes)
+                else:
+                    _, cut = run.offer(target)
+            del target
+            if run.done():
+                break
             if self.line_search:
-                planes = [(cut.loss, slope) for slope in slopes]
-                del cut  # a vector of length n
-                approach.step(target, planes)
-                del target
-                if run.done():
-                    break
                 cut = approach.cut()
-            else:
-                _, cut = run.offer(target)
-                if run.done():
-                    break
             model.prune()
             slopes = yield from model.add(cut)
         return (yield from run.solution())

@@ -104,16 +104,18 @@ class Hybrid:
             slopes = (yield from model.add(*cuts)) if cuts else []
             planes = list(zip(losses, slopes, strict=True))
             cuts.clear()  # vectors of length n are let go of as soon as they can be
-            directions = [matrix.direction(run.best.point, slopes[-1])] if both else []
-            target, *directions = yield from model.score(model.minimiser(run.precision), *directions)
-            while directions:
-                direction = directions.pop()
-                search = Search(oracle, model, run.best, direction, planes)
-                first = search.minimise(self.accuracy * run.gap, far)
-                run.best = search.advance(first)
-                far = next_reach(far, first.t)
-                del search, direction
-            approach.step(target, planes)
+            target = model.minimiser(run.precision)
+            if not run.closed:
+                directions = [matrix.direction(run.best.point, slopes[-1])] if both else []
+                target, *directions = yield from model.score(target, *directions)
+                while directions:
+                    direction = directions.pop()
+                    search = Search(oracle, model, run.best, direction, planes)
+                    first = search.minimise(self.accuracy * run.gap, far)
+                    run.best = search.advance(first)
+                    far = next_reach(far, first.t)
+                    del search, direction
+                approach.step(target, planes)
             del target
             if run.done():
                 break

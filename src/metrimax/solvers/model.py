@@ -72,10 +72,6 @@ class CutModel:
         self.bound = max(self.bound, bound)
         return Point(rep, scores, square)
 
-    def solve(self, tol: float) -> Generator[Ask, Vector, Point]:
-        """The minimiser with its scores."""
-        return (yield from self.score(self.minimiser(tol)))[0]
-
     def inner(self, a: Point, b: Point) -> float:
         """The inner product of two weight vectors."""
         return _kernels.dot(a.rep, self.dual(b))

@@ -66,6 +66,11 @@ class Progress:
         return self.best.value - self.model.bound
 
     @property
+    def closed(self) -> bool:
+        """Whether the gap is within the tolerance already."""
+        return self.gap <= self.tol
+
+    @property
     def left(self) -> float:
         """How many iterations are left if the gap goes on to close as in the second half of those so far."""
         gaps = [record.gap for record in self.history[len(self.history) // 2 - 1 :]]
@@ -100,7 +105,7 @@ class Progress:
         number = len(self.history) + 1
         self.history.append(Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds))
         offer(self._callback, self._state)
-        if self.gap <= self.tol:
+        if self.closed:
             trivial = self._at_zero - model.bound <= self.tol
             self.status = Status.TRIVIAL if trivial else Status.CONVERGED
             return True

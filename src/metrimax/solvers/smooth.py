@@ -34,6 +34,9 @@ START = 0.1
 SHRINK = 0.25
 """By how much mu falls at a time."""
 
+LEAST = 1e-10
+"""mu stays above this, whatever the tolerance: shares are differences of scores over mu, which would be rounding."""
+
 
 class Smoothed(NamedTuple):
     """The smoothed risk at one mu."""
@@ -103,7 +106,7 @@ class _Smooth:
         if not stuck and error <= 0.6 * self.run.gap:
             return False
         self.risk = self.risk._replace(mu=SHRINK * self.risk.mu)
-        if self.risk.mu < 1e-4 * self.run.tol:
+        if self.risk.mu < max(LEAST, 1e-4 * self.run.tol):
             self.run.status = Status.STALLED
         return True
 
