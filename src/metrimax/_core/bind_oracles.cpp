@@ -9,8 +9,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <limits>
+#include <numeric>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace metrimax {
 
@@ -19,6 +22,11 @@ using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Pair = std::pair<double, double>;
 
 static Index size_of(const In1<double> &v) { return static_cast<Index>(v.size()); }
+
+static Members members_of(const In1<Index> &members, double sign) {
+    require(members.size() < std::numeric_limits<Place>::max(), "a class has more members than can be numbered");
+    return {members.data(), static_cast<Index>(members.size()), sign};
+}
 
 // The compiled search, together with the arrays it looks at.
 class PyTableSearch {
@@ -46,9 +54,12 @@ class PyTableSearch {
 
   private:
     Side side(const In1<Index> &members, double sign, double step, Pair limits) const {
+        require(n_scores < static_cast<Index>(std::numeric_limits<Place>::max()),
+                "TableSearch: more examples than can be numbered");
         for (size_t k = 0; k < members.size(); ++k)
             require(members.data()[k] >= 0 && members.data()[k] < n_scores, "TableSearch: a member is out of range");
-        return Side{{members.data(), static_cast<Index>(members.size()), sign}, step, limits.first, limits.second};
+        return Side::of(members.data(), static_cast<Index>(members.size()), sign, n_scores, step, limits.first,
+                        limits.second);
     }
 
     std::unique_ptr<Tables> tables(const std::string &structure, Index first_count, double top, bool rising) const {
@@ -200,12 +211,12 @@ void bind_oracles(nb::module_ &m) {
         "collect",
         [](In1<double> scores, In1<Index> members, double sign, double low, double high, Vec out) {
             require(out.size() >= members.size(), "collect: out is shorter than members");
-            const double *s = scores.data();
-            const Index *k = members.data();
-            const auto size = static_cast<Index>(members.size());
-            double *o = out.data();
+            const PointCosts costs{scores.data(), members_of(members, sign)};
+            double *const room = out.data();
             nb::gil_scoped_release unlocked;
-            const Collected got = collect(PointCosts{s, {k, size, sign}}, low, high, o);
+            const Buffer<Place> places(new Place[members.size() + 1]);
+            const Index size = collect(costs, high, room, places.get());
+            const Collected got = without_certain(room, size, low);
             return std::make_tuple(got.size, got.first, got.first_sum);
         },
         nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("low"), nb::arg("high"),
@@ -215,12 +226,12 @@ void bind_oracles(nb::module_ &m) {
         "mark",
         [](In1<double> scores, In1<Index> members, double sign, Index count, double last, double value, Vec slope) {
             require(slope.size() == scores.size(), "mark: slope and scores differ in length");
-            const double *s = scores.data();
-            const Index *k = members.data();
-            const auto size = static_cast<Index>(members.size());
-            double *out = slope.data();
+            const PointCosts costs{scores.data(), members_of(members, sign)};
+            double *const out = slope.data();
             nb::gil_scoped_release unlocked;
-            mark({s, {k, size, sign}}, count, last, value, out);
+            std::vector<Place> places(members.size());
+            std::iota(places.begin(), places.end(), Place{0});
+            mark(costs, places.data(), costs.members.size, count, last, value, out);
         },
         nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("count"),
         nb::arg("last"), nb::arg("value"), nb::arg("slope").noconvert(),

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 namespace metrimax {
 
@@ -73,17 +74,39 @@ METRIMAX_CLONES void step_down(const T *METRIMAX_RESTRICT costs, Index size, dou
         out[k] = costs[k] <= level ? value : 0.0;
 }
 
-// The examples of one class.
+// The costs of a block of the sample, those of other classes being infinite; at scores, or at scores + t * move.
+METRIMAX_CLONES inline void costs_inside(const unsigned char *METRIMAX_RESTRICT inside,
+                                         const double *METRIMAX_RESTRICT scores, Index size, double sign,
+                                         double *METRIMAX_RESTRICT out) {
+#pragma omp simd
+    for (Index k = 0; k < size; ++k)
+        out[k] = inside[k] ? sign * scores[k] : std::numeric_limits<double>::infinity();
+}
+METRIMAX_CLONES inline void costs_inside(const unsigned char *METRIMAX_RESTRICT inside,
+                                         const double *METRIMAX_RESTRICT scores, const double *METRIMAX_RESTRICT move,
+                                         double t, Index size, double sign, double *METRIMAX_RESTRICT out) {
+#pragma omp simd
+    for (Index k = 0; k < size; ++k)
+        out[k] = inside[k] ? sign * scores[k] + t * (sign * move[k]) : std::numeric_limits<double>::infinity();
+}
+
+// Where something is among the members of a class, or among the examples of the sample.
+using Place = std::uint32_t;
+
+// The examples of one class. A small one is looked up example by example. Of a large one the whole sample is gone
+// through, in which the others have infinite costs: that does without indices.
 struct Members {
     const Index *at;
     Index size;
-    double sign; // +1 for positives, -1 for negatives
+    double sign;                           // +1 for positives, -1 for negatives
+    const unsigned char *inside = nullptr; // of a large class, for every example of the sample whether it is one of it
+    Index sample = 0;                      // the size of the sample
 
-    // out = sign * values, for a block.
-    void signed_values(const double *values, Index first, Index count, double *out) const {
-        for (Index k = 0; k < count; ++k)
-            out[k] = sign * values[at[first + k]];
-    }
+    static bool large(Index size, Index sample) { return 3 * size > 2 * sample; }
+
+    // How many places there are, and which example is there.
+    Index extent() const { return inside ? sample : size; }
+    Index example(Index place) const { return inside ? place : at[place]; }
 };
 
 // The costs of members at some scores.
@@ -91,9 +114,12 @@ struct PointCosts {
     const double *scores;
     Members members;
 
-    Index size() const { return members.size; }
-    void operator()(Index first, Index count, double *costs) const {
-        members.signed_values(scores, first, count, costs);
+    double operator()(Index place) const { return members.sign * scores[members.example(place)]; }
+    void block(Index first, Index count, double *out) const {
+        if (members.inside)
+            return costs_inside(members.inside + first, scores + first, count, members.sign, out);
+        for (Index k = 0; k < count; ++k)
+            out[k] = (*this)(first + k);
     }
 };
 
@@ -103,87 +129,103 @@ struct LineCosts {
     Members members;
     double t;
 
-    Index size() const { return members.size; }
-    void operator()(Index first, Index count, double *costs) const {
-        const Index *at = members.at + first;
-        for (Index k = 0; k < count; ++k)
-            costs[k] = members.sign * scores[at[k]] + t * (members.sign * move[at[k]]);
+    double operator()(Index place) const {
+        const Index i = members.example(place);
+        return members.sign * scores[i] + t * (members.sign * move[i]);
     }
-    void rates(Index first, Index count, double *out) const { members.signed_values(move, first, count, out); }
+    double rate(Index place) const { return members.sign * move[members.example(place)]; }
+    void block(Index first, Index count, double *out) const {
+        if (members.inside)
+            return costs_inside(members.inside + first, scores + first, move + first, t, count, members.sign, out);
+        for (Index k = 0; k < count; ++k)
+            out[k] = (*this)(first + k);
+    }
 };
 
-// Collect what may flip. Costs below `low` flip for certain (returned as a count and a sum), those below `high` may
-// (they are written to `out`, unsorted), the others never do.
+// Collect the costs below `high`, and their places, in order. There is room for one more of each than there are members:
+// what is looked at is written before it is known whether it stays. Returns their number.
+template <class Costs> Index collect(const Costs &source, double high, double *costs, Place *places) {
+    constexpr double kAll = -std::numeric_limits<double>::infinity();
+    Index size = 0;
+    for_blocks(source.members.extent(), [&](Index first, Index count) {
+        double block[kBlock];
+        source.block(first, count, block);
+        for_inside<std::less<>>(block, count, kAll, high, [&](Index k, bool inside) {
+            costs[size] = block[k];
+            places[size] = static_cast<Place>(first + k);
+            size += inside;
+        });
+    });
+    return size;
+}
+
+// Of collected costs, those below `low`, which flip for certain, become a count and a sum; the others stay.
 struct Collected {
     Index size, first;
     double first_sum;
 };
-
-template <class Costs> Collected collect(const Costs &source, double low, double high, double *out) {
-    Collected got{0, 0, 0.0};
-    for_blocks(source.size(), [&](Index first, Index count) {
-        double costs[kBlock];
-        source(first, count, costs);
-        const Part certain = sum_where<std::less<>>(costs, costs, count, low);
-        got.first += static_cast<Index>(certain.count);
-        got.first_sum += certain.sum;
-        for_inside<std::less<>>(costs, count, low, high, [&](Index k, bool inside) {
-            out[got.size] = costs[k];
-            got.size += inside;
-        });
-    });
-    return got;
+inline Collected without_certain(double *costs, Index size, double low) {
+    const Part certain = sum_where<std::less<>>(costs, costs, size, low);
+    if (certain.count == 0)
+        return {size, 0, 0.0};
+    Index left = 0;
+    for (Index k = 0; k < size; ++k) {
+        const double cost = costs[k];
+        costs[left] = cost;
+        left += !(cost < low);
+    }
+    return {left, size - left, certain.sum};
 }
 
-// Sum of the rates of the `count` lowest costs, of which the highest is `last`. Ties at `last` go by position.
-inline double rate_of_lowest(const LineCosts &source, Index count, double last) {
+// Sum of the rates of the `count` lowest costs, of which the highest is `last`, all of them at the places given. Ties at
+// `last` go by position.
+inline double rate_of_lowest(const LineCosts &source, const Place *places, Index size, Index count, double last) {
     double sum = 0, taken = 0;
-    double costs[kBlock], rates[kBlock];
-    for_blocks(source.size(), [&](Index first, Index size) {
-        source(first, size, costs);
-        source.rates(first, size, rates);
-        const Part part = sum_where<std::less_equal<>>(costs, rates, size, last);
+    for_blocks(size, [&](Index first, Index here) {
+        double costs[kBlock], rates[kBlock];
+        for (Index k = 0; k < here; ++k) {
+            costs[k] = source(places[first + k]);
+            rates[k] = source.rate(places[first + k]);
+        }
+        const Part part = sum_where<std::less_equal<>>(costs, rates, here, last);
         sum += part.sum;
         taken += part.count;
     });
-    for (Index k = source.size(), excess = static_cast<Index>(taken) - count; k-- > 0 && excess > 0;) {
-        source(k, 1, costs);
-        if (costs[0] == last) { // ties beyond the count: the last ones do not flip
-            source.rates(k, 1, rates);
-            sum -= rates[0];
+    for (Index k = size, excess = static_cast<Index>(taken) - count; k-- > 0 && excess > 0;)
+        if (source(places[k]) == last) { // ties beyond the count: the last ones do not flip
+            sum -= source.rate(places[k]);
             --excess;
         }
-    }
     return sum;
 }
 
-// Write the slope of all members: fill(costs, values, size) says what it is, block by block.
-template <class Fill> void write_slope(const PointCosts &source, double *slope, Fill fill) {
-    for_blocks(source.size(), [&](Index first, Index count) {
+// Write the slopes at the places given: fill(costs, values, size) says what they are, block by block.
+template <class Fill>
+void write_slope(const PointCosts &source, const Place *places, Index size, double *slope, Fill fill) {
+    for_blocks(size, [&](Index first, Index count) {
         double costs[kBlock], values[kBlock];
-        source(first, count, costs);
+        for (Index k = 0; k < count; ++k)
+            costs[k] = source(places[first + k]);
         fill(costs, values, count);
         for (Index k = 0; k < count; ++k)
-            slope[source.members.at[first + k]] = values[k];
+            slope[source.members.example(places[first + k])] = values[k];
     });
 }
 
-// Write `value` to the slope of the `count` members with the lowest cost, and zero to that of the others; `last` is the
-// highest of their costs. Ties at `last` go by position.
-inline void mark(const PointCosts &source, Index count, double last, double value, double *slope) {
+// Write `value` to the slope of the `count` members with the lowest cost, all of them at the places given, and zero to
+// that of the others there; `last` is the highest of their costs. Ties at `last` go by position.
+inline void mark(const PointCosts &source, const Place *places, Index size, Index count, double last, double value,
+                 double *slope) {
     double marked = 0;
-    write_slope(source, slope, [&](const double *costs, double *values, Index size) {
-        step_down(costs, size, last, value, values);
-        marked += sum_where<std::less_equal<>>(costs, costs, size, last).count;
+    write_slope(source, places, size, slope, [&](const double *costs, double *values, Index here) {
+        step_down(costs, here, last, value, values);
+        marked += sum_where<std::less_equal<>>(costs, costs, here, last).count;
     });
-    for (Index k = source.size(), excess = static_cast<Index>(marked) - count; k-- > 0 && excess > 0;) {
-        double cost;
-        source(k, 1, &cost);
-        if (cost == last) { // ties beyond the count: the last ones do not flip
-            slope[source.members.at[k]] = 0.0;
+    for (Index k = size, excess = static_cast<Index>(marked) - count; k-- > 0 && excess > 0;)
+        if (source(places[k]) == last) { // ties beyond the count: the last ones do not flip
+            slope[source.members.example(places[k])] = 0.0;
             --excess;
         }
-    }
 }
 
 } // namespace metrimax

@@ -13,7 +13,7 @@
 
 namespace metrimax {
 
-using Buffer = std::unique_ptr<double[]>; // not cleared, so that memory is taken only where it is written
+template <class T> using Buffer = std::unique_ptr<T[]>; // not cleared: memory is taken only where it is written
 
 struct CountTables : Tables {
     Index n_pos, m_low, m_high;
@@ -44,6 +44,7 @@ template <class Link> struct LinkTables : Tables {
 
 // One class: its members, what is known of their flips, and room for the candidates.
 struct Side {
+    Buffer<unsigned char> inside; // what the members refer to
     Members members;
     double step;          // weight of one example divided by n
     double low;           // costs below this flip in every optimum,
@@ -51,14 +52,29 @@ struct Side {
     double window = high; // the bound on costs to look at next, which was enough the last time
     int rest = 0;         // calls until a smaller window is looked for,
     int pause = 0;        // and how many there were the last time
-    Buffer costs = fresh(members.size);
+    Buffer<double> costs = fresh<double>();
+    Buffer<Place> places = fresh<Place>();
+
+    // The class of the examples `at` of a sample.
+    static Side of(const Index *at, Index size, double sign, Index sample, double step, double low, double high) {
+        Buffer<unsigned char> inside;
+        if (Members::large(size, sample)) {
+            inside.reset(new unsigned char[static_cast<std::size_t>(sample)]());
+            for (Index k = 0; k < size; ++k)
+                inside[at[k]] = 1;
+        }
+        const Members members{at, size, sign, inside.get(), sample};
+        return Side{std::move(inside), members, step, low, high};
+    }
 
     // A window that says something of what is outside of it: that it pays nothing back.
     double positive(double bound) const {
         return std::min(bound > 0 ? bound : std::isfinite(high) ? 0.001 * high : high, high);
     }
 
-    static Buffer fresh(Index length) { return Buffer(new double[static_cast<std::size_t>(length)]); }
+    template <class T> Buffer<T> fresh() const {
+        return Buffer<T>(new T[static_cast<std::size_t>(members.size) + 1]);
+    }
 };
 
 class TableSearch {
@@ -69,10 +85,8 @@ class TableSearch {
     // The loss of the labelling that attains the risk, and its slope (zero on entry). Without a positive risk, neither.
     // With mu > 0, of a mean of labellings with the same table that is no more than mu below the risk at these scores.
     double cut(const double *scores, double mu, double *slope) {
-        auto candidates = [&](Side &side, double high) {
-            return collect(PointCosts{scores, side.members}, side.low, high, side.costs.get());
-        };
-        Found found = find(candidates);
+        const auto costs = [&](const Side &side) { return PointCosts{scores, side.members}; };
+        Found found = find(costs);
         const Index flips[] = {found.best.i, found.best.j};
         const double weight =
             sides[0].step * static_cast<double>(flips[0]) + sides[1].step * static_cast<double>(flips[1]);
@@ -82,10 +96,10 @@ class TableSearch {
             const double value = -side.members.sign * side.step;
             if (flips[k] > 0 && resolves(h, found.last[k])) {
                 if (const double reach = std::min(found.last[k] + h, side.high); reach > found.highs[k])
-                    found.look(k, side, reach, candidates);
-                spread(scores, side, found.queues[k], flips[k], found.last[k], found.highs[k], h, value, slope);
+                    found.look(k, side, reach, costs);
+                spread(costs(side), side, found, k, flips[k], h, value, slope);
             } else if (flips[k] > 0) {
-                mark({scores, side.members}, flips[k], found.last[k], value, slope);
+                mark(costs(side), side.places.get(), found.noted[k], flips[k], found.last[k], value, slope);
             }
         }
         give_back(found);
@@ -95,14 +109,17 @@ class TableSearch {
     // The risk at scores + t * move, and its slope in t.
     std::pair<double, double> risk(const double *scores, const double *move, double t) {
         const auto costs = [&](const Side &side) { return LineCosts{scores, move, side.members, t}; };
-        const Found found =
-            find([&](Side &side, double high) { return collect(costs(side), side.low, high, side.costs.get()); });
+        const Found found = find(costs);
+        const bool positive = found.best.value > 0;
+        double rise = 0;
+        for (Index k = 0; k < 2 && positive; ++k) {
+            const Side &side = sides[k];
+            const Index flips = k == 0 ? found.best.i : found.best.j;
+            rise -= side.step *
+                    rate_of_lowest(costs(side), side.places.get(), found.noted[k], flips, found.last[k]);
+        }
         give_back(found);
-        if (!(found.best.value > 0))
-            return {0.0, 0.0};
-        const double rise = -sides[0].step * rate_of_lowest(costs(sides[0]), found.best.i, found.last[0]) -
-                            sides[1].step * rate_of_lowest(costs(sides[1]), found.best.j, found.last[1]);
-        return {found.best.value, rise};
+        return {positive ? found.best.value : 0.0, rise};
     }
 
   private:
@@ -114,25 +131,26 @@ class TableSearch {
         Best best;
         std::array<double, 2> last;  // the highest cost of what flips in either class
         std::array<double, 2> highs; // the bound on the costs of the candidates
-        std::array<Queue, 2> queues; // in the sides' buffers
+        std::array<Queue, 2> queues; // in the sides' buffers, as are the places
+        std::array<Index, 2> noted;  // of all that may flip
 
         // Collect and sort the candidates of a class whose costs are below `high`.
-        template <class Fill> void look(Index k, Side &side, double high, Fill fill) {
-            const Collected got = fill(side, high);
+        template <class Costs> void look(Index k, Side &side, double high, Costs costs) {
+            noted[k] = collect(costs(side), high, side.costs.get(), side.places.get());
+            const Collected got = without_certain(side.costs.get(), noted[k], side.low);
             sort_values(side.costs.get(), got.size);
             highs[k] = high;
             queues[k] = {side.costs.get(), got.size, got.first, got.first_sum, side.step};
         }
     };
 
-    // The best table, from as few candidates as will do. fill(side, high) writes the costs of those below `high` to
-    // the side's buffer. The bounds that were enough the last time are tried first. If that does not prove the table
+    // The best table, from as few candidates as will do; costs(side) are those of a class. The bounds that were enough the last time are tried first. If that does not prove the table
     // found to be the best, more are looked at.
-    template <class Fill> Found find(Fill fill) {
+    template <class Costs> Found find(Costs costs) {
         while (true) {
             Found found;
             for (Index k = 0; k < 2; ++k)
-                found.look(k, sides[k], sides[k].window, fill);
+                found.look(k, sides[k], sides[k].window, costs);
             const Queue &pos = found.queues[0], &neg = found.queues[1];
             Sums sums[] = {{pos, sides[0].members.size, found.highs[0]}, {neg, sides[1].members.size, found.highs[1]}};
             found.best = tables->best(pos, neg, sums[0].known, sums[1].known);
@@ -178,24 +196,28 @@ class TableSearch {
     }
 
     // Share the flips out among the candidates of a class.
-    static void spread(const double *scores, const Side &side, const Queue &queue, Index flips, double last,
-                       double high, double h, double value, double *slope) {
+    static void spread(const PointCosts &costs, const Side &side, const Found &found, Index k, Index flips, double h,
+                       double value, double *slope) {
+        const Queue &queue = found.queues[k];
+        const double last = found.last[k], low = side.low, high = found.highs[k];
         const double *end = queue.costs + queue.size, *first = std::lower_bound(queue.costs, end, last - h);
         const Index count = flips - queue.first, full = first - queue.costs;
         const double level =
             count > 0 ? share_level(first, std::upper_bound(first, end, last + h) - first, count - full, last, h)
                       : -std::numeric_limits<double>::infinity();
-        const double low = side.low;
-        write_slope({scores, side.members}, slope, [=](const double *costs, double *values, Index size) {
-            share_slopes(costs, size, low, high, level, h, value, values);
-        });
+        write_slope(costs, side.places.get(), found.noted[k], slope,
+                    [=](const double *its, double *values, Index size) {
+                        share_slopes(its, size, low, high, level, h, value, values);
+                    });
     }
 
     // The pages that few calls touch.
     void give_back(const Found &found) {
         for (Index k = 0; k < 2; ++k)
-            if (found.queues[k].size > sides[k].members.size / 4 && found.queues[k].size > kLarge)
-                sides[k].costs = sides[k].fresh(sides[k].members.size);
+            if (Side &side = sides[k]; found.noted[k] > side.members.size / 4 && found.noted[k] > kLarge) {
+                side.costs = side.fresh<double>();
+                side.places = side.fresh<Place>();
+            }
     }
 
     std::array<Side, 2> sides;

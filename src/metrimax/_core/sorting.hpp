@@ -3,37 +3,64 @@
 
 #include "tables.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace metrimax {
 
-// Sort values ascending by key: into cells of equal width between the least and the greatest key, a few values each,
-// then within the cells. Keys that crowd into few cells, or that are not finite, cost no more than std::sort.
+// Put values in ascending order of which none is far from its place.
+template <class T, class Before> void insert_in_order(T *values, Index size, Before before) {
+    for (Index k = 1; k < size; ++k) {
+        const T value = values[k];
+        Index place = k;
+        for (; place > 0 && before(value, values[place - 1]); --place)
+            values[place] = values[place - 1];
+        values[place] = value;
+    }
+}
+
+// Sort values ascending by key: into cells of equal width between the least and the greatest key, about one value each,
+// then each to its place. Keys that crowd into few cells, or that are not finite, cost no more than std::sort.
 template <class T, class Key> void sort_by(T *values, Index size, Key key) {
-    constexpr Index kFew = 32, kMost = Index{1} << 16;
+    constexpr Index kFew = 24, kMost = Index{1} << 16;
+    constexpr std::uint32_t kCrowd = 16;
     auto before = [&](const T &a, const T &b) { return key(a) < key(b); };
     if (size < kFew)
-        return std::sort(values, values + size, before);
-    const auto [least, greatest] = std::minmax_element(values, values + size, before);
-    const double origin = key(*least), width = key(*greatest) - origin;
+        return insert_in_order(values, size, before);
+    double least = key(values[0]), greatest = least;
+    for (Index k = 1; k < size; ++k) {
+        const double here = key(values[k]);
+        least = here < least ? here : least;
+        greatest = greatest < here ? here : greatest;
+    }
+    const double width = greatest - least;
     if (!(width > 0))
         return; // all alike
-    const Index cells = std::min(size / 4, kMost);
+    const Index cells = std::min(size, kMost);
     const double scale = (static_cast<double>(cells) - 0.5) / width;
-    if (!std::isfinite(width) || !std::isfinite(scale))
+    if (!std::isfinite(width) || !std::isfinite(scale) || size > std::numeric_limits<std::int32_t>::max())
         return std::sort(values, values + size, before);
-    auto cell = [&](const T &value) { return static_cast<Index>((key(value) - origin) * scale); };
-    std::vector<Index> ends(cells + 1);
+    auto cell = [&](const T &value) { return static_cast<Index>((key(value) - least) * scale); };
+    std::vector<std::uint32_t> ends(static_cast<std::size_t>(cells) + 1);
     for (Index k = 0; k < size; ++k)
         ++ends[cell(values[k]) + 1];
-    for (Index c = 0; c < cells; ++c)
+    std::uint32_t most = 0;
+    for (Index c = 0; c < cells; ++c) {
+        most = std::max(most, ends[c + 1]);
         ends[c + 1] += ends[c];
+    }
     const std::unique_ptr<T[]> copy(new T[static_cast<std::size_t>(size)]);
     std::copy(values, values + size, copy.get());
     for (Index k = 0; k < size; ++k)
         values[ends[cell(copy[k])]++] = copy[k];
-    for (Index c = 0, begin = 0; c < cells; begin = ends[c++])
-        std::sort(values + begin, values + ends[c], before);
+    if (most > kCrowd) {
+        std::uint32_t begin = 0;
+        for (Index c = 0; c < cells; begin = ends[c++])
+            if (ends[c] - begin > kCrowd)
+                std::sort(values + begin, values + ends[c], before);
+    }
+    insert_in_order(values, size, before);
 }
 
 inline void sort_values(double *values, Index size) {
