@@ -16,8 +16,10 @@ from metrimax.solvers.model import plane_cut
 FEW, MANY = 40, 1000
 """Up to so many features all hybrid iterations have a quasi-Newton direction; more than so many are taken for text."""
 
-EASY, EASY_TEXT = 30, 80
-"""Passes that coordinate descent may look like needing before the hybrid takes over."""
+EASY_FEW, EASY, EASY_MOST, EASY_TEXT = 18, 30, 100, 80
+"""Passes that coordinate descent may look like needing before the hybrid takes over, which needs more the more features
+there are: on few of them; on more a third of their number, but at least and at most so many; on text.
+"""
 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
@@ -25,7 +27,7 @@ EASY_FINE = 50
 PLAIN, PLAIN_TEXT = 3, 2
 """Plain iterations that come first in the hybrid."""
 
-PATIENT = 20
+PATIENT = 24
 """Of an easy problem on many features, where a second vector makes an iteration twice as dear."""
 
 SOON = 12
@@ -123,7 +125,9 @@ def _limit(features: int, tol: float) -> float:
     """Passes that coordinate descent may look like needing."""
     if features > MANY:
         return math.inf if tol < FINE else EASY_TEXT
-    return EASY_FINE if tol < FINE else EASY
+    if tol < FINE:
+        return EASY_FINE
+    return EASY_FEW if features <= FEW else min(max(EASY, features / 3), EASY_MOST)
 
 
 class _Later:

@@ -149,7 +149,8 @@ class DualCD:
             passes += done.passes
             seen.append((passes, done.gap))
             ended = done.reached or done.gap <= enough or passes >= self.max_iter
-            late = not ended and passes + _left(seen, tol * weight) > self.limit
+            left = 0.0 if ended else _left(seen, tol * weight)
+            late = passes + left > self.limit and left > passes / 4  # so near the end it is not given up
             if not (ended or late) and passes < shown + max(SHOW, shown / 4):
                 continue
             w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
