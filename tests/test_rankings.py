@@ -99,7 +99,10 @@ def test_average_precision_leaves_out_negatives_that_stay_below(weight):
 def test_partial_auc_of_the_whole_range_is_roc_area():
     for seed in range(4):
         y, scores = large_sample(seed, 1.0)
-        ours, roc = PartialAUC(0, 1).oracle(y)(scores), ROCArea().oracle(y)(scores)
+        oracles = PartialAUC(0, 1).oracle(y), ROCArea().oracle(y)
+        ours, roc = (oracle(scores) for oracle in oracles)
+        assert value(ours, scores) == pytest.approx(value(roc, scores))
+        ours, roc = (oracle(np.pi / 3 * scores) for oracle in oracles)  # no pair just at the margin: either way goes
         assert ours.loss == pytest.approx(roc.loss)
         np.testing.assert_allclose(ours.slope, roc.slope, atol=1e-14)
 

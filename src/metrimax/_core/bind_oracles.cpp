@@ -138,7 +138,13 @@ class PyPairSearch {
                  In1<double> other_weights, Index size)
         : members(members), other_members(other_members), weights(weights), other_weights(other_weights),
           own(view(members, sign, weights, size)), other(view(other_members, other_sign, other_weights, size)),
-          size(static_cast<size_t>(size)) {}
+          size(static_cast<size_t>(size)) {
+        if (other.weights == nullptr) { // which are by member
+            inside = inside_large(other.members.at, other.members.size, size);
+            other.members.inside = inside.get();
+            other.members.sample = size;
+        }
+    }
 
     std::pair<double, Out1<double>> cut(In1<double> scores, double pairs) {
         check_length("scores", scores.size(), size);
@@ -164,12 +170,13 @@ class PyPairSearch {
         require(weights.size() == 0 || weights.size() == members.size(), "PairSearch: weights and members do not fit");
         for (size_t k = 0; k < members.size(); ++k)
             require(members.data()[k] >= 0 && members.data()[k] < size, "PairSearch: a member is out of range");
-        return {members.data(), static_cast<Index>(members.size()), sign, weights.size() ? weights.data() : nullptr};
+        return {members_of(members, sign), weights.size() ? weights.data() : nullptr};
     }
 
     In1<Index> members, other_members;
     In1<double> weights, other_weights;
     PairClass own, other;
+    std::unique_ptr<unsigned char[]> inside;
     MarginPairs::Room room;
     size_t size;
 };

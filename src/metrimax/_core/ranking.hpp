@@ -2,73 +2,100 @@
 #pragma once
 
 #include "prefetch.hpp"
+#include "scan.hpp"
 #include "sorting.hpp"
 
-#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
 
 namespace metrimax {
 
-// Where does x stand among nodes sorted by cost? Cells of equal width over their range narrow the search down to a few
-// of them, so that most look-ups cost O(1), and O(log n) if the costs crowd into one cell.
-template <class Node> class SortedLookup {
+// Numbers in ascending order, and where any x stands among them. Both go by cells of equal width over their range, of
+// about one number or less each: those of lower cells are below x, those of higher ones above it, since a cell never
+// falls as x rises. So sorting is a matter of distributing them, and most look-ups cost O(1); where they crowd into few
+// cells it is O(n log n) and O(log n).
+class CellOrder {
   public:
-    // `begin` is room for the cells: its memory outlives the look-ups.
-    SortedLookup(const Node *sorted, Index size, std::vector<Index> &begin)
-        : sorted(sorted), size(size), cells(std::max(size, std::min(8 * size, kCells))), begin(begin) {
-        const double width = sorted[size - 1].cost - sorted[0].cost;
-        scale = width > 0 ? static_cast<double>(cells) / width : 0;
-        if (!std::isfinite(scale))
-            scale = 0;
-        begin.assign(static_cast<std::size_t>(cells) + 2, 0);
+    struct Entry {
+        double cost;
+        Place at;
+    };
+
+    // Sort the numbers cost(k), k < size.
+    template <class Cost> void sort(Index size, Cost cost) {
+        costs.resize(static_cast<std::size_t>(size));
+        entries.resize(static_cast<std::size_t>(size));
+        least = std::numeric_limits<double>::infinity();
+        double greatest = -least;
+        for (Index k = 0; k < size; ++k) {
+            const double here = costs[k] = cost(k);
+            least = here < least ? here : least;
+            greatest = greatest < here ? here : greatest;
+        }
+        const Index count = std::max(size, std::min(16 * size + kLeast, kMost));
+        cells = static_cast<double>(count);
+        const double width = greatest - least;
+        scale = width > 0 && std::isfinite(cells / width) ? cells / width : 0.0;
+        begin.assign(static_cast<std::size_t>(count) + 3, 0);
         for (Index k = 0; k < size; ++k)
-            ++begin[cell(sorted[k].cost) + 1];
-        for (Index c = 0; c <= cells; ++c)
-            begin[c + 1] += begin[c];
+            ++begin[cell(costs[k]) + 2];
+        Place most = 0;
+        for (Index c = 2; c < count + 3; ++c) {
+            most = std::max(most, begin[c]);
+            begin[c] += begin[c - 1];
+        }
+        for (Index k = 0; k < size; ++k) // after which the cells begin where they are said to
+            entries[begin[cell(costs[k]) + 1]++] = {costs[k], static_cast<Place>(k)};
+        const auto before = [](const Entry &one, const Entry &other) { return one.cost < other.cost; };
+        for (Index c = 0; c <= count && most > kCrowd; ++c)
+            if (begin[c + 1] - begin[c] > kCrowd)
+                std::sort(entries.data() + begin[c], entries.data() + begin[c + 1], before);
+        insert_in_order(entries.data(), size, before);
     }
 
+    const Entry &operator[](Index k) const { return entries[k]; }
+
     Index cell(double x) const {
-        const double c = (x - sorted[0].cost) * scale;
-        return c > 0 ? (c < static_cast<double>(cells) ? static_cast<Index>(c) : cells) : 0;
+        const double c = (x - least) * scale;
+        return static_cast<Index>(c > 0 ? (c < cells ? c : cells) : 0.0);
     }
     // Two look-ups in memory, one after the other: said beforehand, those of several x overlap.
     void expect(Index cell) const { prefetch(&begin[cell]); }
-    void expect_nodes(Index cell) const { prefetch(sorted + begin[cell]); }
+    void expect_entries(Index cell) const { prefetch(&entries[begin[cell]]); }
 
-    // The number of nodes at the beginning for whose cost v below(v), a condition that holds up to some value and for
-    // none after it, is true; the cell is that of about where it turns.
-    template <class Below> Index count(Index cell, Below below) const {
-        Index k = begin[cell];
-        for (Index last = begin[cell + 1]; k < last;) {
+    // How many are less than x, which is in the cell.
+    Index below(double x, Index cell) const {
+        Index k = begin[cell], last = begin[cell + 1];
+        while (last - k > kFew) {
             const Index middle = k + (last - k) / 2;
-            if (below(sorted[middle].cost))
+            if (entries[middle].cost < x)
                 k = middle + 1;
             else
                 last = middle;
         }
-        while (k > 0 && !below(sorted[k - 1].cost)) // the cell and the condition may round apart
-            --k;
-        while (k < size && below(sorted[k].cost))
+        while (k < last && entries[k].cost < x)
             ++k;
         return k;
     }
 
   private:
-    static constexpr Index kCells = Index{1} << 16; // more cells than nodes as long as the cells stay in the cache
+    static constexpr Index kLeast = 1024, kMost = Index{1} << 16; // cells: more than numbers while they are in the cache
+    static constexpr Index kFew = 4;
+    static constexpr Place kCrowd = 16;
 
-    const Node *sorted;
-    Index size, cells;
-    double scale;
-    std::vector<Index> &begin;
+    std::vector<double> costs;
+    std::vector<Entry> entries;
+    std::vector<Place> begin; // the first entry of every cell
+    double least = 0, scale = 0, cells = 0;
 };
 
-// One class of the pairs: its examples, with cost = sign * score, and their weights (null: all 1).
+// One class of the pairs: its examples, with cost = sign * score, and their weights by place (null: all 1).
 struct PairClass {
-    const Index *members;
-    Index size;
-    double sign;
+    Members members;
     const double *weights;
 
-    double weight(Index k) const { return weights ? weights[k] : 1.0; }
+    double weight(Index place) const { return weights ? weights[place] : 1.0; }
 };
 
 // R = 1/(W+ W-) * sum over pairs of w_i w_j max(0, 1 - cost_i - cost_j), at the scores s + t * move (no move: null).
@@ -77,51 +104,43 @@ struct PairClass {
 // is stored.
 class MarginPairs {
   private:
-    struct Entry {
-        double cost, rate;
-        Index at;
-    };
-    // The cost of one of the sorted class, and the sums over those before it.
+    // The sums over those of the sorted class before one.
     struct Node {
-        double cost = 0, weight = 0, costs = 0, rates = 0;
+        double weight = 0, costs = 0, rates = 0;
     };
 
   public:
     // Memory that is kept from one call to the next: to be given fresh pages every time costs as much as the search.
     struct Room {
-        std::vector<Entry> entries;
+        CellOrder order;
         std::vector<Node> nodes;
-        std::vector<Index> begin;
     };
 
     MarginPairs(const PairClass &sorted, const PairClass &other, const double *scores, const double *move, double t,
                 Room &room)
-        : own(sorted), other(other), scores(scores), move(move), t(t), entries(room.entries), nodes(room.nodes),
-          begin(room.begin) {
-        entries.resize(static_cast<std::size_t>(own.size));
-        nodes.resize(static_cast<std::size_t>(own.size) + 1);
-        for (Index k = 0; k < own.size; ++k)
-            entries[k] = {cost(own, k), move ? rate(own, k) : 0.0, k};
-        sort_by(entries.data(), own.size, [](const Entry &entry) { return entry.cost; });
-        for (Index k = 0; k < own.size; ++k) {
-            const Entry &entry = entries[k];
-            const double w = own.weight(entry.at);
-            Node &here = nodes[k], &next = nodes[k + 1];
-            here.cost = entry.cost;
-            next.weight = here.weight + w;
-            next.costs = here.costs + w * entry.cost;
-            next.rates = here.rates + w * entry.rate;
+        : own(sorted), other(other), scores(scores), move(move), t(t), order(room.order), nodes(room.nodes) {
+        const Index size = own.members.size;
+        nodes.resize(static_cast<std::size_t>(size) + 1);
+        if (move)
+            order.sort(size, line(own));
+        else
+            order.sort(size, point(own));
+        for (Index k = 0; k < size; ++k) {
+            const auto [cost, at] = order[k];
+            const double w = own.weight(at), rate = move ? line(own).rate(at) : 0.0;
+            nodes[k + 1] = {nodes[k].weight + w, nodes[k].costs + w * cost, nodes[k].rates + w * rate};
         }
     }
 
     // The sum of the hinges of all pairs, and how fast it changes with t.
     std::pair<double, double> risk() const {
         double value = 0, rise = 0;
-        visit([&](Index k, double c, Index inside) {
-            const double w = other.weight(k);
+        const LineCosts costs = line(other);
+        visit(costs, [&](Index place, double reach, Index inside) {
+            const double w = other.weight(place);
             const Node &before = nodes[inside];
-            value += w * (before.weight * (1 - c) - before.costs);
-            rise -= w * (before.weight * rate(other, k) + before.rates);
+            value += w * (before.weight * reach - before.costs);
+            rise -= w * (before.weight * costs.rate(place) + before.rates);
         });
         return {value, rise};
     }
@@ -130,62 +149,60 @@ class MarginPairs {
     double slopes(double share, double *slope) const {
         std::vector<double> settled(nodes.size());
         double total = 0;
-        visit([&](Index k, double, Index inside) {
-            const double w = other.weight(k), pairs = w * nodes[inside].weight;
+        visit(point(other), [&](Index place, double, Index inside) {
+            const double w = other.weight(place), pairs = w * nodes[inside].weight;
             settled[inside] += w;
             total += pairs;
-            slope[other.members[k]] = -other.sign * share * pairs;
+            slope[other.members.example(place)] = -other.members.sign * share * pairs;
         });
         double above = 0; // weight of those that reach beyond k
-        for (Index k = own.size; k-- > 0;) {
-            const Index at = entries[k].at;
+        for (Index k = own.members.size; k-- > 0;) {
+            const Index at = order[k].at;
             above += settled[k + 1];
-            slope[own.members[at]] = -own.sign * share * own.weight(at) * above;
+            slope[own.members.example(at)] = -own.members.sign * share * own.weight(at) * above;
         }
         return total;
     }
 
   private:
-    double rate(const PairClass &of, Index k) const { return of.sign * move[of.members[k]]; }
-    double cost(const PairClass &of, Index k) const {
-        const double at_start = of.sign * scores[of.members[k]];
-        return move ? at_start + t * rate(of, k) : at_start;
-    }
+    static constexpr Index kNear = Index{1} << 13; // so many nodes are in the cache anyway
 
-    // Call f(k, cost, number of the sorted class inside) for every example of the other class inside with any.
-    template <class F> void visit(F &&f) const {
-        constexpr Index kBlock = 32;
-        const SortedLookup<Node> lookup(nodes.data(), own.size, begin);
-        const double lowest = nodes[0].cost;
-        struct {
-            Index at, cell;
-            double cost;
-        } inside[kBlock];
-        for (Index first = 0; first < other.size; first += kBlock) {
-            Index count = 0;
-            for (Index k = first; k < std::min(first + kBlock, other.size); ++k) {
-                const double c = cost(other, k);
-                if (!(1 - lowest - c > 0))
-                    continue;
-                const Index cell = lookup.cell(1 - c);
-                lookup.expect(cell);
-                inside[count++] = {k, cell, c};
+    PointCosts point(const PairClass &of) const { return {scores, of.members}; }
+    LineCosts line(const PairClass &of) const { return {scores, move, of.members, t}; }
+
+    // Call f(place, 1 - cost, number of the sorted class below that) for every example of the other class that any of
+    // them is below.
+    template <class Costs, class F> void visit(const Costs &costs, F &&f) const {
+        constexpr double kAll = -std::numeric_limits<double>::infinity();
+        const double most = 1 - order[0].cost;
+        const bool far = own.members.size > kNear;
+        for_blocks(other.members.extent(), [&](Index first, Index count) {
+            double block[kBlock], reach[kBlock + 1];
+            Index places[kBlock + 1], cells[kBlock], size = 0;
+            costs.block(first, count, block);
+            for_inside<std::less<>>(block, count, kAll, most, [&](Index k, bool inside) {
+                reach[size] = 1 - block[k];
+                places[size] = first + k;
+                size += inside;
+            });
+            for (Index k = 0; k < size; ++k)
+                cells[k] = order.cell(reach[k]);
+            if (far) {
+                for (Index k = 0; k < size; ++k)
+                    order.expect(cells[k]);
+                for (Index k = 0; k < size; ++k)
+                    order.expect_entries(cells[k]);
             }
-            for (Index k = 0; k < count; ++k)
-                lookup.expect_nodes(inside[k].cell);
-            for (Index k = 0; k < count; ++k) {
-                const double c = inside[k].cost;
-                f(inside[k].at, c, lookup.count(inside[k].cell, [c](double v) { return 1 - v - c > 0; }));
-            }
-        }
+            for (Index k = 0; k < size; ++k)
+                f(places[k], reach[k], order.below(reach[k], cells[k]));
+        });
     }
 
     PairClass own, other;
     const double *scores, *move;
     double t;
-    std::vector<Entry> &entries;
+    CellOrder &order;
     std::vector<Node> &nodes;
-    std::vector<Index> &begin;
 };
 
 } // namespace metrimax

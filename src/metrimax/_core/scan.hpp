@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <memory>
 
 namespace metrimax {
 
@@ -102,12 +103,20 @@ struct Members {
     const unsigned char *inside = nullptr; // of a large class, for every example of the sample whether it is one of it
     Index sample = 0;                      // the size of the sample
 
-    static bool large(Index size, Index sample) { return 3 * size > 2 * sample; }
-
     // How many places there are, and which example is there.
     Index extent() const { return inside ? sample : size; }
     Index example(Index place) const { return inside ? place : at[place]; }
 };
+
+// What `inside` refers to: nothing for a small class.
+inline std::unique_ptr<unsigned char[]> inside_large(const Index *at, Index size, Index sample) {
+    if (3 * size <= 2 * sample)
+        return nullptr;
+    std::unique_ptr<unsigned char[]> inside(new unsigned char[static_cast<std::size_t>(sample)]());
+    for (Index k = 0; k < size; ++k)
+        inside[at[k]] = 1;
+    return inside;
+}
 
 // The costs of members at some scores.
 struct PointCosts {

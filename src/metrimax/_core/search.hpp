@@ -57,12 +57,7 @@ struct Side {
 
     // The class of the examples `at` of a sample.
     static Side of(const Index *at, Index size, double sign, Index sample, double step, double low, double high) {
-        Buffer<unsigned char> inside;
-        if (Members::large(size, sample)) {
-            inside.reset(new unsigned char[static_cast<std::size_t>(sample)]());
-            for (Index k = 0; k < size; ++k)
-                inside[at[k]] = 1;
-        }
+        Buffer<unsigned char> inside = inside_large(at, size, sample);
         const Members members{at, size, sign, inside.get(), sample};
         return Side{std::move(inside), members, step, low, high};
     }

@@ -41,7 +41,10 @@ template <class T, class Key> void sort_by(T *values, Index size, Key key) {
     const double scale = (static_cast<double>(cells) - 0.5) / width;
     if (!std::isfinite(width) || !std::isfinite(scale) || size > std::numeric_limits<std::int32_t>::max())
         return std::sort(values, values + size, before);
-    auto cell = [&](const T &value) { return static_cast<Index>((key(value) - least) * scale); };
+    auto cell = [&](const T &value) {
+        const double c = (key(value) - least) * scale;
+        return static_cast<Index>(c > 0 ? c : 0.0); // of what is no number, too
+    };
     std::vector<std::uint32_t> ends(static_cast<std::size_t>(cells) + 1);
     for (Index k = 0; k < size; ++k)
         ++ends[cell(values[k]) + 1];
