@@ -18,12 +18,14 @@ template <class T> using Buffer = std::unique_ptr<T[]>; // not cleared: memory i
 struct CountTables : Tables {
     Index n_pos, m_low, m_high;
     const double *u, *v;
+    bool falling; // v never falls
 
     CountTables(Index n_pos, Index m_low, Index m_high, const double *u, const double *v, double top, bool rising)
-        : Tables(top, rising), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v) {}
+        : Tables(top, rising), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v),
+          falling(std::is_sorted(v, v + (m_high - m_low + 1))) {}
     Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
               const std::vector<double> &N) const override {
-        return count_argmax(pos, neg, P, N, n_pos, m_low, m_high, u, v);
+        return count_argmax(pos, neg, P, N, n_pos, m_low, m_high, u, v, falling);
     }
     double loss(Index fn, Index fp) const override {
         const Index tp = n_pos - fn, m = tp + fp;

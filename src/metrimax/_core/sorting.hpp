@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <memory>
+#include <vector>
 
 namespace metrimax {
 
@@ -23,7 +23,7 @@ template <class T, class Before> void insert_in_order(T *values, Index size, Bef
 // Sort values ascending by key: into cells of equal width between the least and the greatest key, about one value each,
 // then each to its place. Keys that crowd into few cells, or that are not finite, cost no more than std::sort.
 template <class T, class Key> void sort_by(T *values, Index size, Key key) {
-    constexpr Index kFew = 24, kMost = Index{1} << 16;
+    constexpr Index kFew = 24, kMost = Index{1} << 16, kKept = Index{1} << 17;
     constexpr std::uint32_t kCrowd = 16;
     auto before = [&](const T &a, const T &b) { return key(a) < key(b); };
     if (size < kFew)
@@ -37,7 +37,7 @@ template <class T, class Key> void sort_by(T *values, Index size, Key key) {
     const double width = greatest - least;
     if (!(width > 0))
         return; // all alike
-    const Index cells = std::min(size, kMost);
+    const Index cells = std::min(2 * size, kMost);
     const double scale = (static_cast<double>(cells) - 0.5) / width;
     if (!std::isfinite(width) || !std::isfinite(scale) || size > std::numeric_limits<std::int32_t>::max())
         return std::sort(values, values + size, before);
@@ -45,7 +45,9 @@ template <class T, class Key> void sort_by(T *values, Index size, Key key) {
         const double c = (key(value) - least) * scale;
         return static_cast<Index>(c > 0 ? c : 0.0); // of what is no number, too
     };
-    std::vector<std::uint32_t> ends(static_cast<std::size_t>(cells) + 1);
+    static thread_local std::vector<std::uint32_t> ends; // kept: fresh pages every time cost as much as the sort
+    static thread_local std::vector<T> copy;
+    ends.assign(static_cast<std::size_t>(cells) + 1, 0);
     for (Index k = 0; k < size; ++k)
         ++ends[cell(values[k]) + 1];
     std::uint32_t most = 0;
@@ -53,8 +55,7 @@ template <class T, class Key> void sort_by(T *values, Index size, Key key) {
         most = std::max(most, ends[c + 1]);
         ends[c + 1] += ends[c];
     }
-    const std::unique_ptr<T[]> copy(new T[static_cast<std::size_t>(size)]);
-    std::copy(values, values + size, copy.get());
+    copy.assign(values, values + size);
     for (Index k = 0; k < size; ++k)
         values[ends[cell(copy[k])]++] = copy[k];
     if (most > kCrowd) {
@@ -64,6 +65,8 @@ template <class T, class Key> void sort_by(T *values, Index size, Key key) {
                 std::sort(values + begin, values + ends[c], before);
     }
     insert_in_order(values, size, before);
+    if (size > kKept)
+        std::vector<T>().swap(copy);
 }
 
 inline void sort_values(double *values, Index size) {

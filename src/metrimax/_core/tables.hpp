@@ -44,53 +44,67 @@ struct Queue {
     }
 };
 
+// The first k from low to high for which gains(k), true up to somewhere and not after it, is false; high if there is
+// none. The search begins at x and goes on in steps that double.
+template <class Gains> Index gallop(Index x, Index low, Index high, Gains gains) {
+    Index a = low, b = high; // the answer is the first k in [a, b] with !gains(k), or b
+    if (x < high && gains(x)) {
+        a = x + 1;
+        for (Index width = 1; a + width < high; width *= 2) {
+            if (!gains(a + width - 1)) {
+                b = a + width - 1;
+                break;
+            }
+            a += width;
+        }
+    } else {
+        b = x;
+        for (Index width = 1; b - width >= low; width *= 2) {
+            if (gains(b - width)) {
+                a = b - width + 1;
+                break;
+            }
+            b -= width;
+        }
+    }
+    while (a < b) {
+        const Index middle = a + (b - a) / 2;
+        if (gains(middle))
+            a = middle + 1;
+        else
+            b = middle;
+    }
+    return a;
+}
+
 // For measures that are linear in tp once the number m = tp + fp of predicted positives is given:
 //     D = u[m] + v[m] * tp,  m_low <= m <= m_high.
 // Input: the two queues (with equal steps), the number of positive units, u and v indexed by m - m_low, in units.
 // Output: for every m, visit(m, the best value and its i = fn, j = fp).
 // For fixed m, flipping one more pair (i, j) -> (i+1, j+1) gains -v[m] - step * (cost_i + cost_j), which never
-// grows with i; the best i is where that turns non-positive. The search for the next m starts at the i of
-// the last one and gallops: O(n) steps in practice, O(n log n) at worst.
+// grows with i; the best i is where that turns non-positive. Where v never falls, as for F_beta, that i never grows with
+// m: `falling` says so, and it is followed down. Otherwise the search for the next m starts at the i of the last one and
+// gallops: O(n) steps in practice, O(n log n) at worst.
 template <class Visit>
 void count_scan(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
-                Index n_pos, Index m_low, Index m_high, const double *u, const double *v, Visit visit) {
+                Index n_pos, Index m_low, Index m_high, const double *u, const double *v, bool falling, Visit visit) {
     const Index shift = n_pos - pos.first + neg.first; // m = shift - x + y with x, y local to the queues
     const Index from = std::max(m_low, shift - pos.size), to = std::min(m_high, shift + neg.size);
-    Index x = 0;
+    Index x = falling ? pos.size : 0;
     for (Index m = from; m <= to; ++m) {
         const Index d = m - shift; // y = x + d
         const Index low = std::max<Index>(0, -d), high = std::min(pos.size, neg.size - d);
         const double vm = v[m - m_low];
         auto gains = [&](Index k) { return -vm - pos.step * (pos.costs[k] + neg.costs[k + d]) > 0; };
         x = std::clamp(x, low, high);
-        Index a = low, b = high; // the answer is the first k in [a, b] with !gains(k), or b
-        if (x < high && gains(x)) {
-            a = x + 1;
-            for (Index width = 1; a + width < high; width *= 2) {
-                if (!gains(a + width - 1)) {
-                    b = a + width - 1;
-                    break;
-                }
-                a += width;
-            }
+        if (falling) {
+            if (x > low)
+                x -= !gains(x - 1); // without a branch: whether it goes down is a matter of chance,
+            while (x > low && !gains(x - 1)) // and that it goes further is rare
+                --x;
         } else {
-            b = x;
-            for (Index width = 1; b - width >= low; width *= 2) {
-                if (gains(b - width)) {
-                    a = b - width + 1;
-                    break;
-                }
-                b -= width;
-            }
+            x = gallop(x, low, high, gains);
         }
-        while (a < b) {
-            const Index middle = a + (b - a) / 2;
-            if (gains(middle))
-                a = middle + 1;
-            else
-                b = middle;
-        }
-        x = a;
         const Index i = pos.first + x, j = neg.first + x + d;
         visit(m, u[m - m_low] + vm * static_cast<double>(n_pos - i) + P[x] + N[x + d], i, j);
     }
@@ -98,9 +112,10 @@ void count_scan(const Queue &pos, const Queue &neg, const std::vector<double> &P
 
 // The best of all m.
 inline Best count_argmax(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
-                         Index n_pos, Index m_low, Index m_high, const double *u, const double *v) {
+                         Index n_pos, Index m_low, Index m_high, const double *u, const double *v,
+                         bool falling = false) {
     Best best;
-    count_scan(pos, neg, P, N, n_pos, m_low, m_high, u, v, [&](Index, double value, Index i, Index j) {
+    count_scan(pos, neg, P, N, n_pos, m_low, m_high, u, v, falling, [&](Index, double value, Index i, Index j) {
         if (value > best.value)
             best = {value, i, j};
     });
