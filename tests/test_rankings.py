@@ -96,6 +96,39 @@ def test_average_precision_leaves_out_negatives_that_stay_below(weight):
     assert (oracle(rng.normal(size=3000) + 400.0 * y).slope[~y] > 0).sum() < 200  # so there was something to leave out
 
 
+LOOKS = {
+    "alike": lambda rng, n: np.zeros(n),
+    "few values": lambda rng, n: rng.integers(-2, 3, size=n).astype(float),
+    "an outlier": lambda rng, n: np.append(rng.normal(size=n - 1), 1e15),
+    "two crowds": lambda rng, n: 1e-9 * rng.normal(size=n) + 1e6 * (rng.random(n) < 0.5),
+    "heavy tails": lambda rng, n: rng.standard_cauchy(n) ** 3,
+    "tiny": lambda rng, n: 1e-300 * rng.normal(size=n),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("positive", [0.05, 0.5, 0.9])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_roc_area_whatever_the_scores_look_like(look, positive, weighted):
+    """The cells of the sorted class, crowded or nearly empty, against all pairs."""
+    rng = np.random.default_rng(3)
+    n = 400
+    y = rng.random(n) < positive
+    scores, move, weight = LOOKS[look](rng, n), rng.normal(size=n), rng.random(n) + 0.5 if weighted else np.ones(n)
+    oracle = ROCArea().oracle(y, weight if weighted else None)
+    shares = np.outer(weight[y], weight[~y]) / (weight[y].sum() * weight[~y].sum())
+    for t in (0.0, 0.3, 1e3):
+        here = scores + t * move
+        slack = 1 - (here[y][:, None] - here[~y])
+        risk = (shares * np.maximum(0, slack)).sum()
+        cut, along = oracle(here), oracle.line(scores, move)(t)
+        assert value(cut, here) == pytest.approx(risk, rel=1e-9, abs=1e-9)
+        assert along[0] == pytest.approx(risk, rel=1e-9, abs=1e-9)
+        clear = np.abs(slack) > 1e-9 * (1 + np.abs(here).max())  # either way goes for a pair just at the margin
+        if clear.all():
+            assert along[1] == pytest.approx(-((shares * (slack > 0)) * (move[y][:, None] - move[~y])).sum(), rel=1e-9)
+
+
 def test_partial_auc_of_the_whole_range_is_roc_area():
     for seed in range(4):
         y, scores = large_sample(seed, 1.0)

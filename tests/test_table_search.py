@@ -70,7 +70,7 @@ def brute_force(measure, y: np.ndarray, scores: np.ndarray) -> float:
 
 @pytest.mark.parametrize("scale", [1e-3, 0.3, 1.0, 1e150], ids=str)
 @pytest.mark.parametrize("n_neg", [7, 255, 256, 257, 520])  # the passes go by blocks of 256 and groups of 8
-@pytest.mark.parametrize("name", ["f1", "error", "gmean"])
+@pytest.mark.parametrize("name", ["f1", "error", "gmean", "kappa"])
 def test_ties_at_the_last_flip_whatever_the_number_of_examples(name, n_neg, scale):
     rng = np.random.default_rng(n_neg)
     measure = get_measure(name)
@@ -97,3 +97,23 @@ def test_ties_at_the_last_flip_whatever_the_number_of_examples(name, n_neg, scal
                 for step in (-1e-3, 1e-3):  # convex: the slope is that of a line below
                     there = brute_force(measure, y, scores + (t + step) * along)
                     assert there >= here + step * rise - close["abs"]
+
+
+@pytest.mark.parametrize("name", ["f1", "gmean", "kappa"])
+@pytest.mark.parametrize("n_pos", [20, 150, 380])  # a small class, one of two alike, and nearly all
+def test_costs_that_crowd_and_outliers(name, n_pos):
+    """The sort goes by cells of equal width: of one that holds nearly all, and of many with one each."""
+    rng = np.random.default_rng(n_pos)
+    measure = get_measure(name)
+    y = rng.permutation(np.repeat([True, False], [n_pos, 400 - n_pos]))
+    oracle = measure.oracle(y)
+    for scores in (
+        np.append(rng.normal(size=399), 1e9),
+        1e-7 * rng.normal(size=400) + 0.5 * (rng.random(400) < 0.5),
+        rng.standard_cauchy(400) ** 3,
+        1e-300 * rng.normal(size=400),
+    ):
+        risk = brute_force(measure, y, scores)
+        close = {"rel": 1e-12, "abs": 1e-12 * (1 + np.abs(scores).sum())}
+        assert value(oracle(scores), scores) == pytest.approx(risk, **close)
+        assert oracle.line(0 * scores, scores)(1.0)[0] == pytest.approx(risk, **close)
