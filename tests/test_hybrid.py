@@ -7,10 +7,9 @@ import pytest
 
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.protocols import Record, Status
+from metrimax.protocols import Status
 from metrimax.risk import run
 from metrimax.solvers import Bundle, Hybrid
-from metrimax.solvers.progress import Progress
 
 
 def sample(n=300, p=8, seed=0, shift=1.0):
@@ -67,18 +66,8 @@ def test_smooth_risks_do_not_wait():
     X, y = sample()
     _, asked = solve(Hybrid(plain=2, patient=1000), X, y, C=1e-2, measure="roc_area", tol=1e-6)
     assert asked[:6] == [1, 1, 1, 1, 2, 2]
-
-
-def test_plain_iterations_come_in_between():
-    X, y = sample()
-    once, asked = solve(Hybrid(plain=3, every=3), X, y, C=10.0)
-    assert asked[:18] == 6 * [1] + [2, 2, 1, 1, 1, 1] + [2, 2, 1, 1, 1, 1], "two products an iteration"
-    always, asked = solve(Hybrid(plain=3), X, y, C=10.0)
-    assert asked[6:18] == 12 * [2]
-    lower, upper = max(once.bound, always.bound), min(once.objective, always.objective)
-    assert lower <= upper
-    _, asked = solve(Hybrid(plain=1, every=3), X, y, C=10.0, measure="roc_area", tol=1e-6)
-    assert asked[2:8] == 6 * [2], "not where the risk is smooth"
+    _, asked = solve(Hybrid(plain=8, smooth=1), X, y, C=1e-2, measure="roc_area", tol=1e-6)
+    assert asked[:4] == [1, 1, 2, 2]
 
 
 def test_weights_that_are_zero_cost_no_pass():
@@ -89,25 +78,3 @@ def test_weights_that_are_zero_cost_no_pass():
     assert solution.status is Status.TRIVIAL
     assert solution.n_passes == len(asked) == 2 * solution.n_iter
     np.testing.assert_array_equal(solution.w, np.zeros(301))
-
-
-def test_plain_iterations_go_on_at_a_good_pace():
-    X, y = sample(shift=2.0)
-    bundle, _ = solve(Bundle(), X, y, C=1e-2, measure="roc_area")
-    _, asked = solve(Hybrid(plain=2, soon=4 * bundle.n_iter), X, y, C=1e-2, measure="roc_area")
-    assert set(asked) == {1}, "at the pace of any two it would be over in time"
-    _, asked = solve(Hybrid(plain=2, soon=3), X, y, C=1e-2, measure="roc_area")
-    assert 2 in asked
-
-
-def test_what_is_left_goes_by_the_second_half():
-    """Halved in each of the last two iterations: from 1/8 to 1/64 takes three more."""
-    X, y = sample()
-    design, oracle = as_design(X), get_measure("f1").oracle(y)
-    progress = Progress(oracle, design, 1.0, 1 / 64, 1.0, None, None)
-    gaps = [1.0, 0.5, 0.25, 0.125]
-    progress.history.extend(Record(k, 2 * k, gap, 0.0, k, 0.0) for k, gap in enumerate(gaps))
-    assert progress.left == pytest.approx(3.0)
-    progress.history.append(Record(4, 8, 0.125, 0.0, 4, 0.0))
-    progress.history.extend(Record(k, 2 * k, 0.125, 0.0, k, 0.0) for k in range(5, 9))
-    assert progress.left == np.inf, "no pace at all"

@@ -14,7 +14,7 @@ from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.model import plane_cut
 
 FEW, MANY = 40, 1000
-"""Up to so many features all hybrid iterations have a quasi-Newton direction; more than so many are taken for text."""
+"""Up to so many features are few; more than so many are taken for text."""
 
 EASY_FEW, EASY, EASY_MOST, EASY_TEXT = 18, 30, 100, 80
 """Passes that coordinate descent may look like needing before the hybrid takes over, which needs more the more features
@@ -24,14 +24,11 @@ there are: on few of them; on more a third of their number, but at least and at 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
 
-PLAIN, PLAIN_TEXT = 3, 2
-"""Plain iterations that come first in the hybrid."""
+PLAIN, PLAIN_TEXT, PLAIN_SMOOTH = 8, 2, 2
+"""Plain iterations that come first in the hybrid; fewer on text, and where the risk is smooth."""
 
 PATIENT = 24
-"""Of an easy problem on many features, where a second vector makes an iteration twice as dear."""
-
-SOON = 12
-"""On fewer features plain iterations go on where so many in all look like being enough."""
+"""And in an easy problem on text, where a second vector makes an iteration nearly twice as dear."""
 
 ALONG = 32
 """Plain iterations that come first at every point of a path, where the model is a good one from the start."""
@@ -81,7 +78,7 @@ class Auto:
             return first
         cuts, passes = yield from plane_cut(design, weight, first)
         first = replace(first, n_passes=first.n_passes + passes)
-        rest = replace(self._hybrid(features), max_iter=self.max_iter - first.n_passes, plain=1, patient=0, soon=0)
+        rest = replace(self._hybrid(features), max_iter=self.max_iter - first.n_passes, plain=1, smooth=1, patient=0)
         later = None if callback is None else _Later(first, callback)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=cuts, callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
@@ -99,8 +96,8 @@ class Auto:
 
     def _hybrid(self, features: int) -> Hybrid:
         if features > MANY:
-            return Hybrid(self.max_iter, PLAIN_TEXT, patient=PATIENT)
-        return Hybrid(self.max_iter, PLAIN, soon=SOON, every=1 if features <= FEW else 2)
+            return Hybrid(self.max_iter, PLAIN_TEXT, PLAIN_SMOOTH, PATIENT)
+        return Hybrid(self.max_iter, PLAIN, PLAIN_SMOOTH)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.

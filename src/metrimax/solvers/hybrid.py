@@ -37,8 +37,7 @@ class Hybrid:
 
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
-    is a kink that quasi-Newton steps do not get away from, and may go on where a good bound, or the pace at which the
-    gap closes, shows an easy problem. Later plain ones may come in between.
+    is a kink that quasi-Newton steps do not get away from, and may go on where a good bound shows an easy problem.
 
     Parameters
     ----------
@@ -46,12 +45,10 @@ class Hybrid:
         Most iterations.
     plain : int
         So many plain iterations come first, at least.
+    smooth : int or None
+        So many instead, where the risk is smooth.
     patient : int
         And so many for as long as the bound is `GOOD`, unless the risk is smooth.
-    soon : int
-        And for as long as the run looks like being over after so many iterations in all.
-    every : int
-        One of so many iterations after that has both directions and cuts; all of them where the risk is smooth.
     memory : int
         Number of past steps that make up the quasi-Newton matrix.
     stride : float
@@ -67,9 +64,8 @@ class Hybrid:
 
     max_iter: int = 10_000
     plain: int = 0
+    smooth: int | None = None
     patient: int = 0
-    soon: int = 0
-    every: int = 1
     memory: int = 10
     stride: float = 0.1
     accuracy: float = 0.02
@@ -88,15 +84,15 @@ class Hybrid:
         cuts = [oracle(np.zeros(design.shape[0]))]
         run = Progress(oracle, design, weight, tol, cuts[0].loss, start, callback)
         model = run.model
-        smooth = np.count_nonzero(cuts[0].slope) >= MOST * design.shape[0]
-        patient, every = (0, 1) if smooth else (self.patient, self.every)
+        plain, patient = self.plain, self.patient
+        if np.count_nonzero(cuts[0].slope) >= MOST * design.shape[0]:
+            plain, patient = plain if self.smooth is None else self.smooth, 0
         matrix = QuasiNewton(model, self.memory)
         approach = Approach(run, oracle, self.stride, self.accuracy)
         mu, far = START, 1.0
         if model.size > 1:  # it starts from others
             cuts.clear()
-        both = self.plain == 0  # directions, and cuts
-        easy, since = not both, 0
+        both = plain == 0  # directions, and cuts
         if both:
             cuts.append(oracle.mean_cut(run.best.point.scores, mu))
         for k in range(self.max_iter):
@@ -120,10 +116,8 @@ class Hybrid:
             if run.done():
                 break
             cuts.append(approach.cut())
-            if easy and k + 1 >= self.plain and run.best.point.square > 0:
-                easy = (k + 1 < patient and model.bound > GOOD * run.best.value) or k + 1 + run.left <= self.soon
-            since = 1 if both else since + 1  # iterations since one that had both
-            both = not easy and since >= every
+            if not both and k + 1 >= plain and run.best.point.square > 0:
+                both = k + 1 >= patient or model.bound <= GOOD * run.best.value
             if both:
                 if run.gap < mu / 4:
                     mu = run.gap

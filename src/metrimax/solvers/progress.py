@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 
@@ -69,13 +68,6 @@ class Progress:
     def closed(self) -> bool:
         """Whether the gap is within the tolerance already."""
         return self.gap <= self.tol
-
-    @property
-    def left(self) -> float:
-        """How many iterations are left if the gap goes on to close as in the second half of those so far."""
-        gaps = [record.gap for record in self.history[len(self.history) // 2 - 1 :]]
-        fall = math.log(gaps[0] / gaps[-1])
-        return (len(gaps) - 1) * math.log(gaps[-1] / max(self.tol, 1e-15)) / fall if fall > 0 else math.inf
 
     @property
     def precision(self) -> float:
