@@ -10,9 +10,10 @@ from sklearn.svm import LinearSVC
 from metrimax import CostModel, MeasureSVC, _kernels
 from metrimax.designs import CSR, as_design
 from metrimax.measure import get_measure
+from metrimax.measure.hinge_sum import HingeSum
 from metrimax.protocols import Cuts, Hinges, Status, Working
 from metrimax.risk import run
-from metrimax.solvers import DualCD
+from metrimax.solvers import Bundle, DualCD
 
 
 def sample(seed=0, n=150, p=5, shift=1.0):
@@ -285,3 +286,30 @@ def test_whom_to_visit_needs_arrays_of_one_length(short):
     arrays[short] = np.ones(4)
     with pytest.raises(ValueError, match="expected length 5, got 4"):
         _kernels.dual_working(*arrays)
+
+
+def test_a_sum_of_hinges_as_an_oracle():
+    """What coordinate descent solves, for a solver of cuts: values, slopes, and the same optimum."""
+    rng = np.random.default_rng(5)
+    n, p = 80, 5
+    sign, margin, weight = rng.choice([-1.0, 1.0], n), rng.random(n) + 0.5, rng.random(n) * (rng.random(n) < 0.8)
+    X = rng.standard_normal((n, p)) + sign[:, None]
+    hinges = Hinges(sign, margin, weight)
+    risk = HingeSum(hinges)
+
+    def value(scores):
+        return (weight * np.maximum(0, margin - sign * scores)).sum() / weight.sum()
+
+    for _ in range(5):
+        scores, move = rng.standard_normal((2, n))
+        for cut in (risk(scores), risk.mean_cut(scores, 0.1)):
+            assert cut.loss + cut.slope @ scores == pytest.approx(value(scores))
+            assert cut.loss + cut.slope @ (scores + move) <= value(scores + move) + 1e-12
+        for t in (0.0, 0.7):
+            here, rise = risk.line(scores, move)(t)
+            assert here == pytest.approx(value(scores + t * move))
+            assert rise == pytest.approx((value(scores + (t + 1e-7) * move) - here) / 1e-7, abs=1e-5)
+    design, upper, alpha, w = as_design(X), 3.0 * weight, np.zeros(n), np.zeros(p)
+    design.dual_epochs(hinges, upper, alpha, w, tol=1e-10, max_passes=100_000)
+    [solution] = run(design, [Bundle().steps(risk, design, float(upper.sum()), tol=1e-10)])
+    np.testing.assert_allclose(solution.w, w, atol=1e-4)

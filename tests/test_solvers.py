@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -336,3 +337,25 @@ def test_products_may_come_in_any_order_of_memory(solver):
         for design in (Strided(X), as_design(X))
     ]
     assert runs[0] == pytest.approx(runs[1], rel=1e-5)
+
+
+def test_cuts_to_start_from_are_copied_unless_they_are_given():
+    rng = np.random.default_rng(2)
+    y = rng.random(120) < 0.3
+    X = rng.standard_normal((120, 6)) + y[:, None]
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("f1").oracle(y)
+    weight = oracle.price * oracle.n
+
+    def solve(at, start=None):
+        return run(design, [Bundle().steps(oracle, design, at, tol=1e-5, start=start)])[0]
+
+    first = solve(weight)
+    kept = first.cuts.losses.copy()
+    once, again = (solve(8 * weight, first.cuts) for _ in range(2))
+    assert once.objective == again.objective
+    assert once.n_passes == again.n_passes
+    np.testing.assert_array_equal(first.cuts.losses, kept)
+    given = solve(8 * weight, replace(first.cuts, given=True))
+    assert given.objective == pytest.approx(once.objective, abs=2e-5 * 8 * weight)
+    assert given.bound <= once.objective
+    assert given.n_passes < solve(8 * weight).n_passes

@@ -259,6 +259,8 @@ class Cuts:
     gram: Vector
     rows: tuple[Vector, ...]
     best: tuple[Point, float] | None = None  #: where the run ended, and the risk there, for the next to start from
+    pool: Any = field(default=None, repr=False)  #: the kernel that holds them
+    given: bool = False  #: whether the next run may have that kernel, in the place of copies: nobody else uses them
 
 
 @dataclass(frozen=True)

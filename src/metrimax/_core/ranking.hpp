@@ -5,11 +5,22 @@
 #include "scan.hpp"
 #include "sorting.hpp"
 
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
 
 namespace metrimax {
+
+// The cells of numbers x, of those between 0 and last: what is no number, too, is in the first.
+METRIMAX_CLONES inline void cells_of(const double *METRIMAX_RESTRICT x, Index size, double least, double scale,
+                                     double last, std::int32_t *METRIMAX_RESTRICT out) {
+#pragma omp simd
+    for (Index k = 0; k < size; ++k) {
+        const double c = (x[k] - least) * scale, high = c < last ? c : last;
+        out[k] = static_cast<std::int32_t>(high > 0 ? high : 0.0);
+    }
+}
 
 // Numbers in ascending order, and where any x stands among them. Both go by cells of equal width over their range, of
 // about one number or less each: those of lower cells are below x, those of higher ones above it, since a cell never
@@ -25,7 +36,7 @@ class CellOrder {
     // Sort the numbers cost(k), k < size.
     template <class Cost> void sort(Index size, Cost cost) {
         costs.resize(static_cast<std::size_t>(size));
-        entries.resize(static_cast<std::size_t>(size));
+        entries.resize(static_cast<std::size_t>(size) + 1); // one more, to be looked at but not to count
         least = std::numeric_limits<double>::infinity();
         double greatest = -least;
         for (Index k = 0; k < size; ++k) {
@@ -33,20 +44,22 @@ class CellOrder {
             least = here < least ? here : least;
             greatest = greatest < here ? here : greatest;
         }
-        const Index count = std::max(size, std::min(16 * size + kLeast, kMost));
-        cells = static_cast<double>(count);
+        const Index count = std::min(std::max(size, std::min(8 * size + kLeast, kMany)), kMost);
+        last = static_cast<double>(count);
         const double width = greatest - least;
-        scale = width > 0 && std::isfinite(cells / width) ? cells / width : 0.0;
+        scale = width > 0 && std::isfinite(last / width) ? last / width : 0.0;
         begin.assign(static_cast<std::size_t>(count) + 3, 0);
+        places.resize(static_cast<std::size_t>(size));
+        cells_of(costs.data(), size, least, scale, last, places.data());
         for (Index k = 0; k < size; ++k)
-            ++begin[cell(costs[k]) + 2];
+            ++begin[places[k] + 2];
         Place most = 0;
         for (Index c = 2; c < count + 3; ++c) {
             most = std::max(most, begin[c]);
             begin[c] += begin[c - 1];
         }
         for (Index k = 0; k < size; ++k) // after which the cells begin where they are said to
-            entries[begin[cell(costs[k]) + 1]++] = {costs[k], static_cast<Place>(k)};
+            entries[begin[places[k] + 1]++] = {costs[k], static_cast<Place>(k)};
         const auto before = [](const Entry &one, const Entry &other) { return one.cost < other.cost; };
         for (Index c = 0; c <= count && most > kCrowd; ++c)
             if (begin[c + 1] - begin[c] > kCrowd)
@@ -56,10 +69,9 @@ class CellOrder {
 
     const Entry &operator[](Index k) const { return entries[k]; }
 
-    Index cell(double x) const {
-        const double c = (x - least) * scale;
-        return static_cast<Index>(c > 0 ? (c < cells ? c : cells) : 0.0);
-    }
+    // The cells of numbers x.
+    void cells(const double *x, Index size, std::int32_t *out) const { cells_of(x, size, least, scale, last, out); }
+
     // Two look-ups in memory, one after the other: said beforehand, those of several x overlap.
     void expect(Index cell) const { prefetch(&begin[cell]); }
     void expect_entries(Index cell) const { prefetch(&entries[begin[cell]]); }
@@ -67,6 +79,8 @@ class CellOrder {
     // How many are less than x, which is in the cell.
     Index below(double x, Index cell) const {
         Index k = begin[cell], last = begin[cell + 1];
+        if (last - k <= 1) // without a branch: whether there is one, and where it stands, is a matter of chance
+            return k + ((last - k) & static_cast<Index>(entries[k].cost < x));
         while (last - k > kFew) {
             const Index middle = k + (last - k) / 2;
             if (entries[middle].cost < x)
@@ -80,14 +94,16 @@ class CellOrder {
     }
 
   private:
-    static constexpr Index kLeast = 1024, kMost = Index{1} << 16; // cells: more than numbers while they are in the cache
+    static constexpr Index kLeast = 1024, kMany = Index{1} << 16; // cells: more than numbers while they are in the cache
+    static constexpr Index kMost = Index{1} << 30;                // that an int can number
     static constexpr Index kFew = 4;
     static constexpr Place kCrowd = 16;
 
     std::vector<double> costs;
+    std::vector<std::int32_t> places; // their cells
     std::vector<Entry> entries;
     std::vector<Place> begin; // the first entry of every cell
-    double least = 0, scale = 0, cells = 0;
+    double least = 0, scale = 0, last = 0;
 };
 
 // One class of the pairs: its examples, with cost = sign * score, and their weights by place (null: all 1).
@@ -178,15 +194,15 @@ class MarginPairs {
         const bool far = own.members.size > kNear;
         for_blocks(other.members.extent(), [&](Index first, Index count) {
             double block[kBlock], reach[kBlock + 1];
-            Index places[kBlock + 1], cells[kBlock], size = 0;
+            Index places[kBlock + 1], size = 0;
+            std::int32_t cells[kBlock];
             costs.block(first, count, block);
             for_inside<std::less<>>(block, count, kAll, most, [&](Index k, bool inside) {
                 reach[size] = 1 - block[k];
                 places[size] = first + k;
                 size += inside;
             });
-            for (Index k = 0; k < size; ++k)
-                cells[k] = order.cell(reach[k]);
+            order.cells(reach, size, cells);
             if (far) {
                 for (Index k = 0; k < size; ++k)
                     order.expect(cells[k]);

@@ -41,6 +41,9 @@ class CutModel:
         self.lam = lam
         self.bound = -np.inf
         self.n_passes = 0
+        if start is not None and start.given:
+            self._pool = start.pool
+            return
         self._pool = _kernels.CutPool(width, images, ROOM if start is None else ROOM + len(start.losses))
         if start is not None:
             losses, gram = (np.ascontiguousarray(values) for values in (start.losses, start.gram))
@@ -97,7 +100,7 @@ class CutModel:
     def cuts(self) -> Cuts:
         """The cuts kept, the zero cut aside: no copies, they hold until the model changes."""
         pool = self._pool
-        return Cuts(pool.losses[1:], pool.gram[1:, 1:], tuple(rows[1:] for rows in pool.rows))
+        return Cuts(pool.losses[1:], pool.gram[1:, 1:], tuple(rows[1:] for rows in pool.rows), pool=pool)
 
 
 class WeightModel(CutModel):

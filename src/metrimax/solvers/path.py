@@ -29,12 +29,12 @@ def along(
     if isinstance(solver, DualCD):  # its warm start is the multipliers
         return (yield from solver.along(oracle, design, weights, tol=tol, start=start, callback=callback))
     solutions: dict[int, Solution] = {}
-    cuts = [start]  # popped, so that only the solver holds them and they go once its model has copies
+    cuts = [start]  # popped, so that only the solver holds them
     del start
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
         weight = float(weights[k])
         solution = yield from solver.steps(oracle, design, weight, tol=tol, start=cuts.pop(), callback=callback)
         solutions[k] = replace(solution, cuts=None)
-        cuts.append(solution.cuts)
+        cuts.append(None if solution.cuts is None else replace(solution.cuts, given=True))
         del solution
     return [solutions[k] for k in range(len(weights))]
