@@ -37,6 +37,9 @@ FIRST, FALL = 0.3, 3.0
 SHOW = 100
 """The gap is computed after so many passes at the latest, later after a quarter more: for whoever watches the run."""
 
+NEAR, RENEW = 2.0, 40
+"""w is computed afresh where the gap looks like no more than so many times the tolerance, and now and then."""
+
 MORE = 1.5
 """After so many times the passes it is asked again whether the limit will do."""
 
@@ -47,10 +50,11 @@ class DualCD:
 
     The primal is ``1/2 |w|^2 + sum_i u_i max(0, m_i - y_i <w, x_i>)`` with ``u_i = weight v_i / n``. The epochs run in
     the design, row by row: a round ends when the projected gradient is within an accuracy, or the gap looks small
-    enough. Then ``w = X' (y alpha)`` and the scores are computed afresh, so that primal and dual value, and with them
-    the gap, are free of accumulated rounding. The same scores say which examples the next round visits: not those at a
-    bound that their gradient keeps there by more than the largest violation. So what was set aside is looked at again
-    for nothing, and a round costs little more than the epochs on the examples in question.
+    enough. Then the scores are computed, and with them primal and dual value and the gap; where that is within ``tol``,
+    from ``w = X' (y alpha)`` afresh, so that they are free of accumulated rounding. The same scores say which examples
+    the next round visits: not those at a bound that their gradient keeps there by more than the largest violation. So
+    what was set aside is looked at again for nothing, and a round costs little more than the epochs on the examples in
+    question.
 
     Parameters
     ----------
@@ -140,7 +144,7 @@ class DualCD:
         status = Status.MAX_ITER
         *_, working = _look(hinges, upper, alpha, scores)
         enough, seen = tol * weight if tol >= FINE else -math.inf, [(passes, at_zero)]
-        shown = 0.0  # the passes when the gap was last computed
+        shown = renewed = 0.0  # the passes when the gap was last computed, and w
         while True:
             asked = max(2.0, min((MORE - 1) * passes, max(SHOW, shown / 4)))
             most = max(1.0, min(asked, self.max_iter - passes))
@@ -153,13 +157,20 @@ class DualCD:
             late = passes + left > self.limit and left > passes / 4  # so near the end it is not given up
             if not (ended or late) and passes < shown + max(SHOW, shown / 4):
                 continue
-            w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
-            scores = np.ascontiguousarray((yield Ask("scores", w)))
-            passes += 2
-            shown = passes
-            half = _kernels.dot(w, w) / 2
-            loss, violation, working = _look(hinges, upper, alpha, scores)
-            objective, bound = half + loss, _kernels.dot(hinges.margin, alpha) - half
+            near = late or done.gap <= NEAR * tol * weight or passes >= self.max_iter
+            afresh = near or passes >= 2 * renewed + RENEW  # as it has to be where the run ends
+            while True:
+                if afresh:
+                    w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
+                scores = np.ascontiguousarray((yield Ask("scores", w)))
+                passes += 2 if afresh else 1
+                half = _kernels.dot(w, w) / 2
+                loss, violation, working = _look(hinges, upper, alpha, scores)
+                objective, bound = half + loss, _kernels.dot(hinges.margin, alpha) - half
+                if afresh or objective - bound > tol * weight:
+                    break
+                afresh = True
+            shown, renewed = passes, passes if afresh else renewed
             history.append(
                 Record(
                     len(history) + 1, round(passes), objective / weight, bound / weight, 1, time.perf_counter() - began
