@@ -120,6 +120,7 @@ def test_no_pass_after_the_bound_has_closed_the_gap():
     y = rng.random(60) < 0.4
     X = rng.standard_normal((60, 2)) + 2.0 * y[:, None]
     design, oracle = as_design(X), get_measure("error").oracle(y)
+    seen = set()
     for solver in (Bundle(), CuttingPlane(), Hybrid()):
         for tol in (0.3, 0.1, 0.03, 0.01):
             [solution] = run(design, [solver.steps(oracle, design, oracle.n, tol=tol)])
@@ -127,3 +128,5 @@ def test_no_pass_after_the_bound_has_closed_the_gap():
             closed = before is not None and before.objective - last.bound <= tol
             assert last.n_passes - (before.n_passes if before else 0) == (1 if closed else 2)
             assert last.n_passes == solution.n_passes
+            seen.add(closed)
+    assert seen == {True, False}

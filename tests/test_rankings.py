@@ -125,6 +125,7 @@ def test_roc_area_whatever_the_scores_look_like(look, positive, weighted):
         assert value(cut, here) == pytest.approx(risk, rel=1e-9, abs=1e-9)
         assert along[0] == pytest.approx(risk, rel=1e-9, abs=1e-9)
         clear = np.abs(slack) > 1e-9 * (1 + np.abs(here).max())  # either way goes for a pair just at the margin
+        assert clear.all() or look in ("an outlier", "two crowds", "heavy tails") or t == 0
         if clear.all():
             assert along[1] == pytest.approx(-((shares * (slack > 0)) * (move[y][:, None] - move[~y])).sum(), rel=1e-9)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import weakref
 from dataclasses import replace
 
@@ -359,3 +360,8 @@ def test_cuts_to_start_from_are_copied_unless_they_are_given():
     assert given.objective == pytest.approx(once.objective, abs=2e-5 * 8 * weight)
     assert given.bound <= once.objective
     assert given.n_passes < solve(8 * weight).n_passes
+    assert given.cuts.pool is first.cuts.pool
+    assert once.cuts.pool is not first.cuts.pool
+    stale = solve(8 * weight, replace(first.cuts, given=True))  # which the run before has gone on with: copied
+    assert stale.cuts.pool is not first.cuts.pool
+    assert pickle.loads(pickle.dumps(once.cuts)).pool is None

@@ -182,8 +182,9 @@ class HingeMachine(Machine):
         risk, weight = HingeSum(self.hinges._replace(weight=upper)), float(upper.sum())
         precision = tol * float(self.margin @ alpha) / weight
         [solution] = run(self.design, [Bundle().steps(risk, self.design, weight, tol=precision)])
-        score = float(self.design.matvec(solution.w)[t])
-        return score, self._decided(t, score, max(0.0, solution.gap) * weight)
+        if max(0.0, solution.gap) * weight < gap:
+            scores, gap = self.design.matvec(solution.w), max(0.0, solution.gap) * weight
+        return float(scores[t]), self._decided(t, scores[t], gap)
 
     def _decided(self, t: int, score: float, gap: float) -> bool:
         """Whether the optimum, so near to a point with this gap, has the sign of the score."""

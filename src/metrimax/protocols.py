@@ -259,8 +259,12 @@ class Cuts:
     gram: Vector
     rows: tuple[Vector, ...]
     best: tuple[Point, float] | None = None  #: where the run ended, and the risk there, for the next to start from
-    pool: Any = field(default=None, repr=False)  #: the kernel that holds them
+    pool: Any = field(default=None, repr=False, compare=False)  #: the kernel that holds them
     given: bool = False  #: whether the next run may have that kernel, in the place of copies: nobody else uses them
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The data alone."""
+        return self.__dict__ | {"pool": None, "given": False}
 
 
 @dataclass(frozen=True)

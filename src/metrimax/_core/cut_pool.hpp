@@ -140,13 +140,14 @@ class CutPool {
     void reserve(size_t needed) {
         if (needed <= room)
             return;
-        const size_t before = std::exchange(room, std::max(needed, room + room / 2));
-        idle.resize(room);
-        losses = moved(losses, size, 1, 1);
-        alpha = moved(alpha, size, 1, 1);
-        gram = moved(gram, size, before, room);
+        const size_t more = std::max(needed, room + room / 2);
+        idle.resize(more);
+        losses = moved(losses, 1, 1, more);
+        alpha = moved(alpha, 1, 1, more);
         for (size_t part = 0; part < parts; ++part)
-            rows[part] = moved(rows[part], size, width, width); // the old ones go before the next grow
+            rows[part] = moved(rows[part], width, width, more); // the old ones go before the next grow
+        gram = moved(gram, room, more, more);
+        room = more; // now that nothing can fail
     }
 
   private:
@@ -156,10 +157,10 @@ class CutPool {
 
     static Values fresh(size_t count) { return empty<double>(count); } // what is not used is not touched
 
-    // The first rows of an array, of another length now.
-    Values moved(const Values &values, size_t count, size_t length, size_t longer) const {
-        Values out = fresh(room * longer);
-        for (size_t k = 0; k < count; ++k)
+    // The rows in use, of another length now, with room for more.
+    Values moved(const Values &values, size_t length, size_t longer, size_t more) const {
+        Values out = fresh(more * longer);
+        for (size_t k = 0; k < size; ++k)
             std::copy_n(values.get() + k * length, length, out.get() + k * longer);
         return out;
     }

@@ -34,9 +34,9 @@ class LineSearch {
         return {t, risk, rise, parabola(t) + risk, parabola.slope(t) + rise};
     }
 
-    // The least of the points tried, within `accuracy` of the minimum unless 30 did not reach it or it is far. From `start` (t = 0)
-    // with the tangent `left` there; the search begins on [0, reach] and widens that, by more every time, until the
-    // minimum is inside. risk(t) is the risk at t and its rise, `at_reach` what it would be at `reach`.
+    // The least of the points tried, within `accuracy` of the minimum unless 30 did not reach it or it is far. From
+    // `start` (t = 0) with the tangent `left` there; the search begins on [0, reach] and widens that, by more every
+    // time, until the minimum is inside. risk(t) is the risk at t and its rise, `at_reach` what it would be at `reach`.
     template <class Risk>
     LineStep minimise(LineStep start, LineStep left, double accuracy, double reach, std::pair<double, double> at_reach,
                       Risk risk) const {
@@ -46,9 +46,9 @@ class LineSearch {
         double growth = 2;
         for (int tried = 0; tried < 30; ++tried) {
             if (right.slope < 0) {
-                if (right.t > kFar)
+                if (right.t >= kFar)
                     break;
-                reach = growth * right.t;
+                reach = std::min(growth * right.t, kFar);
                 growth *= 2;
                 left = std::exchange(right, step(reach, risk(reach)));
                 keep(right);
@@ -65,7 +65,7 @@ class LineSearch {
     }
 
   private:
-    // No search goes on from here: scores move by t times a move that is known to within the rounding of the scores,
+    // No search goes farther: scores move by t times a move that is known to within the rounding of the scores,
     // and what is left of a move when all but rounding has cancelled must not become a step.
     static constexpr double kFar = 1000;
 

@@ -12,7 +12,7 @@
 
 namespace metrimax {
 
-// The cells of numbers x, of those between 0 and last: what is no number, too, is in the first.
+// The cells of numbers x, from 0 to last: what is no number is in the last.
 METRIMAX_CLONES inline void cells_of(const double *METRIMAX_RESTRICT x, Index size, double least, double scale,
                                      double last, std::int32_t *METRIMAX_RESTRICT out) {
 #pragma omp simd
@@ -37,10 +37,11 @@ class CellOrder {
     template <class Cost> void sort(Index size, Cost cost) {
         costs.resize(static_cast<std::size_t>(size));
         entries.resize(static_cast<std::size_t>(size) + 1); // one more, to be looked at but not to count
-        least = std::numeric_limits<double>::infinity();
-        double greatest = -least;
+        constexpr double kInf = std::numeric_limits<double>::infinity();
+        least = kInf;
+        double greatest = -kInf;
         for (Index k = 0; k < size; ++k) {
-            const double here = costs[k] = cost(k);
+            const double its = cost(k), here = costs[k] = its == its ? its : kInf; // what is no number comes last
             least = here < least ? here : least;
             greatest = greatest < here ? here : greatest;
         }
@@ -94,8 +95,9 @@ class CellOrder {
     }
 
   private:
-    static constexpr Index kLeast = 1024, kMany = Index{1} << 16; // cells: more than numbers while they are in the cache
-    static constexpr Index kMost = Index{1} << 30;                // that an int can number
+    static constexpr Index kLeast = 1024,
+                           kMany = Index{1} << 16; // cells: more than numbers while they are in the cache
+    static constexpr Index kMost = Index{1} << 30; // that an int can number
     static constexpr Index kFew = 4;
     static constexpr Place kCrowd = 16;
 

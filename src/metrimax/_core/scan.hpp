@@ -151,8 +151,9 @@ struct LineCosts {
     }
 };
 
-// Collect the costs below `high`, and their places, in order. There is room for one more of each than there are members:
-// what is looked at is written before it is known whether it stays. Returns their number.
+// Collect the costs below `high`, and their places, in order. Of a large class, for which the whole sample is gone
+// through, there is room for one more of each than there are members: what is looked at is written before it is known
+// whether it stays. Returns their number.
 template <class Costs> Index collect(const Costs &source, double high, double *costs, Place *places) {
     constexpr double kAll = -std::numeric_limits<double>::infinity();
     Index size = 0;
@@ -186,8 +187,8 @@ inline Collected without_certain(double *costs, Index size, double low) {
     return {left, size - left, certain.sum};
 }
 
-// Sum of the rates of the `count` lowest costs, of which the highest is `last`, all of them at the places given. Ties at
-// `last` go by position.
+// Sum of the rates of the `count` lowest costs, of which the highest is `last`, all of them at the places given. Ties
+// at `last` go by position.
 inline double rate_of_lowest(const LineCosts &source, const Place *places, Index size, Index count, double last) {
     double sum = 0, taken = 0;
     for_blocks(size, [&](Index first, Index here) {

@@ -18,14 +18,14 @@ template <class T> using Buffer = std::unique_ptr<T[]>; // not cleared: memory i
 struct CountTables : Tables {
     Index n_pos, m_low, m_high;
     const double *u, *v;
-    bool falling; // v never falls
+    bool fn_falls; // the best fn never grows with m, since v never falls
 
     CountTables(Index n_pos, Index m_low, Index m_high, const double *u, const double *v, double top, bool rising)
         : Tables(top, rising), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v),
-          falling(std::is_sorted(v, v + (m_high - m_low + 1))) {}
+          fn_falls(std::is_sorted(v, v + (m_high - m_low + 1))) {}
     Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
               const std::vector<double> &N) const override {
-        return count_argmax(pos, neg, P, N, n_pos, m_low, m_high, u, v, falling);
+        return count_argmax(pos, neg, P, N, n_pos, m_low, m_high, u, v, fn_falls);
     }
     double loss(Index fn, Index fp) const override {
         const Index tp = n_pos - fn, m = tp + fp;
@@ -69,9 +69,7 @@ struct Side {
         return std::min(bound > 0 ? bound : std::isfinite(high) ? 0.001 * high : high, high);
     }
 
-    template <class T> Buffer<T> fresh() const {
-        return Buffer<T>(new T[static_cast<std::size_t>(members.size) + 1]);
-    }
+    template <class T> Buffer<T> fresh() const { return Buffer<T>(new T[static_cast<std::size_t>(members.size) + 1]); }
 };
 
 class TableSearch {
@@ -112,8 +110,7 @@ class TableSearch {
         for (Index k = 0; k < 2 && positive; ++k) {
             const Side &side = sides[k];
             const Index flips = k == 0 ? found.best.i : found.best.j;
-            rise -= side.step *
-                    rate_of_lowest(costs(side), side.places.get(), found.noted[k], flips, found.last[k]);
+            rise -= side.step * rate_of_lowest(costs(side), side.places.get(), found.noted[k], flips, found.last[k]);
         }
         give_back(found);
         return {positive ? found.best.value : 0.0, rise};
@@ -141,8 +138,8 @@ class TableSearch {
         }
     };
 
-    // The best table, from as few candidates as will do; costs(side) are those of a class. The bounds that were enough the last time are tried first. If that does not prove the table
-    // found to be the best, more are looked at.
+    // The best table, from as few candidates as will do; costs(side) are those of a class. The bounds that were enough
+    // the last time are tried first. If that does not prove the table found to be the best, more are looked at.
     template <class Costs> Found find(Costs costs) {
         while (true) {
             Found found;

@@ -82,24 +82,24 @@ template <class Gains> Index gallop(Index x, Index low, Index high, Gains gains)
 // Input: the two queues (with equal steps), the number of positive units, u and v indexed by m - m_low, in units.
 // Output: for every m, visit(m, the best value and its i = fn, j = fp).
 // For fixed m, flipping one more pair (i, j) -> (i+1, j+1) gains -v[m] - step * (cost_i + cost_j), which never
-// grows with i; the best i is where that turns non-positive. Where v never falls, as for F_beta, that i never grows with
-// m: `falling` says so, and it is followed down. Otherwise the search for the next m starts at the i of the last one and
-// gallops: O(n) steps in practice, O(n log n) at worst.
+// grows with i; the best i is where that turns non-positive. Where v never falls, as for F_beta, that i never grows
+// with m: `fn_falls` says so, and it is followed down. Otherwise the search for the next m starts at the i of the last
+// one and gallops: O(n) steps in practice, O(n log n) at worst.
 template <class Visit>
 void count_scan(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
-                Index n_pos, Index m_low, Index m_high, const double *u, const double *v, bool falling, Visit visit) {
+                Index n_pos, Index m_low, Index m_high, const double *u, const double *v, bool fn_falls, Visit visit) {
     const Index shift = n_pos - pos.first + neg.first; // m = shift - x + y with x, y local to the queues
     const Index from = std::max(m_low, shift - pos.size), to = std::min(m_high, shift + neg.size);
-    Index x = falling ? pos.size : 0;
+    Index x = fn_falls ? pos.size : 0;
     for (Index m = from; m <= to; ++m) {
         const Index d = m - shift; // y = x + d
         const Index low = std::max<Index>(0, -d), high = std::min(pos.size, neg.size - d);
         const double vm = v[m - m_low];
         auto gains = [&](Index k) { return -vm - pos.step * (pos.costs[k] + neg.costs[k + d]) > 0; };
         x = std::clamp(x, low, high);
-        if (falling) {
+        if (fn_falls) {
             if (x > low)
-                x -= !gains(x - 1); // without a branch: whether it goes down is a matter of chance,
+                x -= !gains(x - 1);          // without a branch: whether it goes down is a matter of chance,
             while (x > low && !gains(x - 1)) // and that it goes further is rare
                 --x;
         } else {
@@ -113,9 +113,9 @@ void count_scan(const Queue &pos, const Queue &neg, const std::vector<double> &P
 // The best of all m.
 inline Best count_argmax(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
                          Index n_pos, Index m_low, Index m_high, const double *u, const double *v,
-                         bool falling = false) {
+                         bool fn_falls = false) {
     Best best;
-    count_scan(pos, neg, P, N, n_pos, m_low, m_high, u, v, falling, [&](Index, double value, Index i, Index j) {
+    count_scan(pos, neg, P, N, n_pos, m_low, m_high, u, v, fn_falls, [&](Index, double value, Index i, Index j) {
         if (value > best.value)
             best = {value, i, j};
     });

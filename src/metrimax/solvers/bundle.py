@@ -56,7 +56,7 @@ class Bundle:
         cut = oracle(np.zeros(design.shape[0]))
         run = Progress(oracle, design, weight, tol, cut.loss, start, callback)
         model = run.model
-        del start  # the model has copies
+        del start  # the model has what it needs
         slopes = (yield from model.add(cut)) if model.size == 1 else []
         approach = Approach(run, oracle, self.stride, self.accuracy)
         for _ in range(self.max_iter):

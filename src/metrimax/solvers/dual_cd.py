@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -61,7 +61,8 @@ class DualCD:
     max_iter : int
         Most passes over the data.
     limit : float
-        The run ends with MAX_ITER where it looks like needing more passes than that.
+        The run ends with MAX_ITER where it looks like needing more passes than that, unless it looks like being near
+        its end, and after twice as many.
 
     References
     ----------
@@ -132,17 +133,17 @@ class DualCD:
         """From the multipliers ``alpha``, and in place on them."""
         began = time.perf_counter()
         rows = cast(RowDesign, design)
-        w, scores, passes = np.zeros(design.shape[1]), np.zeros(design.shape[0]), 0.0
         if alpha.any():
-            w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
-            scores = np.ascontiguousarray((yield Ask("scores", w)))
-            passes = 2.0
+            w, now = yield from _look(hinges, design, upper, alpha)
+            working, passes = now.working, 2.0
+        else:
+            w, scores, passes = np.zeros(design.shape[1]), np.zeros(design.shape[0]), 0.0
+            working = Working(*_kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)[2:])
         at_zero = _kernels.dot(upper, hinges.margin)
         largest = float(hinges.margin.max(initial=0.0))
         accuracy = FIRST * largest  # of the projected gradient, tightened until the gap closes
         history: list[Record] = []
         status = Status.MAX_ITER
-        *_, working = _look(hinges, upper, alpha, scores)
         enough, seen = tol * weight if tol >= FINE else -math.inf, [(passes, at_zero)]
         shown = renewed = 0.0  # the passes when the gap was last computed, and w
         while True:
@@ -154,47 +155,50 @@ class DualCD:
             seen.append((passes, done.gap))
             ended = done.reached or done.gap <= enough or passes >= self.max_iter
             left = 0.0 if ended else _left(seen, tol * weight)
-            late = passes + left > self.limit and left > passes / 4  # so near the end it is not given up
+            late = passes + left > self.limit and (left > passes / 4 or passes > 2 * self.limit)
             if not (ended or late) and passes < shown + max(SHOW, shown / 4):
                 continue
-            near = late or done.gap <= NEAR * tol * weight or passes >= self.max_iter
-            afresh = near or passes >= 2 * renewed + RENEW  # as it has to be where the run ends
-            while True:
-                if afresh:
-                    w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
-                scores = np.ascontiguousarray((yield Ask("scores", w)))
-                passes += 2 if afresh else 1
-                half = _kernels.dot(w, w) / 2
-                loss, violation, working = _look(hinges, upper, alpha, scores)
-                objective, bound = half + loss, _kernels.dot(hinges.margin, alpha) - half
-                if afresh or objective - bound > tol * weight:
-                    break
-                afresh = True
+            near = late or done.gap <= NEAR * tol * weight or passes + 1 >= self.max_iter
+            afresh = near or passes >= 2 * renewed + RENEW
+            w, now = yield from _look(hinges, design, upper, alpha, None if afresh else w)
+            passes += 2 if afresh else 1
+            if not afresh and now.gap <= tol * weight:
+                w, now = yield from _look(hinges, design, upper, alpha)
+                passes, afresh = passes + 2, True
+            working = now.working
             shown, renewed = passes, passes if afresh else renewed
             history.append(
                 Record(
-                    len(history) + 1, round(passes), objective / weight, bound / weight, 1, time.perf_counter() - began
+                    len(history) + 1,
+                    round(passes),
+                    now.objective / weight,
+                    now.bound / weight,
+                    1,
+                    time.perf_counter() - began,
                 )
             )
             offer(callback, lambda: Cuts(np.empty(0), np.empty((0, 0)), (alpha,)))
-            if history[-1].gap <= tol:
-                status = Status.TRIVIAL if (at_zero - bound) / weight <= tol else Status.CONVERGED
+            if now.gap <= tol * weight:
+                status = Status.TRIVIAL if at_zero - now.bound <= tol * weight else Status.CONVERGED
             elif callback is not None and callback(history[-1]) is True:
                 status = Status.CALLBACK
             elif not late and passes < self.max_iter:
                 if done.reached:
-                    accuracy = min(accuracy, violation / FALL)
+                    accuracy = min(accuracy, now.violation / FALL)
                 elif done.gap <= enough:  # it looked smaller than it is
                     enough = 0.8 * done.gap if done.gap > 0 else -math.inf
                 if accuracy >= 1e-15 * largest:
                     continue
                 status = Status.STALLED
             break
+        if not afresh:  # stopped by the callback, or where nothing moves any more
+            w, now = yield from _look(hinges, design, upper, alpha)
+            passes += 2
         return Solution(
             w=w,
-            objective=objective,
-            bound=bound,
-            gap=(objective - bound) / weight,
+            objective=now.objective,
+            bound=now.bound,
+            gap=now.gap / weight,
             n_iter=len(history),
             n_passes=round(passes),
             n_support=int(np.count_nonzero(alpha)),
@@ -215,7 +219,26 @@ def _left(seen: list[tuple[float, float]], enough: float) -> float:
     return (gap - enough) * (passes - before) / (higher - gap) if gap < higher else math.inf
 
 
-def _look(hinges: Hinges, upper: Vector, alpha: Vector, scores: Vector) -> tuple[float, float, Working]:
-    """The sum of the hinges, the largest projected gradient, and the examples to visit next."""
+class _Look(NamedTuple):
+    """Primal and dual value, the largest projected gradient, and the examples to visit next."""
+
+    objective: float
+    bound: float
+    violation: float
+    working: Working
+
+    @property
+    def gap(self) -> float:
+        return self.objective - self.bound
+
+
+def _look(
+    hinges: Hinges, design: Design, upper: Vector, alpha: Vector, w: Vector | None = None
+) -> Generator[Ask, Vector, tuple[Vector, _Look]]:
+    """What the multipliers amount to, with ``w = X' (y alpha)`` computed afresh unless it is given; and that w."""
+    if w is None:
+        w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
+    scores = np.ascontiguousarray((yield Ask("scores", w)))
+    half = _kernels.dot(w, w) / 2
     found = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)
-    return found[0], found[1], Working(*found[2:])
+    return w, _Look(half + found[0], _kernels.dot(hinges.margin, alpha) - half, found[1], Working(*found[2:]))

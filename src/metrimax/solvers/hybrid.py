@@ -84,6 +84,7 @@ class Hybrid:
         cuts = [oracle(np.zeros(design.shape[0]))]
         run = Progress(oracle, design, weight, tol, cuts[0].loss, start, callback)
         model = run.model
+        del start  # the model has what it needs
         plain, patient = self.plain, self.patient
         if np.count_nonzero(cuts[0].slope) >= MOST * design.shape[0]:
             plain, patient = plain if self.smooth is None else self.smooth, 0

@@ -41,13 +41,14 @@ class CutModel:
         self.lam = lam
         self.bound = -np.inf
         self.n_passes = 0
-        if start is not None and start.given:
+        self._pool: _kernels.CutPool
+        if start is not None and start.given and start.pool.size == len(start.losses) + 1:  # and has not moved on
             self._pool = start.pool
             return
         self._pool = _kernels.CutPool(width, images, ROOM if start is None else ROOM + len(start.losses))
         if start is not None:
             losses, gram = (np.ascontiguousarray(values) for values in (start.losses, start.gram))
-            self._pool.begin(losses, gram, list(start.rows))
+            self._pool.begin(losses, gram, [np.ascontiguousarray(rows) for rows in start.rows])
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
         """Append cuts, all in one pass; returns their vectors."""

@@ -71,7 +71,7 @@ class Search:
         self._ahead: tuple[float, Tangent] | None = None
 
     def minimise(self, accuracy: float, reach: float) -> Step:
-        """The least of the points tried, within ``accuracy`` of the minimum unless 30 did not reach it.
+        """The least of the points tried, within ``accuracy`` of the minimum unless 30 did not reach it or it is far.
 
         The search begins on [0, reach] and widens that, by more every time, until the minimum is inside. At 0 the risk
         is known.

@@ -145,6 +145,7 @@ class LBFGS:
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         run = Progress(oracle, design, weight, tol, oracle(np.zeros(design.shape[0])).loss, start, callback)
+        del start
         state = _Smooth(run, oracle, self.mu)
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)
@@ -206,6 +207,7 @@ class AGM:
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
         run = Progress(oracle, design, weight, tol, oracle(np.zeros(design.shape[0])).loss, start, callback)
+        del start
         state = _Smooth(run, oracle, self.mu)
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)  # here is the extrapolated point
