@@ -23,7 +23,7 @@ template <class T, class Before> void insert_in_order(T *values, Index size, Bef
 // Sort values ascending by key: into cells of equal width between the least and the greatest key, about one value each,
 // then each to its place. Keys that crowd into few cells, or that are not finite, cost no more than std::sort.
 template <class T, class Key> void sort_by(T *values, Index size, Key key) {
-    constexpr Index kFew = 24, kMost = Index{1} << 16, kKept = Index{1} << 17;
+    constexpr Index kFew = 24, kMost = Index{1} << 16, kKept = Index{1} << 15;
     constexpr std::uint32_t kCrowd = 16;
     auto before = [&](const T &a, const T &b) { return key(a) < key(b); };
     if (size < kFew)
