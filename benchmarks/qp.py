@@ -47,17 +47,17 @@ def record(name: str, measure: str, c: float, sizes: tuple[int, ...]) -> list[Pr
     task = data.load(name)
     oracle = get_measure(measure).oracle(task.y)
     programs: list[Program] = []
-    solve = CutModel.solve
+    minimiser = CutModel.minimiser
 
     def spy(model: CutModel, tol: float) -> Any:
         if model.size in sizes:
             pool = model._pool
             arrays = pool.gram.copy(), pool.losses.copy(), pool.alpha.copy()
             programs.append(Program(f"{name} {measure} c={c:g}", arrays[0], arrays[1], 1 / model.lam, arrays[2]))
-        return solve(model, tol)
+        return minimiser(model, tol)
 
     design = as_design(task.X, intercept_scaling=1.0)
-    with mock.patch.object(CutModel, "solve", spy), mock.patch.object(CutModel, "prune"):
+    with mock.patch.object(CutModel, "minimiser", spy), mock.patch.object(CutModel, "prune"):
         steps = SOLVERS["cutting_plane"]().steps(
             oracle, design, 100 * c, tol=1e-6, callback=lambda record: len(programs) == len(sizes)
         )
