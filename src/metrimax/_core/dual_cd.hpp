@@ -8,6 +8,7 @@
 // looked at again before the end. Hsieh et al. (2008), Algorithm 3.
 #pragma once
 
+#include "csr_loops.hpp"
 #include "loops.hpp"
 #include "prefetch.hpp"
 
@@ -61,8 +62,7 @@ template <class T, class I> struct CSRRows {
         return bias != 0.0 ? sum + bias * w[p] : sum;
     }
     void add(size_t i, double c, double *w) const {
-        for (I k = indptr[i]; k < indptr[i + 1]; ++k)
-            w[indices[k]] += c * static_cast<double>(data[k]);
+        csr_add(data, indices, indptr[i], indptr[i + 1], c, w);
         if (bias != 0.0)
             w[p] += c * bias;
     }

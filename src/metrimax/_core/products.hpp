@@ -10,6 +10,7 @@
 //            number of threads; X'c need not be, for the rows may be shared out and summed in another order
 #pragma once
 
+#include "csr_loops.hpp"
 #include "loops.hpp"
 #include "panels.hpp"
 #include "threads.hpp"
@@ -241,7 +242,10 @@ void csr_matmat(const T *data, const I *indices, const I *indptr, size_t n, cons
     const size_t parts = threads_for(n_threads, static_cast<size_t>(indptr[n]) * L);
     const std::vector<size_t> borders = split_rows(indptr, n, parts);
     run_parts(parts, [&](size_t part) {
-        csr_dot_rows_many(data, indices, indptr, borders[part], borders[part + 1], W, L, out);
+        if (L == 2)
+            csr_dot_rows_pair(data, indices, indptr, borders[part], borders[part + 1], W, out);
+        else
+            csr_dot_rows_many(data, indices, indptr, borders[part], borders[part + 1], W, L, out);
     });
 }
 
@@ -250,11 +254,18 @@ void csr_matmat(const T *data, const I *indices, const I *indptr, size_t n, cons
 template <class T, class I>
 void csr_rmatmat(const T *data, const I *indices, const I *indptr, size_t n, size_t p, const double *C, size_t L,
                  double *out, int n_threads) {
+    const size_t ahead = rows_ahead(n, static_cast<size_t>(indptr[n]));
     auto add_rows = [&](size_t begin, size_t end, double *target) {
         if (L == 1)
-            csr_add_rows(data, indices, indptr, begin, end, C, target);
+            for_active_rows([=](size_t i) { return C[i] != 0.0; }, begin, end,
+                            [&](const size_t *rows, size_t count) {
+                                csr_add_rows(data, indices, indptr, rows, count, ahead, C, target);
+                            });
         else if (L == 2)
-            csr_add_rows_pair(data, indices, indptr, begin, end, C, target);
+            for_active_rows([=](size_t i) { return any_nonzero(C + 2 * i, 2); }, begin, end,
+                            [&](const size_t *rows, size_t count) {
+                                csr_add_rows_pair(data, indices, indptr, rows, count, ahead, C, target);
+                            });
         else
             csr_add_rows_many(data, indices, indptr, begin, end, C, L, target);
     };
