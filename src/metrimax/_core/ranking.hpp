@@ -5,6 +5,8 @@
 #include "scan.hpp"
 #include "sorting.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -22,89 +24,108 @@ METRIMAX_CLONES inline void cells_of(const double *METRIMAX_RESTRICT x, Index si
     }
 }
 
+// How many of sorted numbers are less than each x, looking at Few of them from where x's cell begins. Out: whether
+// there are any x of which all Few are less, so that there may be more.
+template <int Few>
+METRIMAX_CLONES bool few_below(const double *METRIMAX_RESTRICT x, const std::int32_t *METRIMAX_RESTRICT cells,
+                               Index size, const std::int32_t *METRIMAX_RESTRICT begin,
+                               const double *METRIMAX_RESTRICT sorted, std::int32_t *METRIMAX_RESTRICT out) {
+    std::int32_t more = 0;
+#pragma omp simd reduction(| : more)
+    for (Index k = 0; k < size; ++k) {
+        const std::int32_t first = begin[cells[k]];
+        std::int32_t less = 0;
+        for (int q = 0; q < Few; ++q)
+            less += sorted[first + q] < x[k] ? 1 : 0;
+        more |= less == Few ? 1 : 0;
+        out[k] = first + less;
+    }
+    return more != 0;
+}
+
 // Numbers in ascending order, and where any x stands among them. Both go by cells of equal width over their range, of
 // about one number or less each: those of lower cells are below x, those of higher ones above it, since a cell never
-// falls as x rises. So sorting is a matter of distributing them, and most look-ups cost O(1); where they crowd into few
-// cells it is O(n log n) and O(log n).
+// falls as x rises. So sorting is a matter of distributing them, and most look-ups cost O(1) and no branch; where they
+// crowd into few cells it is O(n log n) and O(log n).
 class CellOrder {
   public:
-    struct Entry {
-        double cost;
-        Place at;
-    };
-
-    // Sort the numbers cost(k), k < size.
-    template <class Cost> void sort(Index size, Cost cost) {
-        costs.resize(static_cast<std::size_t>(size));
-        entries.resize(static_cast<std::size_t>(size) + 1); // one more, to be looked at but not to count
+    // Sort some numbers. What is no number comes last, as infinity.
+    void sort(const std::vector<double> &numbers) {
         constexpr double kInf = std::numeric_limits<double>::infinity();
+        const auto size = static_cast<Index>(numbers.size());
         least = kInf;
         double greatest = -kInf;
-        for (Index k = 0; k < size; ++k) {
-            const double its = cost(k), here = costs[k] = its == its ? its : kInf; // what is no number comes last
+        for (const double number : numbers) {
+            const double here = number == number ? number : kInf;
             least = here < least ? here : least;
             greatest = greatest < here ? here : greatest;
         }
-        const Index count = std::min(std::max(size, std::min(8 * size + kLeast, kMany)), kMost);
+        const Index count = std::min(std::max(size, std::min(4 * size + kLeast, kMany)), kMost);
         last = static_cast<double>(count);
         const double width = greatest - least;
         scale = width > 0 && std::isfinite(last / width) ? last / width : 0.0;
         begin.assign(static_cast<std::size_t>(count) + 3, 0);
-        places.resize(static_cast<std::size_t>(size));
-        cells_of(costs.data(), size, least, scale, last, places.data());
+        cell.resize(numbers.size());
+        cells(numbers.data(), size, cell.data());
         for (Index k = 0; k < size; ++k)
-            ++begin[places[k] + 2];
-        Place most = 0;
+            ++begin[cell[k] + 2];
+        std::int32_t most = 0;
         for (Index c = 2; c < count + 3; ++c) {
             most = std::max(most, begin[c]);
             begin[c] += begin[c - 1];
         }
+        entries.resize(numbers.size());
         for (Index k = 0; k < size; ++k) // after which the cells begin where they are said to
-            entries[begin[places[k] + 1]++] = {costs[k], static_cast<Place>(k)};
-        const auto before = [](const Entry &one, const Entry &other) { return one.cost < other.cost; };
+            entries[begin[cell[k] + 1]++] = {numbers[k] == numbers[k] ? numbers[k] : kInf, static_cast<Place>(k)};
+        const auto before = [](const Entry &one, const Entry &other) { return one.number < other.number; };
         for (Index c = 0; c <= count && most > kCrowd; ++c)
             if (begin[c + 1] - begin[c] > kCrowd)
                 std::sort(entries.data() + begin[c], entries.data() + begin[c + 1], before);
         insert_in_order(entries.data(), size, before);
+        sorted.assign(numbers.size() + kFew, kInf); // so many more to be looked at, which are below nothing
+        for (Index k = 0; k < size; ++k)
+            sorted[k] = entries[k].number;
     }
 
-    const Entry &operator[](Index k) const { return entries[k]; }
+    // The k-th number, and which one of those given it is.
+    double operator[](Index k) const { return sorted[k]; }
+    Index place(Index k) const { return entries[k].place; }
 
-    // The cells of numbers x.
+    // The cells of some x.
     void cells(const double *x, Index size, std::int32_t *out) const { cells_of(x, size, least, scale, last, out); }
 
     // Two look-ups in memory, one after the other: said beforehand, those of several x overlap.
     void expect(Index cell) const { prefetch(&begin[cell]); }
-    void expect_entries(Index cell) const { prefetch(&entries[begin[cell]]); }
+    void expect_numbers(Index cell) const { prefetch(&sorted[begin[cell]]); }
 
-    // How many are less than x, which is in the cell.
-    Index below(double x, Index cell) const {
-        Index k = begin[cell], last = begin[cell + 1];
-        if (last - k <= 1) // without a branch: whether there is one, and where it stands, is a matter of chance
-            return k + ((last - k) & static_cast<Index>(entries[k].cost < x));
-        while (last - k > kFew) {
-            const Index middle = k + (last - k) / 2;
-            if (entries[middle].cost < x)
-                k = middle + 1;
-            else
-                last = middle;
+    // How many are less than each x, which are in the cells said.
+    void below(const double *x, const std::int32_t *cells, Index size, std::int32_t *out) const {
+        if (!few_below<kFew>(x, cells, size, begin.data(), sorted.data(), out))
+            return;
+        for (Index k = 0; k < size; ++k) {
+            const std::int32_t first = begin[cells[k]], end = begin[cells[k] + 1];
+            if (out[k] == first + kFew && out[k] < end)
+                out[k] = static_cast<std::int32_t>(
+                    std::lower_bound(sorted.begin() + out[k], sorted.begin() + end, x[k]) - sorted.begin());
         }
-        while (k < last && entries[k].cost < x)
-            ++k;
-        return k;
     }
 
   private:
+    struct Entry {
+        double number;
+        Place place;
+    };
+
     static constexpr Index kLeast = 1024,
                            kMany = Index{1} << 16; // cells: more than numbers while they are in the cache
     static constexpr Index kMost = Index{1} << 30; // that an int can number
-    static constexpr Index kFew = 4;
-    static constexpr Place kCrowd = 16;
+    static constexpr int kFew = 4;
+    static constexpr std::int32_t kCrowd = 16;
 
-    std::vector<double> costs;
-    std::vector<std::int32_t> places; // their cells
+    std::vector<std::int32_t> cell; // of the numbers as they were given
     std::vector<Entry> entries;
-    std::vector<Place> begin; // the first entry of every cell
+    std::vector<double> sorted;
+    std::vector<std::int32_t> begin; // the first of every cell
     double least = 0, scale = 0, last = 0;
 };
 
@@ -132,33 +153,45 @@ class MarginPairs {
     struct Room {
         CellOrder order;
         std::vector<Node> nodes;
+        std::vector<double> costs, rates; // of the sorted class
     };
 
     MarginPairs(const PairClass &sorted, const PairClass &other, const double *scores, const double *move, double t,
                 Room &room)
         : own(sorted), other(other), scores(scores), move(move), t(t), order(room.order), nodes(room.nodes) {
         const Index size = own.members.size;
-        nodes.resize(static_cast<std::size_t>(size) + 1);
-        if (move)
-            order.sort(size, line(own));
-        else
-            order.sort(size, point(own));
+        room.costs.resize(static_cast<std::size_t>(size));
+        room.rates.assign(static_cast<std::size_t>(size), 0.0);
         for (Index k = 0; k < size; ++k) {
-            const auto [cost, at] = order[k];
-            const double w = own.weight(at), rate = move ? line(own).rate(at) : 0.0;
-            nodes[k + 1] = {nodes[k].weight + w, nodes[k].costs + w * cost, nodes[k].rates + w * rate};
+            room.costs[k] = move ? line(own)(k) : point(own)(k);
+            if (move)
+                room.rates[k] = line(own).rate(k);
         }
+        order.sort(room.costs);
+        nodes.resize(static_cast<std::size_t>(size) + 1);
+        Node sums;
+        for (Index k = 0; k < size; ++k) {
+            nodes[k] = sums;
+            const double w = own.weight(order.place(k));
+            sums = {sums.weight + w, sums.costs + w * order[k], sums.rates + w * room.rates[order.place(k)]};
+        }
+        nodes[size] = sums;
     }
 
     // The sum of the hinges of all pairs, and how fast it changes with t.
     std::pair<double, double> risk() const {
         double value = 0, rise = 0;
         const LineCosts costs = line(other);
-        visit(costs, [&](Index place, double reach, Index inside) {
-            const double w = other.weight(place);
-            const Node &before = nodes[inside];
-            value += w * (before.weight * reach - before.costs);
-            rise -= w * (before.weight * costs.rate(place) + before.rates);
+        visit(costs, [&](const Index *places, const double *reach, const std::int32_t *inside, Index size) {
+            double sum = 0, rate = 0;
+            for (Index k = 0; k < size; ++k) {
+                const double w = other.weight(places[k]);
+                const Node &before = nodes[inside[k]];
+                sum += w * (before.weight * reach[k] - before.costs);
+                rate += w * (before.weight * costs.rate(places[k]) + before.rates);
+            }
+            value += sum;
+            rise -= rate;
         });
         return {value, rise};
     }
@@ -167,15 +200,17 @@ class MarginPairs {
     double slopes(double share, double *slope) const {
         std::vector<double> settled(nodes.size());
         double total = 0;
-        visit(point(other), [&](Index place, double, Index inside) {
-            const double w = other.weight(place), pairs = w * nodes[inside].weight;
-            settled[inside] += w;
-            total += pairs;
-            slope[other.members.example(place)] = -other.members.sign * share * pairs;
+        visit(point(other), [&](const Index *places, const double *, const std::int32_t *inside, Index size) {
+            for (Index k = 0; k < size; ++k) {
+                const double w = other.weight(places[k]), pairs = w * nodes[inside[k]].weight;
+                settled[inside[k]] += w;
+                total += pairs;
+                slope[other.members.example(places[k])] = -other.members.sign * share * pairs;
+            }
         });
         double above = 0; // weight of those that reach beyond k
         for (Index k = own.members.size; k-- > 0;) {
-            const Index at = order[k].at;
+            const Index at = order.place(k);
             above += settled[k + 1];
             slope[own.members.example(at)] = -own.members.sign * share * own.weight(at) * above;
         }
@@ -188,31 +223,31 @@ class MarginPairs {
     PointCosts point(const PairClass &of) const { return {scores, of.members}; }
     LineCosts line(const PairClass &of) const { return {scores, move, of.members, t}; }
 
-    // Call f(place, 1 - cost, number of the sorted class below that) for every example of the other class that any of
-    // them is below.
+    // Call f(places, 1 - costs, numbers of the sorted class below these, size) for the examples of the other class that
+    // any of them is below, a block at a time.
     template <class Costs, class F> void visit(const Costs &costs, F &&f) const {
         constexpr double kAll = -std::numeric_limits<double>::infinity();
-        const double most = 1 - order[0].cost;
+        const double most = 1 - order[0];
         const bool far = own.members.size > kNear;
         for_blocks(other.members.extent(), [&](Index first, Index count) {
             double block[kBlock], reach[kBlock + 1];
             Index places[kBlock + 1], size = 0;
-            std::int32_t cells[kBlock];
+            std::int32_t cells[kBlock], inside[kBlock];
             costs.block(first, count, block);
-            for_inside<std::less<>>(block, count, kAll, most, [&](Index k, bool inside) {
+            for_inside<std::less<>>(block, count, kAll, most, [&](Index k, bool counts) {
                 reach[size] = 1 - block[k];
                 places[size] = first + k;
-                size += inside;
+                size += counts;
             });
             order.cells(reach, size, cells);
             if (far) {
                 for (Index k = 0; k < size; ++k)
                     order.expect(cells[k]);
                 for (Index k = 0; k < size; ++k)
-                    order.expect_entries(cells[k]);
+                    order.expect_numbers(cells[k]);
             }
-            for (Index k = 0; k < size; ++k)
-                f(places[k], reach[k], order.below(reach[k], cells[k]));
+            order.below(reach, cells, size, inside);
+            f(places, reach, inside, size);
         });
     }
 
