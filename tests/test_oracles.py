@@ -355,6 +355,7 @@ def test_bounds_of_a_loss_from_every_table(size, some):
 @given(sample=samples(), mu=st.sampled_from([1e-12, 1e-3, 0.1, 1.0, 50.0]))
 @quick
 @example(sample=(np.array([0, 0, 1, 1, 0, 1], bool), np.array([0, 0, 0, 0, 1e8, 0.0]), np.zeros(6)), mu=0.1)
+@example(sample=(np.array([0, 0, 0, 1, 0, 0], bool), np.array([0, 0, 0, 0, 1e8, 1e8]), np.zeros(6)), mu=0.1)
 def test_a_mean_of_cuts_is_under_the_risk_and_within_mu_of_it(case, sample, mu):
     y, scores, other = sample
     if not ref.fits(case, int(y.sum()), int((~y).sum())):

@@ -196,12 +196,12 @@ class TableSearch {
         const double last = found.last[k], low = side.low, high = found.highs[k];
         const double *end = queue.costs + queue.size, *first = std::lower_bound(queue.costs, end, last - h);
         const Index count = flips - queue.first, full = first - queue.costs;
-        const double level =
-            count > 0 ? share_level(first, std::upper_bound(first, end, last + h) - first, count - full, last, h)
-                      : -std::numeric_limits<double>::infinity();
+        const Shares shares =
+            count > 0 ? share_out(first, std::upper_bound(first, end, last + h) - first, count - full, last, h)
+                      : Shares{last, -std::numeric_limits<double>::infinity(), h};
         write_slope(costs, side.places.get(), found.noted[k], slope,
                     [=](const double *its, double *values, Index size) {
-                        share_slopes(its, size, low, high, level, h, value, values);
+                        share_slopes(its, size, low, high, shares, value, values);
                     });
     }
 

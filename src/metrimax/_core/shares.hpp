@@ -16,63 +16,71 @@ namespace metrimax {
 // Whether a ramp of this width can be told from a step at this cost.
 inline bool resolves(double h, double cost) { return h > 1e-9 * std::abs(cost) && std::isfinite(h + cost); }
 
-// How far the shares have come at a level: how many costs flip in full, how many at least in part, and the sum of the
-// costs in between, less an origin each.
+// How the flips are shared out. The level counts from `last`, one of the costs: near large ones the distances are exact
+// where the levels themselves would round.
+struct Shares {
+    double last, level, h;
+
+    double operator()(double cost) const {
+        const double from = cost - last, part = (level - from) / h, some = part > 0.0 ? part : 0.0;
+        return from + h <= level ? 1.0 : some < 1.0 ? some : 1.0; // in full as reached() has it: the quotient rounds
+    }
+};
+
+// How far the shares have come: how many costs flip in full, how many at least in part, and the sum of the costs in
+// between, less `last` each.
 struct Reached {
     double full, some, sum;
 };
-METRIMAX_CLONES inline Reached reached(const double *costs, Index size, double level, double h, double origin) {
+METRIMAX_CLONES inline Reached reached(const double *costs, Index size, Shares at) {
     double full = 0, some = 0, sum = 0;
 #pragma omp simd reduction(+ : full, some, sum)
     for (Index k = 0; k < size; ++k) {
-        const double whole = costs[k] + h <= level ? 1.0 : 0.0, any = costs[k] <= level ? 1.0 : 0.0;
+        const double from = costs[k] - at.last;
+        const double whole = from + at.h <= at.level ? 1.0 : 0.0, any = from <= at.level ? 1.0 : 0.0;
         full += whole;
         some += any;
-        sum += (any - whole) * (costs[k] - origin);
+        sum += (any - whole) * from;
     }
     return {full, some, sum};
 }
 
-// The level of the ramp, for costs in any order, of which `last` is the count-th lowest and all from last - h to
-// last + h are among them. The ramp resolves the costs. By Newton's method: between two ends of ramps the sum of the
+// Shares that add up to `count`, for costs in any order, of which `last` is the count-th lowest and all from last - h
+// to last + h are among them. The ramp resolves the costs. By Newton's method: between two ends of ramps the sum of the
 // shares is linear.
-inline double share_level(const double *costs, Index size, Index count, double last, double h) {
+inline Shares share_out(const double *costs, Index size, Index count, double last, double h) {
     const auto wanted = static_cast<double>(count);
-    double low = last - h, high = last + 2 * h, level = last + h / 2;
+    double low = -h, high = 2 * h;
+    Shares at{last, h / 2, h};
     Reached before{-1, -1, 0};
     for (int steps = 0;; ++steps) {
-        const Reached now = reached(costs, size, level, h, last);
+        const Reached now = reached(costs, size, at);
         const double inside = now.some - now.full;
-        const double sum = now.full + (inside * (level - last) - now.sum) / h;
+        const double sum = now.full + (inside * at.level - now.sum) / h;
         if (sum == wanted || (now.full == before.full && now.some == before.some))
-            return level; // where the linear piece, from which this step came, has the sum wanted
-        (sum < wanted ? low : high) = level;
-        const double next = level + (wanted - sum) * h / inside;
+            return at; // where the linear piece, from which this step came, has the sum wanted
+        (sum < wanted ? low : high) = at.level;
+        const double next = at.level + (wanted - sum) * h / inside;
         if (low < next && next < high && steps < 20) {
             before = now;
-            level = next;
+            at.level = next;
         } else {
             before = {-1, -1, 0};
-            level = low + (high - low) / 2;
-            if (!(low < level && level < high))
-                return level;
+            at.level = low + (high - low) / 2;
+            if (!(low < at.level && at.level < high))
+                return at;
         }
     }
-}
-
-inline double share(double cost, double level, double h) {
-    const double part = (level - cost) / h, some = part > 0.0 ? part : 0.0;
-    return cost + h <= level ? 1.0 : some < 1.0 ? some : 1.0; // in full as share_level has it: the quotient rounds
 }
 
 // The slopes of a block, where a flip in full has the slope `value`: costs below `low` flip in full, costs from `high`
 // on not at all, the others by their share.
 template <class T>
-METRIMAX_CLONES void share_slopes(const T *METRIMAX_RESTRICT costs, Index size, double low, double high, double level,
-                                  double h, double value, T *METRIMAX_RESTRICT out) {
+METRIMAX_CLONES void share_slopes(const T *METRIMAX_RESTRICT costs, Index size, double low, double high, Shares share,
+                                  double value, T *METRIMAX_RESTRICT out) {
 #pragma omp simd
     for (Index k = 0; k < size; ++k) {
-        const double cost = costs[k], inside = cost < high ? value * share(cost, level, h) : 0.0;
+        const double cost = costs[k], inside = cost < high ? value * share(cost) : 0.0;
         out[k] = cost < low ? value : inside;
     }
 }

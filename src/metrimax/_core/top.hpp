@@ -82,13 +82,13 @@ METRIMAX_CLONES inline Called call_below_on_line(double level, const double *MET
 }
 
 // Call examples positive by their shares; returns the sum of (called - y) y.
-METRIMAX_CLONES inline double call_by_shares(double level, double h, const double *METRIMAX_RESTRICT scores,
+METRIMAX_CLONES inline double call_by_shares(Shares share, const double *METRIMAX_RESTRICT scores,
                                              const double *METRIMAX_RESTRICT y, Index size, double bonus, double scale,
                                              double *METRIMAX_RESTRICT slope) {
     double hits = 0;
 #pragma omp simd reduction(+ : hits)
     for (Index i = 0; i < size; ++i) {
-        const double change = share(top_cost(scores[i], bonus * y[i]), level, h) - y[i];
+        const double change = share(top_cost(scores[i], bonus * y[i])) - y[i];
         hits += change * y[i];
         slope[i] = change * scale;
     }
@@ -126,12 +126,12 @@ class TopSearch {
         if (!resolves(h, last))
             return cut(scores, 0.0, slope);
         const auto certain = static_cast<Index>(pass(at, last - h, last + h).count);
-        const double level = share_level(costs.get(), size, k - certain, last, h);
+        const Shares shares = share_out(costs.get(), size, k - certain, last, h);
         double hits = 0;
         for_blocks(n, [&](Index first, Index count) {
             double labels[kBlock];
             as_numbers(y + first, count, labels);
-            hits += call_by_shares(level, h, scores + first, labels, count, bonus, scale, slope + first);
+            hits += call_by_shares(shares, scores + first, labels, count, bonus, scale, slope + first);
         });
         return loss(hits);
     }
