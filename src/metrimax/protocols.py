@@ -260,6 +260,7 @@ class Cuts:
     rows: tuple[Vector, ...]
     best: tuple[Point, float] | None = None  #: where the run ended, and the risk there, for the next to start from
     pool: Any = field(default=None, repr=False, compare=False)  #: the kernel that holds them
+    n_passes: int = 0  #: reads of X that went into them, if the run that starts from them is to count them
     given: bool = False  #: whether the next run may have that kernel, in the place of copies: nobody else uses them
 
     def __getstate__(self) -> dict[str, Any]:

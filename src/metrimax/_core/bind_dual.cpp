@@ -19,7 +19,7 @@ template <class Rows> Out1<double> squares_of(const Rows &rows, size_t n) {
     auto out = empty<double>(n);
     {
         nb::gil_scoped_release unlocked;
-        std::vector<double> scratch(rows.width(), 0.0);
+        std::vector<double> scratch(rows.p + 1, 0.0);
         row_squares(rows, n, scratch.data(), out.get());
     }
     return make_array(std::move(out), n);

@@ -21,6 +21,22 @@
 
 namespace metrimax {
 
+template <class T> METRIMAX_CLONES double sum_of_squares(const T *x, size_t size) {
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = 0; j < size; ++j)
+        sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
+    return sum;
+}
+
+// Whether indices rise, so that none is repeated.
+template <class I> bool increasing(const I *indices, size_t size) {
+    bool rises = true;
+    for (size_t k = 1; k < size; ++k)
+        rises &= indices[k - 1] < indices[k];
+    return rises;
+}
+
 // The rows of a dense matrix (n, p) in C-order, each followed by one constant feature; bias 0 for none.
 // Where there is a bias, w has p + 1 entries and the last is its weight.
 template <class T> struct DenseRows {
@@ -44,7 +60,10 @@ template <class T> struct DenseRows {
         if (bias != 0.0)
             w[p] += c * bias;
     }
-    void clear(size_t, double *w) const { std::fill_n(w, width(), 0.0); }
+    double square(size_t i, double *) const {
+        const T *x = X + i * p;
+        return sum_of_squares(x, p) + bias * bias;
+    }
     void expect(size_t i) const { prefetch(X + i * p, p); }
     size_t width() const { return bias != 0.0 ? p + 1 : p; }
 };
@@ -66,11 +85,16 @@ template <class T, class I> struct CSRRows {
         if (bias != 0.0)
             w[p] += c * bias;
     }
-    void clear(size_t i, double *w) const {
-        for (I k = indptr[i]; k < indptr[i + 1]; ++k)
+    double square(size_t i, double *w) const {
+        const I begin = indptr[i], end = indptr[i + 1];
+        if (increasing(indices + begin, static_cast<size_t>(end - begin)))
+            return sum_of_squares(data + begin, static_cast<size_t>(end - begin)) + bias * bias;
+        add(i, 1.0, w);
+        const double sum = dot(i, w);
+        for (I k = begin; k < end; ++k)
             w[indices[k]] = 0.0;
-        if (bias != 0.0)
-            w[p] = 0.0;
+        w[p] = 0.0;
+        return sum;
     }
     void expect(size_t i) const {
         const size_t size = static_cast<size_t>(indptr[i + 1] - indptr[i]);
@@ -80,13 +104,10 @@ template <class T, class I> struct CSRRows {
     size_t width() const { return bias != 0.0 ? p + 1 : p; }
 };
 
-// Squared length of every row, bias included. w is scratch of the length of a weight vector, all zero before and after.
+// Squared length of every row, bias included. w is scratch, p + 1 numbers that are zero before and after.
 template <class Rows> void row_squares(const Rows &rows, size_t n, double *w, double *out) {
-    for (size_t i = 0; i < n; ++i) {
-        rows.add(i, 1.0, w);
-        out[i] = rows.dot(i, w);
-        rows.clear(i, w);
-    }
+    for (size_t i = 0; i < n; ++i)
+        out[i] = rows.square(i, w);
 }
 
 // SplitMix64: a few lines, the same numbers on every platform.

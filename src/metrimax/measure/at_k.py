@@ -26,7 +26,7 @@ from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Labels, Line, Oracle, Vector
 
 
 class TopMeasure(ContingencyMeasure):
@@ -240,6 +240,11 @@ class TopOracle(SampleOracle):
         """The risk on ``scores + t move``."""
         compiled = self._compiled
         return super().line(scores, move) if compiled is None else lambda t: compiled.risk(scores, move, t)
+
+    def mistakes(self) -> Hinges:
+        """The error rate of the sample: where a solver may begin."""
+        weight = np.ones(self.size) if self._weight is None else self._weight
+        return Hinges(np.where(self._y, 1.0, -1.0), np.ones(self.size), weight)
 
 
 class TopRangeOracle(ContingencyOracle):

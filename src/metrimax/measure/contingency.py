@@ -180,6 +180,13 @@ class ContingencyOracle(SampleOracle):
             margin[units.members] = max(0.0, (a + b) / 2) * self.n / units.unit
         return Hinges(sign, margin, weight)
 
+    def mistakes(self) -> Hinges:
+        """The error rate of the sample: where a solver may begin."""
+        sign, weight = np.zeros((2, self.size))
+        for units in (self.pos, self.neg):
+            sign[units.members], weight[units.members] = units.sign, units.weight
+        return Hinges(sign, np.ones(self.size), weight)
+
     @cached_property
     def smooth(self) -> Smooth | None:
         """The smoothed risk, ``(scores, mu) -> (value, cut)``; None where there is none."""

@@ -7,11 +7,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from metrimax.protocols import Callback, Cuts, Design, Oracle, Record, Solution, Solver, Status, Steps, offer
+from metrimax import _kernels
+from metrimax.protocols import (
+    Callback,
+    Cuts,
+    Design,
+    Hinges,
+    Oracle,
+    Record,
+    Solution,
+    Solver,
+    Status,
+    Steps,
+    Vector,
+    offer,
+)
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import FINE, DualCD
+from metrimax.solvers.head_start import head_start, own_score, plane_cut, start_with_mistakes
 from metrimax.solvers.hybrid import Hybrid
-from metrimax.solvers.model import plane_cut
 
 FEW, MANY = 40, 1000
 """Up to so many features are few; more than so many are taken for text."""
@@ -23,6 +37,8 @@ there are: on few of them; on more a third of their number, but at least and at 
 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
+
+LOOSE_FEW, LOOSE, LOOSE_TEXT, LOOSE_OTHER = 60.0, 3000.0, 60.0, 10.0
 
 PLAIN, PLAIN_TEXT, PLAIN_SMOOTH = 8, 2, 2
 """Plain iterations that come first in the hybrid; fewer on text, and where the risk is smooth."""
@@ -68,16 +84,31 @@ class Auto:
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         features = design.shape[1]
-        goes_on = start is not None and len(start.losses) > 0  # with cuts: past the first part
-        if goes_on or not coordinates(oracle, design):
-            chosen = self._hybrid(features) if self.labels == 1 else Bundle(self.max_iter)
+        chosen: Solver = self._hybrid(features) if self.labels == 1 else Bundle(self.max_iter)
+        begins = start is None or len(start.losses) == 0  # without cuts
+        rows = begins and has_rows(design)
+        hinges = sum_of_hinges(oracle) if rows else None
+        if hinges is None:
+            mistakes = getattr(oracle, "mistakes", None)
+            if rows and start is None and features > MANY and self.labels == 1 and mistakes is not None:
+                stand_in = mistakes()
+                if own_score(oracle, stand_in, design, weight) > LOOSE_OTHER:
+                    start = yield from start_with_mistakes(oracle, stand_in, design, weight, tol)
+                    chosen = Hybrid(self.max_iter)
+            return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
+        loose = LOOSE_FEW if features <= FEW else LOOSE if features <= MANY else LOOSE_TEXT
+        if start is None and tol >= FINE and own_score(oracle, hinges, design, weight) > loose:
+            chosen = self._hybrid(features)
+            if features > MANY:
+                start = yield from head_start(oracle, hinges, design, weight)
+                chosen = replace(chosen, plain=1, smooth=1, patient=0)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
         begun = DualCD(self.max_iter, _limit(features, tol))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
         if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:
             return first
-        cuts, passes = yield from plane_cut(design, weight, first)
-        first = replace(first, n_passes=first.n_passes + passes)
+        half = _kernels.dot(first.w, first.w) / 2
+        cuts = yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), first.bound + half)
         rest = replace(self._hybrid(features), max_iter=self.max_iter - first.n_passes, plain=1, smooth=1, patient=0)
         later = None if callback is None else _Later(first, callback)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=cuts, callback=later)
@@ -107,15 +138,19 @@ class Auto:
         """
         if design.shape[1] <= MANY:
             return Bundle(self.max_iter)
-        if coordinates(oracle, design):
+        if has_rows(design) and sum_of_hinges(oracle) is not None:
             return DualCD(self.max_iter)
         return Hybrid(self.max_iter, plain=ALONG) if self.labels == 1 else Bundle(self.max_iter)
 
 
-def coordinates(oracle: Oracle, design: Design) -> bool:
-    """Whether coordinate descent is possible: a sum of hinges, and a design that gives its rows."""
-    rows = hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
-    return rows and hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None
+def has_rows(design: Design) -> bool:
+    """Whether the design gives its rows, which coordinate descent needs."""
+    return hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
+
+
+def sum_of_hinges(oracle: Oracle) -> Hinges | None:
+    """The risk as a sum over examples, where it is one."""
+    return cast(Any, oracle).hinges() if hasattr(oracle, "hinges") else None
 
 
 def _limit(features: int, tol: float) -> float:

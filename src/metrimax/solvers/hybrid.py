@@ -90,7 +90,7 @@ class Hybrid:
             plain, patient = plain if self.smooth is None else self.smooth, 0
         matrix = QuasiNewton(model, self.memory)
         approach = Approach(run, oracle, self.stride, self.accuracy)
-        mu, far = START, 1.0
+        mu, far = min(START, run.best.value), 1.0
         if model.size > 1:  # it starts from others
             cuts.clear()
         both = plain == 0  # directions, and cuts

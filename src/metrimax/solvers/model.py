@@ -20,7 +20,7 @@ from typing import cast
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Product, Solution, Vector
+from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Product, Vector
 
 _NONE = np.empty(0)
 
@@ -40,7 +40,7 @@ class CutModel:
     def __init__(self, lam: float, width: int, start: Cuts | None, *, images: bool) -> None:
         self.lam = lam
         self.bound = -np.inf
-        self.n_passes = 0
+        self.n_passes = 0 if start is None else start.n_passes
         self._pool: _kernels.CutPool
         if start is not None and start.given and start.pool.size == len(start.losses) + 1:  # and has not moved on
             self._pool = start.pool
@@ -168,20 +168,6 @@ def cut_model(design: Design, lam: float, start: Cuts | None = None) -> CutModel
     """The model for this design in the smaller space."""
     n, p = design.shape
     return (WeightModel if n > p else ExampleModel)(design, lam, start)
-
-
-def plane_cut(design: Design, weight: float, solution: Solution) -> Generator[Ask, Vector, tuple[Cuts, int]]:
-    """The plane under the risk that the multipliers of a solution make up, as the one cut to start from; and passes."""
-    w, multipliers = solution.w, cast(Vector, solution.dual_coef)
-    square = _kernels.dot(w, w)
-    rows: tuple[Vector, ...]
-    if design.shape[0] > design.shape[1]:
-        rows, passes = (-w / weight,), 0
-    else:
-        scores = yield Ask("scores", w)
-        rows, passes = (-multipliers / weight, -scores / weight), 1
-    loss, gram = (solution.bound + square / 2) / weight, square / weight**2
-    return Cuts(np.array([loss]), np.array([[gram]]), tuple(row[np.newaxis] for row in rows)), passes
 
 
 def combine(*terms: tuple[float, Point]) -> Point:

@@ -72,7 +72,7 @@ class Progress:
     @property
     def precision(self) -> float:
         """How well the quadratic program has to be solved."""
-        return 0.01 * min(self.gap if self.history else np.inf, max(self.tol, 1e-15))
+        return 0.01 * min(self.gap, max(self.tol, 1e-15)) if self.history else 1e-15
 
     def offer(self, point: Point) -> tuple[float, Cut]:
         """Evaluate the exact objective at a point, and keep it if it is the best; returns the value and the cut."""
