@@ -38,7 +38,15 @@ there are: on few of them; on more a third of their number, but at least and at 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
 
-LOOSE_FEW, LOOSE, LOOSE_TEXT, LOOSE_OTHER = 60.0, 3000.0, 60.0, 10.0
+LOOSE_FEW, LOOSE, LOOSE_TEXT = 20.0, 3000.0, 60.0
+"""Where an example's own score (`own_score`) is more than this many times the margin, on few features, on more and on
+text, coordinate descent takes long: it is not begun, or on text ended after a few epochs.
+"""
+
+MISTAKES, LOOSE_MISTAKES = 200, 10.0
+"""Where it is more than this, on more than so many features, a few epochs on mistakes are a good start for other
+measures.
+"""
 
 PLAIN, PLAIN_TEXT, PLAIN_SMOOTH = 8, 2, 2
 """Plain iterations that come first in the hybrid; fewer on text, and where the risk is smooth."""
@@ -58,8 +66,12 @@ class Auto:
     method.
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
-    What does not look like being solved soon, as for large C, is taken over by the hybrid: from w = 0, since
-    quasi-Newton steps do not get away from a kink, but with the plane that the multipliers make up as its first cut.
+    What does not look like being solved soon is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
+    get away from a kink, but with the plane that the multipliers make up as its first cut.
+
+    For large C the hybrid begins at once. On text a few epochs of coordinate descent then make its start
+    (`metrimax.solvers.head_start`): the data can nearly be separated, and whoever does it, for whatever measure, comes
+    close to the solution.
 
     Parameters
     ----------
@@ -83,33 +95,44 @@ class Auto:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
-        features = design.shape[1]
-        chosen: Solver = self._hybrid(features) if self.labels == 1 else Bundle(self.max_iter)
-        begins = start is None or len(start.losses) == 0  # without cuts
-        rows = begins and has_rows(design)
-        hinges = sum_of_hinges(oracle) if rows else None
-        if hinges is None:
-            mistakes = getattr(oracle, "mistakes", None)
-            if rows and start is None and features > MANY and self.labels == 1 and mistakes is not None:
-                stand_in = mistakes()
-                if own_score(oracle, stand_in, design, weight) > LOOSE_OTHER:
-                    start = yield from start_with_mistakes(oracle, stand_in, design, weight, tol)
+        chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
+        if (start is None or len(start.losses) == 0) and has_rows(design):  # at the beginning
+            hinges, mistakes = sum_of_hinges(oracle), getattr(oracle, "mistakes", None)
+            if hinges is not None:
+                return (yield from self._additive(oracle, hinges, design, weight, tol, start, callback))
+            if start is None and mistakes is not None and self.labels == 1 and design.shape[1] > MISTAKES:
+                errors = mistakes()
+                if own_score(oracle, errors, design, weight) > LOOSE_MISTAKES:
                     chosen = Hybrid(self.max_iter)
-            return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
+                    start = yield from start_with_mistakes(oracle, errors, design, weight, tol)
+        return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
+
+    def _additive(
+        self,
+        oracle: Oracle,
+        hinges: Hinges,
+        design: Design,
+        weight: float,
+        tol: float,
+        start: Cuts | None,
+        callback: Callback | None,
+    ) -> Steps:
+        """The choice for a risk that is a sum of hinges."""
+        features = design.shape[1]
+        chosen, with_plane = self._hybrid(design), {"plain": 1, "smooth": 1, "patient": 0}
         loose = LOOSE_FEW if features <= FEW else LOOSE if features <= MANY else LOOSE_TEXT
         if start is None and tol >= FINE and own_score(oracle, hinges, design, weight) > loose:
-            chosen = self._hybrid(features)
             if features > MANY:
+                chosen = replace(chosen, **with_plane)
                 start = yield from head_start(oracle, hinges, design, weight)
-                chosen = replace(chosen, plain=1, smooth=1, patient=0)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
         begun = DualCD(self.max_iter, _limit(features, tol))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
         if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:
             return first
-        half = _kernels.dot(first.w, first.w) / 2
-        cuts = yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), first.bound + half)
-        rest = replace(self._hybrid(features), max_iter=self.max_iter - first.n_passes, plain=1, smooth=1, patient=0)
+        loss = first.bound + _kernels.dot(first.w, first.w) / 2
+        cuts = yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), loss)
+        rest = replace(chosen, max_iter=self.max_iter - first.n_passes, **with_plane)
         later = None if callback is None else _Later(first, callback)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=cuts, callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
@@ -125,8 +148,8 @@ class Auto:
             history=first.history + [_after(first, record) for record in second.history],
         )
 
-    def _hybrid(self, features: int) -> Hybrid:
-        if features > MANY:
+    def _hybrid(self, design: Design) -> Hybrid:
+        if design.shape[1] > MANY:
             return Hybrid(self.max_iter, PLAIN_TEXT, PLAIN_SMOOTH, PATIENT)
         return Hybrid(self.max_iter, PLAIN, PLAIN_SMOOTH)
 
@@ -145,7 +168,8 @@ class Auto:
 
 def has_rows(design: Design) -> bool:
     """Whether the design gives its rows, which coordinate descent needs."""
-    return hasattr(getattr(design, "design", design), "dual_epochs")  # of what the intercept was added to
+    inside = getattr(design, "design", design)  # what the intercept was added to
+    return hasattr(design, "dual_epochs") and hasattr(inside, "dual_epochs")
 
 
 def sum_of_hinges(oracle: Oracle) -> Hinges | None:

@@ -1,0 +1,184 @@
+"""The start that a few epochs of coordinate descent make, and when the default solver makes use of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from metrimax.designs import as_design
+from metrimax.measure import get_measure
+from metrimax.risk import run
+from metrimax.solvers import Auto, Bundle, DualCD, Hybrid
+from metrimax.solvers.head_start import EPOCHS, EPOCHS_MISTAKES, head_start, own_score, start_with_mistakes
+
+SHAPES = [(60, 8), (40, 90)]  # cuts are kept by weights, and by slopes and scores
+
+
+def sample(n, p, seed=0, positive=0.2):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < positive
+    y[:2] = True, False
+    return rng.standard_normal((n, p)) + y[:, None], y
+
+
+def text(n=300, p=1500, words=40, seed=0):
+    """Rows of unit length with few words each, some of which tell the positives."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.15
+    X = sparse.random_array((n, p), density=words / p, rng=rng, format="lil")
+    for i in np.flatnonzero(y):
+        X[i, rng.integers(0, 30, size=6)] = 1.0
+    X = sparse.csr_array(X)
+    return X.multiply(1 / np.sqrt(X.multiply(X).sum(axis=1))[:, None]).tocsr(), y
+
+
+class Watched:
+    """A design that counts how often X is read."""
+
+    def __init__(self, design):
+        self._design, self.shape, self.read, self.epochs = design, design.shape, 0.0, 0.0
+
+    def products(self, product, vectors):
+        self.read += 1
+        return self._design.products(product, vectors)
+
+    def squares(self):
+        return self._design.squares()
+
+    def dual_epochs(self, *args, **limits):
+        done = self._design.dual_epochs(*args, **limits)
+        self.epochs += done.passes
+        return done
+
+
+def ask(design, steps):
+    (result,) = run(design, [steps])
+    return result
+
+
+@pytest.mark.parametrize(("n", "p"), SHAPES)
+@pytest.mark.parametrize("measure", ["error", "balanced_error"])
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_the_plane_is_under_the_risk_and_bounds_the_objective(n, p, measure, C):
+    X, y = sample(n, p)
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure(measure).oracle(y)
+    weight = C * oracle.price * oracle.n
+    cuts = ask(design, head_start(oracle, oracle.hinges(), design, weight))
+    assert len(cuts.losses) == 1
+    assert cuts.n_passes == EPOCHS + (n <= p)
+
+    def plane(w):
+        return cuts.losses[0] + cuts.rows[0][0] @ (w if n > p else design.matvec(w))
+
+    rng = np.random.default_rng(1)
+    for scale in (1e-3, 1.0, 1e3):
+        w = scale * rng.standard_normal(design.shape[1])
+        cut = oracle(design.matvec(w))
+        assert plane(w) <= (cut.loss + cut.slope @ design.matvec(w)) * (1 + 1e-12) + 1e-12
+    bound = weight * (cuts.losses[0] - weight * cuts.gram[0, 0] / 2)  # of plane and 1/2 |w|^2, at its minimiser
+    best = ask(design, Bundle().steps(oracle, design, weight, tol=1e-9))
+    assert 0 < bound <= best.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("n", "p"), SHAPES)
+@pytest.mark.parametrize("measure", ["f1", "prbep", "precision_at_k", "error"])
+def test_mistakes_lead_to_the_least_point_in_their_direction(n, p, measure):
+    X, y = sample(n, p)
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure(measure).oracle(y)
+    weight = 10 * oracle.price * oracle.n
+    cuts = ask(design, start_with_mistakes(oracle, oracle.mistakes(), design, weight, 1e-6))
+    assert len(cuts.losses) == 0
+    assert cuts.n_passes == EPOCHS_MISTAKES + 1
+    point, risk = cuts.best
+    w = point.rep if n > p else design.rmatvec(point.rep)
+    np.testing.assert_allclose(design.matvec(w), point.scores, atol=1e-9 * np.abs(point.scores).max())
+    assert w @ w == pytest.approx(point.square)
+
+    def objective(t):
+        cut = oracle(t * point.scores)
+        return t * t * point.square / 2 / weight + cut.loss + cut.slope @ (t * point.scores)
+
+    assert objective(1.0) == pytest.approx(point.square / 2 / weight + risk)
+    assert objective(1.0) <= min(map(objective, (0.0, 0.5, 0.9, 1.1, 2.0))) + 1e-6
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("measure", ["f1", "prbep", "mcc", "error"])
+def test_mistakes_are_the_error_rate(measure, weighted):
+    _, y = sample(30, 2)
+    weight = np.random.default_rng(2).integers(0, 4, size=len(y)).astype(float) if weighted else None
+    if weighted:
+        weight[:2] = 1.0  # one of either class
+    mistakes = get_measure(measure).oracle(y, weight).mistakes()
+    expected = get_measure("error").oracle(y, weight).hinges()
+    counts = expected.weight > 0
+    np.testing.assert_array_equal(mistakes.weight, expected.weight)
+    np.testing.assert_array_equal(mistakes.sign[counts], expected.sign[counts])
+    np.testing.assert_array_equal(mistakes.margin, np.ones(len(y)))
+
+
+def test_the_own_score_is_c_times_the_squared_length():
+    X, y = sample(50, 3)
+    design = as_design(X, intercept_scaling=2.0)
+    expected = 0.7 * ((X**2).sum(axis=1) + 4).mean()
+    for measure in ("error", "balanced_error"):
+        oracle = get_measure(measure).oracle(y)
+        hinges = oracle.hinges()
+        assert own_score(oracle, hinges, design, 0.7 * oracle.price * oracle.n) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("measure", ["error", "f1", "prbep", "recall_at_k"])
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+def test_text_is_solved_with_every_pass_counted(measure, C):
+    X, y = text()
+    design, oracle = Watched(as_design(X, intercept_scaling=1.0)), get_measure(measure).oracle(y)
+    weight = C * oracle.price * oracle.n
+    solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3))
+    assert solution.gap <= 1e-3
+    assert solution.n_passes == pytest.approx(design.read + design.epochs, abs=1)
+    exact = ask(design, Bundle().steps(oracle, design, weight, tol=1e-5))
+    assert exact.bound <= solution.objective * (1 + 1e-9)
+    assert solution.bound <= exact.objective * (1 + 1e-9)
+    cut = oracle(X @ solution.w[:-1] + solution.w[-1])
+    risk = cut.loss + cut.slope @ (X @ solution.w[:-1] + solution.w[-1])
+    assert solution.w @ solution.w / 2 + weight * risk == pytest.approx(solution.objective, rel=1e-9)
+
+
+def test_the_start_is_for_text_with_large_c():
+    X, y = text()
+    oracle = get_measure("f1").oracle(y)
+
+    def epochs(X, C, **settings):
+        design = Watched(as_design(X, intercept_scaling=1.0))
+        ask(design, Auto(**settings).steps(oracle, design, C * oracle.price * oracle.n, tol=1e-3))
+        return design.epochs
+
+    assert epochs(X, 100.0) >= EPOCHS_MISTAKES
+    assert epochs(X, 1.0) == 0, "C too small"
+    assert epochs(X[:, :150], 100.0) == 0, "too few features"
+    assert epochs(X, 100.0, labels=2) == 0, "labels side by side"
+
+
+def test_a_bound_far_below_the_tolerance_still_says_where_to_go():
+    """The plane's own bound is 1e-7 here: a quadratic program solved to the tolerance would stay at w = 0."""
+    X, y = text()
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("error").oracle(y)
+    weight = 1e6 * oracle.n
+    first = ask(design, DualCD(max_iter=6).steps(oracle, design, weight, tol=1e-3))
+    assert first.bound / weight < 1e-6
+    cuts = ask(design, head_start(oracle, oracle.hinges(), design, weight))
+    solution = ask(design, Hybrid(plain=1).steps(oracle, design, weight, tol=1e-3, start=cuts))
+    assert solution.history[0].objective < 0.1
+
+
+def test_a_design_without_rows_is_solved_without():
+    X, y = text()
+
+    class Products:
+        shape = X.shape
+        matvec, rmatvec = (lambda self, v: X @ v), (lambda self, v: X.T @ v)
+
+    design, oracle = as_design(Products(), intercept_scaling=1.0), get_measure("f1").oracle(y)
+    solution = ask(design, Auto().steps(oracle, design, 100 * oracle.price * oracle.n, tol=1e-3))
+    assert solution.gap <= 1e-3
