@@ -11,6 +11,7 @@ learning anything: see the Notes of `PrecisionAtK`.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from dataclasses import dataclass
@@ -257,9 +258,16 @@ class TopRangeOracle(ContingencyOracle):
 
 def _boundary(scores: npt.NDArray[np.float64], weight: Vector, k: float) -> tuple[float, float]:
     """The score at which k examples from the top are reached, and the next lower score."""
+    enough = k * (1 - 1e-12)
+    if (weight == 1).all():  # a selection, without sorting all of them
+        size = len(scores)
+        last = min(max(math.ceil(enough), 1), size)
+        ends = [size - last] if last == size else [size - last - 1, size - last]
+        *following, score = np.partition(scores, ends)[ends].tolist()
+        return score, following[0] if following else score - 2.0
     order = np.argsort(-scores, kind="stable")
     order = order[weight[order] > 0]
-    reached = np.cumsum(weight[order])
-    last = min(int(np.searchsorted(reached, k * (1 - 1e-12))), len(order) - 1)
-    following = scores[order[last + 1]] if last + 1 < len(order) else scores[order[last]] - 2.0
-    return float(scores[order[last]]), float(following)
+    last = min(int(np.searchsorted(np.cumsum(weight[order]), enough)), len(order) - 1)
+    return float(scores[order[last]]), float(
+        scores[order[last + 1]] if last + 1 < len(order) else scores[order[last]] - 2
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Solution, Solver, Vector
+from metrimax import _kernels
+from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Point, Solution, Solver, Vector
 from metrimax.solvers.auto import Auto
 from metrimax.solvers.dual_cd import DualCD
 
@@ -31,10 +32,29 @@ def along(
     solutions: dict[int, Solution] = {}
     cuts = [start]  # popped, so that only the solver holds them
     del start
+    before: Point | None = None
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
         weight = float(weights[k])
+        if cuts[0] is not None and cuts[0].best is not None:
+            point, risk = cuts[0].best
+            if before is not None:
+                cuts = [replace(cuts[0], best=further(oracle, design, 1 / weight, before, point, risk, tol))]
+            before = Point(point.rep.copy(), point.scores.copy(), point.square)
         solution = yield from solver.steps(oracle, design, weight, tol=tol, start=cuts.pop(), callback=callback)
         solutions[k] = replace(solution, cuts=None)
         cuts.append(None if solution.cuts is None else replace(solution.cuts, given=True))
         del solution
     return [solutions[k] for k in range(len(weights))]
+
+
+def further(
+    oracle: Oracle, design: Design, lam: float, before: Point, last: Point, risk: float, tol: float
+) -> tuple[Point, float]:
+    """The least point for the next C in the direction from the solution before the last one to the last one."""
+    rep, scores = last.rep - before.rep, last.scores - before.scores
+    dual = rep if design.shape[0] > design.shape[1] else scores
+    cross, bend = _kernels.dot(last.rep, dual), _kernels.dot(rep, dual)
+    parabola = lam, last.square, cross, bend
+    t, risk = _kernels.line_search(oracle.line(last.scores, scores), parabola, risk, None, tol, 1.0)
+    square = last.square + 2 * t * cross + t * t * bend
+    return Point(last.rep + t * rep, last.scores + t * scores, square), risk
