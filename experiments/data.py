@@ -36,9 +36,10 @@ SPLITS = {
     "kdd99": ("kdd99/train10pct", "kdd99/test_corrected"),
     "20news": ("20news/counts_df3_train", "20news/counts_df3_test"),
     "sector": ("sector/train", "sector/test"),
+    "rcv1": ("rcv1_ccat_small/train", "rcv1_ccat_small/test"),
     "covtype": ("covtype/covtype", None),
 }
-TEXT = ("reuters", "moneyfx", "sector", "20news")
+TEXT = ("reuters", "moneyfx", "sector", "20news", "rcv1")
 REUTERS = ("earn", "acq", "money-fx", "grain", "crude", "trade", "interest", "ship", "wheat", "corn")
 WEBKB = {category: category for category in ("course", "faculty", "project", "student")}
 OHSUMED = {
@@ -60,11 +61,17 @@ FIRST = 3000
 def load(name: str, data: Path | str | None = None, rows: int | None = None, *, raw: bool = False) -> Split:
     """``X_train, y_train, X_test, y_test`` of a set such as "ijcnn1", "covtype:3" or "imblearn/letter_img".
 
-    Several classes are positive together in "usps:5+6".
+    Several classes are positive together in "usps:5+6". "ohsumed:Neoplasm" and "webkb:student" are made of documents.
     """
     base, _, positive = name.partition(":")
-    X, labels, X_test, labels_test = _read(base, Path(data or DATA), raw)
-    y, y_test = (_positive(part, positive) for part in (labels, labels_test))
+    if base in ("ohsumed", "webkb"):
+        counts, categories = documents(base, data)
+        train, test = np.array_split(np.random.default_rng(0).permutation(counts.shape[0]), 2)
+        (X, X_test), labels = tfidf(counts, train, test), categories[positive]
+        y, y_test = labels[train], labels[test]
+    else:
+        X, labels, X_test, labels_test = _read(base, Path(data or DATA), raw)
+        y, y_test = (_positive(part, positive) for part in (labels, labels_test))
     if rows is not None and rows < len(y):
         keep = np.sort(np.random.default_rng(0).permutation(len(y))[:rows])
         X, y = X[keep], y[keep]

@@ -103,8 +103,20 @@ class Dense:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""
         return self._squares + bias**2
 
+    def mean_square(self, bias: float = 0.0) -> float:
+        """The mean of them."""
+        return self._mean_square + bias**2
+
     @cached_property
     def _squares(self) -> Vector:
+        return self._row_squares()
+
+    @cached_property
+    def _mean_square(self) -> float:
+        kept = self.__dict__.get("_squares")  # but not for this: a vector of length n
+        return float((self._row_squares() if kept is None else kept).mean())
+
+    def _row_squares(self) -> Vector:
         return _kernels.dense_squares(self._rows, 0.0)
 
     def dual_epochs(
@@ -225,8 +237,20 @@ class CSR:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""
         return self._squares + bias**2
 
+    def mean_square(self, bias: float = 0.0) -> float:
+        """The mean of them."""
+        return self._mean_square + bias**2
+
     @cached_property
     def _squares(self) -> Vector:
+        return self._row_squares()
+
+    @cached_property
+    def _mean_square(self) -> float:
+        kept = self.__dict__.get("_squares")  # but not for this: a vector of length n
+        return float((self._row_squares() if kept is None else kept).mean())
+
+    def _row_squares(self) -> Vector:
         return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, 0.0)
 
     def dual_epochs(

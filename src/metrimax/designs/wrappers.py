@@ -70,6 +70,11 @@ class WithIntercept:
         squares: Vector = self._with_rows().squares(bias=self.value)
         return squares
 
+    def mean_square(self) -> float:
+        """The mean of them."""
+        mean: float = self._with_rows().mean_square(bias=self.value)
+        return mean
+
     def dual_epochs(self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, **limits: Any) -> Epochs:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
         done: Epochs = self._with_rows().dual_epochs(hinges, upper, alpha, w, bias=self.value, **limits)

@@ -12,7 +12,6 @@ from metrimax.protocols import (
     Callback,
     Cuts,
     Design,
-    Hinges,
     Oracle,
     Record,
     Solution,
@@ -96,21 +95,21 @@ class Auto:
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
-        if (start is None or len(start.losses) == 0) and has_rows(design):  # at the beginning
-            hinges, mistakes = sum_of_hinges(oracle), getattr(oracle, "mistakes", None)
-            if hinges is not None:
-                return (yield from self._additive(oracle, hinges, design, weight, tol, start, callback))
-            if start is None and mistakes is not None and self.labels == 1 and design.shape[1] > MISTAKES:
-                errors = mistakes()
-                if own_score(oracle, errors, design, weight) > LOOSE_MISTAKES:
-                    chosen = Hybrid(self.max_iter)
-                    start = yield from start_with_mistakes(oracle, errors, design, weight, tol)
-        return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
+        begins = (start is None or len(start.losses) == 0) and has_rows(design)
+        if begins and has_hinges(oracle):
+            return (yield from self._additive(oracle, design, weight, tol, start, callback))
+        starts = [start]  # popped, so that only the solver holds it
+        mistakes = getattr(oracle, "mistakes", None)
+        may = begins and start is None and self.labels == 1 and design.shape[1] > MISTAKES
+        if may and mistakes is not None and own_score(oracle, design, weight) > LOOSE_MISTAKES:
+            chosen = Hybrid(self.max_iter)
+            starts = [(yield from start_with_mistakes(oracle, mistakes(), design, weight, tol))]
+        del start
+        return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
 
     def _additive(
         self,
         oracle: Oracle,
-        hinges: Hinges,
         design: Design,
         weight: float,
         tol: float,
@@ -119,13 +118,15 @@ class Auto:
     ) -> Steps:
         """The choice for a risk that is a sum of hinges."""
         features = design.shape[1]
+        cast(Any, design).squares()  # which coordinate descent needs: kept from here on
         chosen, with_plane = self._hybrid(design), {"plain": 1, "smooth": 1, "patient": 0}
         loose = LOOSE_FEW if features <= FEW else LOOSE if features <= MANY else LOOSE_TEXT
-        if start is None and tol >= FINE and own_score(oracle, hinges, design, weight) > loose:
+        if start is None and tol >= FINE and own_score(oracle, design, weight) > loose:
+            starts: list[Cuts | None] = [None]  # popped, so that only the solver holds it
             if features > MANY:
                 chosen = replace(chosen, **with_plane)
-                start = yield from head_start(oracle, hinges, design, weight)
-            return (yield from chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
+                starts = [(yield from head_start(oracle, cast(Any, oracle).hinges(), design, weight))]
+            return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
         begun = DualCD(self.max_iter, _limit(features, tol))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
         if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:
@@ -161,7 +162,7 @@ class Auto:
         """
         if design.shape[1] <= MANY:
             return Bundle(self.max_iter)
-        if has_rows(design) and sum_of_hinges(oracle) is not None:
+        if has_rows(design) and has_hinges(oracle):
             return DualCD(self.max_iter)
         return Hybrid(self.max_iter, plain=ALONG) if self.labels == 1 else Bundle(self.max_iter)
 
@@ -172,9 +173,9 @@ def has_rows(design: Design) -> bool:
     return hasattr(design, "dual_epochs") and hasattr(inside, "dual_epochs")
 
 
-def sum_of_hinges(oracle: Oracle) -> Hinges | None:
-    """The risk as a sum over examples, where it is one."""
-    return cast(Any, oracle).hinges() if hasattr(oracle, "hinges") else None
+def has_hinges(oracle: Oracle) -> bool:
+    """Whether the risk is a sum over examples."""
+    return hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None
 
 
 def _limit(features: int, tol: float) -> float:

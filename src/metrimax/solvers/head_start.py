@@ -15,13 +15,13 @@ EPOCHS, EPOCHS_MISTAKES = 4, 5
 """On the risk itself, and on mistakes."""
 
 
-def own_score(oracle: Oracle, hinges: Hinges, design: Design, weight: float) -> float:
+def own_score(oracle: Oracle, design: Design, weight: float) -> float:
     """The score that an example would give itself with its multiplier at the upper bound, ``C |x|^2``, in the mean.
 
     The more it exceeds the margin, the fewer multipliers get to their bounds.
     """
-    squares = cast(Any, design).squares()
-    return _kernels.dot(hinges.weight, squares) * weight / (oracle.n * oracle.price * len(squares))
+    mean: float = cast(Any, design).mean_square()
+    return weight / (oracle.price * design.shape[0]) * mean
 
 
 def head_start(oracle: Oracle, hinges: Hinges, design: Design, weight: float) -> Generator[Ask, Vector, Cuts]:
