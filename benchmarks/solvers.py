@@ -93,9 +93,11 @@ SETS = [  # name, rows, part
     ("reuters:30", None, 2),
     ("sector:30", None, 2),
     ("20news:7", None, 2),
-    ("rcv1", None, 2),
-    ("ohsumed:Neoplasm", None, 2),
-    ("webkb:student", None, 2),
+    ("rcv1", None, 0),
+    ("ohsumed:Neoplasm", None, 0),
+    ("webkb:student", None, 0),
+    ("ohsumed:Cardiovascular", None, 2),
+    ("webkb:faculty", None, 2),
 ]
 MEASURES = ["f1", "prbep", "roc_area", "error"]
 FACTORS = [1, 10, 100]

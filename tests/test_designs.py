@@ -103,6 +103,18 @@ def test_scores_do_not_depend_on_the_number_of_threads(backend, dtype, n_threads
     assert_allclose(one, reference.matvec(X, w), rtol=1e-12, atol=1e-11)
 
 
+@pytest.mark.parametrize("intercept", [None, 2.5])
+def test_lengths_of_rows(backend, dtype, intercept):
+    X, stored = sample(backend, 900, 701, dtype)
+    expected = (X.astype(np.float64) ** 2).sum(axis=1) + (intercept or 0.0) ** 2
+    for first in ("squares", "mean_square"):
+        design = as_design(stored, intercept_scaling=intercept)
+        getattr(design, first)()  # the one is taken from the other, where that is there
+        assert_allclose(design.squares(), expected, rtol=1e-12)
+        assert design.mean_square() == pytest.approx(expected.mean(), rel=1e-12)
+    assert design.by_rows == (backend is not np.asfortranarray)
+
+
 def test_several_vectors_agree_with_one_at_a_time(backend, dtype):
     rng = np.random.default_rng(1)
     X = as_design(backend(random_matrix(rng, 40, 30, dtype)), intercept_scaling=1.0)

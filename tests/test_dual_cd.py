@@ -139,6 +139,8 @@ def test_a_start_at_the_solution_ends_at_once():
 def test_repeated_column_indices_add_up():
     X = CSR(np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1], np.int32), np.array([0, 2, 3], np.int32), 2)
     np.testing.assert_array_equal(X.squares(), [9.0, 16.0])
+    X = CSR(np.array([1.0, 2.0, 4.0, 3.0]), np.array([0, 1, 0, 1], np.int32), np.array([0, 3, 4], np.int32), 2)
+    np.testing.assert_array_equal(X.squares(bias=1.0), [30.0, 10.0])  # not in order, and nothing is left for the next
 
 
 def test_zero_rows_without_intercept_reach_their_bound():

@@ -1,6 +1,8 @@
-"""The start that a few epochs of coordinate descent make, and when the default solver makes use of it."""
+"""What runs start from: a few epochs of coordinate descent, and along C the direction of the last step."""
 
 from __future__ import annotations
+
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,8 +11,10 @@ from scipy import sparse
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.risk import run
-from metrimax.solvers import Auto, Bundle, DualCD, Hybrid
+from metrimax.solvers import Auto, Bundle, DualCD, Hybrid, path
+from metrimax.solvers.auto import RARE
 from metrimax.solvers.head_start import EPOCHS, EPOCHS_MISTAKES, head_start, own_score, start_with_mistakes
+from metrimax.solvers.path import along, further
 
 SHAPES = [(60, 8), (40, 90)]  # cuts are kept by weights, and by slopes and scores
 
@@ -43,6 +47,10 @@ class Watched:
         self.read += 1
         return self._design.products(product, vectors)
 
+    @property
+    def by_rows(self):
+        return self._design.by_rows
+
     def squares(self):
         return self._design.squares()
 
@@ -69,7 +77,7 @@ def test_the_plane_is_under_the_risk_and_bounds_the_objective(n, p, measure, C):
     weight = C * oracle.price * oracle.n
     cuts = ask(design, head_start(oracle, oracle.hinges(), design, weight))
     assert len(cuts.losses) == 1
-    assert cuts.n_passes == EPOCHS + (n <= p)
+    assert EPOCHS <= cuts.n_passes - (n <= p) <= EPOCHS + 1
 
     def plane(w):
         return cuts.losses[0] + cuts.rows[0][0] @ (w if n > p else design.matvec(w))
@@ -92,7 +100,7 @@ def test_mistakes_lead_to_the_least_point_in_their_direction(n, p, measure):
     weight = 10 * oracle.price * oracle.n
     cuts = ask(design, start_with_mistakes(oracle, oracle.mistakes(), design, weight, 1e-6))
     assert len(cuts.losses) == 0
-    assert cuts.n_passes == EPOCHS_MISTAKES + 1
+    assert EPOCHS_MISTAKES <= cuts.n_passes - 1 <= EPOCHS_MISTAKES + 1
     point, risk = cuts.best
     w = point.rep if n > p else design.rmatvec(point.rep)
     np.testing.assert_allclose(design.matvec(w), point.scores, atol=1e-9 * np.abs(point.scores).max())
@@ -138,7 +146,7 @@ def test_text_is_solved_with_every_pass_counted(measure, C):
     weight = C * oracle.price * oracle.n
     solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3))
     assert solution.gap <= 1e-3
-    assert solution.n_passes == pytest.approx(design.read + design.epochs, abs=1)
+    assert solution.n_passes == pytest.approx(design.read + design.epochs, abs=0.51)
     exact = ask(design, Bundle().steps(oracle, design, weight, tol=1e-5))
     assert exact.bound <= solution.objective * (1 + 1e-9)
     assert solution.bound <= exact.objective * (1 + 1e-9)
@@ -160,6 +168,48 @@ def test_the_start_is_for_text_with_large_c():
     assert epochs(X, 1.0) == 0, "C too small"
     assert epochs(X[:, :150], 100.0) == 0, "too few features"
     assert epochs(X, 100.0, labels=2) == 0, "labels side by side"
+    assert epochs(X.toarray(order="C"), 100.0) >= EPOCHS_MISTAKES
+    assert epochs(X.toarray(order="F"), 100.0) == 0, "rows would take a copy of X"
+    oracle = get_measure("f1").oracle(np.arange(len(y)) < RARE - 1)
+    assert epochs(X, 100.0) == 0, "a class of a few examples"
+
+
+def test_sums_of_hinges_begin_by_the_size_of_c():
+    X, y = text()
+    oracle = get_measure("error").oracle(y)
+
+    def epochs(X, C, **settings):
+        design = Watched(as_design(X, intercept_scaling=1.0))
+        ask(design, Auto(**settings).steps(oracle, design, C * oracle.n, tol=1e-3))
+        return design.epochs
+
+    assert EPOCHS <= epochs(X, 1000.0) < EPOCHS + 1, "a start for the hybrid"
+    assert epochs(X, 1.0) > 0, "coordinate descent"
+    assert epochs(X, 1000.0, labels=2) > 0
+    more = np.resize(y, 300) | (np.arange(300) % 2 == 0)  # classes of about the same size: it goes on for longer
+    oracle, smaller = get_measure("error").oracle(more), oracle
+    assert epochs(X, 500.0) > EPOCHS + 1
+    oracle = smaller
+    assert EPOCHS <= epochs(X, 500.0) < EPOCHS + 1
+    few = X[:, :20].toarray()
+    assert epochs(few, 0.01) > 0
+    assert epochs(few, 1e4) == 0, "the hybrid at once"
+
+
+def test_a_run_counts_from_its_start():
+    X, y = text()
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("f1").oracle(y)
+    seen = []
+    weight = 1e3 * oracle.price * oracle.n
+    solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-7, callback=seen.append))
+    assert len(seen) > 3
+    assert seen == solution.history[:-1], "the last iteration ends the run"
+    assert seen[0].n_passes > EPOCHS_MISTAKES
+    assert [record.iteration for record in seen] == list(range(1, len(seen) + 1))
+    first = ask(design, start_with_mistakes(oracle, oracle.mistakes(), design, weight, 1e-3))
+    assert first.seconds > 0
+    later = ask(design, Hybrid().steps(oracle, design, weight, tol=1e-3, start=first))
+    assert later.history[0].seconds > first.seconds
 
 
 def test_a_bound_far_below_the_tolerance_still_says_where_to_go():
@@ -184,3 +234,27 @@ def test_a_design_without_rows_is_solved_without():
     design, oracle = as_design(Products(), intercept_scaling=1.0), get_measure("f1").oracle(y)
     solution = ask(design, Auto().steps(oracle, design, 100 * oracle.price * oracle.n, tol=1e-3))
     assert solution.gap <= 1e-3
+
+
+@pytest.mark.parametrize(("n", "p"), SHAPES)
+@pytest.mark.parametrize("measure", ["f1", "roc_area"])
+def test_a_path_goes_on_in_the_direction_of_its_last_step(n, p, measure):
+    X, y = sample(n, p)
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure(measure).oracle(y)
+    weights = [C * oracle.price * oracle.n for C in (0.01, 0.02, 0.04)]
+    points = []
+    for weight in weights[:2]:
+        solution = ask(design, Bundle().steps(oracle, design, weight, tol=1e-6))
+        points.append(solution.cuts.best)
+    (before, _), (last, risk) = points
+    point, risk_there = further(oracle, design, 1 / weights[2], before, last, risk, 1e-9)
+    w, at = (q.rep if n > p else design.rmatvec(q.rep) for q in (point, last))
+    np.testing.assert_allclose(design.matvec(w), point.scores, atol=1e-9)
+    assert w @ w == pytest.approx(point.square)
+    cut = oracle(point.scores)
+    assert risk_there == pytest.approx(cut.loss + cut.slope @ point.scores)
+    assert point.square / 2 / weights[2] + risk_there <= at @ at / 2 / weights[2] + risk + 1e-12
+    with mock.patch.object(path, "further", wraps=further) as asked:
+        solutions = ask(design, along(Bundle(), oracle, design, weights, tol=1e-3))
+    assert asked.call_count == 1  # of three points the third
+    assert max(solution.gap for solution in solutions) <= 1e-3

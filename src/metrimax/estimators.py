@@ -47,9 +47,10 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         default suits text of unit length and features of scale 1 (docs/results/default_c.md); `MeasureSVCCV` chooses.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
         "auto" chooses by what was measured: the hybrid of bundle method and quasi-Newton steps, begun by dual
-        coordinate descent for error and cost; the bundle method for several labels. "cutting_plane" is the plain
-        algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang et al. (2011), all three for
-        reference; "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
+        coordinate descent for error and cost, and on many features with large C; the bundle method for several labels.
+        "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang
+        et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also gives the
+        multipliers `dual_coef_`.
     tol : float, default=1e-3
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
     max_iter : int, default=10000

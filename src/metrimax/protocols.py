@@ -141,8 +141,15 @@ class SeveralDesign(Design, Protocol):
 class RowDesign(Design, Protocol):
     """A design that also gives access to its rows one by one, as coordinate descent needs it."""
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether the rows lie in one piece each; if not, `dual_epochs` begins with a copy of X."""
+
     def squares(self) -> Vector:
         """Squared lengths of the rows."""
+
+    def mean_square(self) -> float:
+        """The mean of them, for which no vector is kept."""
 
     def dual_epochs(
         self,
@@ -260,7 +267,8 @@ class Cuts:
     rows: tuple[Vector, ...]
     best: tuple[Point, float] | None = None  #: where the run ended, and the risk there, for the next to start from
     pool: Any = field(default=None, repr=False, compare=False)  #: the kernel that holds them
-    n_passes: int = 0  #: reads of X that went into them, if the run that starts from them is to count them
+    n_passes: int = 0  #: reads of X that went into them, where they are a part of the run that starts from them
+    seconds: float = 0.0  #: and the time
     given: bool = False  #: whether the next run may have that kernel, in the place of copies: nobody else uses them
 
     def __getstate__(self) -> dict[str, Any]:

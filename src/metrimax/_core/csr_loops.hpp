@@ -12,9 +12,12 @@ namespace metrimax {
 
 // So many rows ahead of the one in use their non-zeros are asked for: the processor foresees a run of memory only up to
 // the end of its page, and not at all where rows are left out. In: the rows and non-zeros of which it will read some.
-inline size_t rows_ahead(size_t n_rows, size_t nnz) {
-    constexpr size_t kAhead = 256; // non-zeros
-    return 1 + kAhead / (1 + nnz / std::max<size_t>(n_rows, 1));
+constexpr size_t kAhead = 256; // non-zeros
+inline size_t rows_ahead(size_t n_rows, size_t nnz) { return 1 + kAhead / (1 + nnz / std::max<size_t>(n_rows, 1)); }
+
+// How many non-zeros that is from row i on, where no row is left out: no more than twice as many as meant.
+template <class I> inline std::ptrdiff_t nonzeros_ahead(const I *indptr, size_t i, size_t rows, size_t end) {
+    return std::min<std::ptrdiff_t>(indptr[std::min(i + rows, end)] - indptr[i], 2 * kAhead);
 }
 
 // Ask for what is `ahead` non-zeros after the k-th. That may be past the end, so it is numbers that are added.
@@ -68,7 +71,7 @@ void csr_dot_rows(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT in
                   double *METRIMAX_RESTRICT out) {
     const size_t ahead = rows_ahead(end - begin, static_cast<size_t>(indptr[end] - indptr[begin]));
     for (size_t i = begin; i < end; ++i)
-        out[i] = csr_dot(data, indices, indptr[i], indptr[i + 1], w, indptr[std::min(i + ahead, end)] - indptr[i]);
+        out[i] = csr_dot(data, indices, indptr[i], indptr[i + 1], w, nonzeros_ahead(indptr, i, ahead, end));
 }
 
 // out[i, :] = row i times W (p, 2), for the CSR rows begin .. end - 1.
@@ -85,7 +88,7 @@ void csr_dot_rows_pair(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRI
             sum[0] += x * w[0];
             sum[1] += x * w[1];
         };
-        const std::ptrdiff_t further = indptr[std::min(i + ahead, end)] - indptr[i];
+        const std::ptrdiff_t further = nonzeros_ahead(indptr, i, ahead, end);
         I k = for_eights(data, indices, indptr[i], indptr[i + 1], further, [&](I first) {
             for (I b = 0; b < 8; b += 2) {
                 one(first + b, s);

@@ -139,8 +139,7 @@ struct PairClass {
 
 // R = 1/(W+ W-) * sum over pairs of w_i w_j max(0, 1 - cost_i - cost_j), at the scores s + t * move (no move: null).
 // One class is sorted; every example of the other one looks up how many of them it is inside the margin with, and what
-// these sum up to, which lies beside their costs: one place in memory per look-up. Nothing of the other class's length
-// is stored.
+// these sum up to. Nothing of the other class's length is stored.
 class MarginPairs {
   private:
     // The sums over those of the sorted class before one.

@@ -42,7 +42,36 @@ def _visited(working: Working | None, n: int) -> tuple[npt.NDArray[np.int64], fl
     return np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0, True
 
 
-class Dense:
+class _RowLengths:
+    """The lengths of rows. A subclass computes their squares."""
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the rows lie in one piece each."""
+        return True
+
+    def squares(self, bias: float = 0.0) -> Vector:
+        """Squared lengths of the rows, each with one more feature of value ``bias``."""
+        return self._squares + bias**2
+
+    def mean_square(self, bias: float = 0.0) -> float:
+        """The mean of them."""
+        return self._mean_square + bias**2
+
+    @cached_property
+    def _squares(self) -> Vector:
+        return self._row_squares()
+
+    @cached_property
+    def _mean_square(self) -> float:
+        kept = self.__dict__.get("_squares")  # but not for this: a vector of length n
+        return float((self._row_squares() if kept is None else kept).mean())
+
+    def _row_squares(self) -> Vector:
+        raise NotImplementedError
+
+
+class Dense(_RowLengths):
     """A dense matrix, float32 or float64, in C or Fortran order.
 
     Parameters
@@ -99,25 +128,16 @@ class Dense:
         X = self.X.T if fortran else self.X
         return _kernels.dense_products(X, fortran, product == "pull", vectors, bias, self.n_threads)
 
-    def squares(self, bias: float = 0.0) -> Vector:
-        """Squared lengths of the rows, each with one more feature of value ``bias``."""
-        return self._squares + bias**2
-
-    def mean_square(self, bias: float = 0.0) -> float:
-        """The mean of them."""
-        return self._mean_square + bias**2
-
-    @cached_property
-    def _squares(self) -> Vector:
-        return self._row_squares()
-
-    @cached_property
-    def _mean_square(self) -> float:
-        kept = self.__dict__.get("_squares")  # but not for this: a vector of length n
-        return float((self._row_squares() if kept is None else kept).mean())
+    @property
+    def by_rows(self) -> bool:
+        """Whether the order is C: Fortran order costs a copy, once, where rows are asked for."""
+        return self.X.flags.c_contiguous
 
     def _row_squares(self) -> Vector:
-        return _kernels.dense_squares(self._rows, 0.0)
+        if self.by_rows:
+            return _kernels.dense_squares(self.X, 0.0)
+        squares: Vector = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        return squares
 
     def dual_epochs(
         self,
@@ -154,7 +174,7 @@ class Dense:
         return (_kernels.dense_rmatmat if transposed else _kernels.dense_matmat)(X, v, self.n_threads)
 
 
-class CSR:
+class CSR(_RowLengths):
     """A sparse matrix in compressed rows, float32 or float64, with int32 or int64 indices.
 
     Parameters
@@ -232,23 +252,6 @@ class CSR:
         return _kernels.csr_products(
             self.data, self.indices, self.indptr, self.n_cols, product == "pull", vectors, bias, self.n_threads
         )
-
-    def squares(self, bias: float = 0.0) -> Vector:
-        """Squared lengths of the rows, each with one more feature of value ``bias``."""
-        return self._squares + bias**2
-
-    def mean_square(self, bias: float = 0.0) -> float:
-        """The mean of them."""
-        return self._mean_square + bias**2
-
-    @cached_property
-    def _squares(self) -> Vector:
-        return self._row_squares()
-
-    @cached_property
-    def _mean_square(self) -> float:
-        kept = self.__dict__.get("_squares")  # but not for this: a vector of length n
-        return float((self._row_squares() if kept is None else kept).mean())
 
     def _row_squares(self) -> Vector:
         return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, 0.0)

@@ -75,6 +75,12 @@ class WithIntercept:
         mean: float = self._with_rows().mean_square(bias=self.value)
         return mean
 
+    @property
+    def by_rows(self) -> bool:
+        """As the design inside."""
+        by_rows: bool = self._with_rows().by_rows
+        return by_rows
+
     def dual_epochs(self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, **limits: Any) -> Epochs:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
         done: Epochs = self._with_rows().dual_epochs(hinges, upper, alpha, w, bias=self.value, **limits)

@@ -244,7 +244,7 @@ class TopOracle(SampleOracle):
 
     def mistakes(self) -> Hinges:
         """The error rate of the sample: where a solver may begin."""
-        weight = np.ones(self.size) if self._weight is None else self._weight
+        weight = np.ones(self.size) if self._weight is None else np.asarray(self._weight, dtype=np.float64)
         return Hinges(np.where(self._y, 1.0, -1.0), np.ones(self.size), weight)
 
 
@@ -260,10 +260,9 @@ def _boundary(scores: npt.NDArray[np.float64], weight: Vector, k: float) -> tupl
     """The score at which k examples from the top are reached, and the next lower score."""
     enough = k * (1 - 1e-12)
     if (weight == 1).all():  # a selection, without sorting all of them
-        size = len(scores)
-        last = min(max(math.ceil(enough), 1), size)
-        ends = [size - last] if last == size else [size - last - 1, size - last]
-        *following, score = np.partition(scores, ends)[ends].tolist()
+        last = min(max(math.ceil(enough), 1), len(scores)) - 1
+        ends = [last, last + 1][: len(scores) - last]
+        score, *following = (-np.partition(-scores, ends)[ends]).tolist()
         return score, following[0] if following else score - 2.0
     order = np.argsort(-scores, kind="stable")
     order = order[weight[order] > 0]

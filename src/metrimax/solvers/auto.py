@@ -14,6 +14,7 @@ from metrimax.protocols import (
     Design,
     Oracle,
     Record,
+    RowDesign,
     Solution,
     Solver,
     Status,
@@ -23,7 +24,7 @@ from metrimax.protocols import (
 )
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import FINE, DualCD
-from metrimax.solvers.head_start import head_start, own_score, plane_cut, start_with_mistakes
+from metrimax.solvers.head_start import head_start, own_score, plane_cut, smaller_class, start_with_mistakes
 from metrimax.solvers.hybrid import Hybrid
 
 FEW, MANY = 40, 1000
@@ -37,14 +38,15 @@ there are: on few of them; on more a third of their number, but at least and at 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
 
-LOOSE_FEW, LOOSE, LOOSE_TEXT = 20.0, 3000.0, 60.0
-"""Where an example's own score (`own_score`) is more than this many times the margin, on few features, on more and on
-text, coordinate descent takes long: it is not begun, or on text ended after a few epochs.
+LOOSE_FEW, LOOSE, LOOSE_TEXT = 20.0, 3000.0, 3000.0
+"""Where an example's own score (`own_score`) is more than this many times the margin, on few features and on more,
+coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more than this many
+times the share of the smaller class: the smaller it is, the sooner.
 """
 
-MISTAKES, LOOSE_MISTAKES = 200, 10.0
-"""Where it is more than this, on more than so many features, a few epochs on mistakes are a good start for other
-measures.
+MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
+"""For other measures a few epochs on mistakes are a good start: on more than so many features, where an example's own
+score is more than so many times the margin, and either class has at least so many examples.
 """
 
 PLAIN, PLAIN_TEXT, PLAIN_SMOOTH = 8, 2, 2
@@ -68,9 +70,9 @@ class Auto:
     What does not look like being solved soon is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
     get away from a kink, but with the plane that the multipliers make up as its first cut.
 
-    For large C the hybrid begins at once. On text a few epochs of coordinate descent then make its start
-    (`metrimax.solvers.head_start`): the data can nearly be separated, and whoever does it, for whatever measure, comes
-    close to the solution.
+    For large C the hybrid begins at once. On many features a few epochs of coordinate descent then make its start
+    (`metrimax.solvers.head_start`), which count as passes and not as iterations: the data can nearly be separated, and
+    whoever does it, for whatever measure, comes close to the solution.
 
     Parameters
     ----------
@@ -98,12 +100,16 @@ class Auto:
         begins = (start is None or len(start.losses) == 0) and has_rows(design)
         if begins and has_hinges(oracle):
             return (yield from self._additive(oracle, design, weight, tol, start, callback))
-        starts = [start]  # popped, so that only the solver holds it
-        mistakes = getattr(oracle, "mistakes", None)
-        may = begins and start is None and self.labels == 1 and design.shape[1] > MISTAKES
-        if may and mistakes is not None and own_score(oracle, design, weight) > LOOSE_MISTAKES:
-            chosen = Hybrid(self.max_iter)
-            starts = [(yield from start_with_mistakes(oracle, mistakes(), design, weight, tol))]
+        starts: list[Any] = [start]  # popped, so that only the solver holds it
+        may = begins and start is None and self.labels == 1 and hasattr(oracle, "mistakes")
+        may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
+        if may and own_score(oracle, design, weight) > LOOSE_MISTAKES:
+            mistakes = cast(Any, oracle).mistakes()
+            if smaller_class(mistakes) >= RARE:
+                starts = [(yield from start_with_mistakes(oracle, mistakes, design, weight, tol))]
+                if starts[0].best[0].square > 0:  # away from w = 0
+                    chosen = Hybrid(self.max_iter)
+            del mistakes  # vectors of length n
         del start
         return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
 
@@ -118,24 +124,29 @@ class Auto:
     ) -> Steps:
         """The choice for a risk that is a sum of hinges."""
         features = design.shape[1]
-        cast(Any, design).squares()  # which coordinate descent needs: kept from here on
+        cast(RowDesign, design).squares()  # which coordinate descent needs: kept from here on
         chosen, with_plane = self._hybrid(design), {"plain": 1, "smooth": 1, "patient": 0}
-        loose = LOOSE_FEW if features <= FEW else LOOSE if features <= MANY else LOOSE_TEXT
-        if start is None and tol >= FINE and own_score(oracle, design, weight) > loose:
-            starts: list[Cuts | None] = [None]  # popped, so that only the solver holds it
+        hinges = cast(Any, oracle).hinges()
+        share = smaller_class(hinges) / len(hinges.sign)
+        loose = LOOSE_FEW if features <= FEW else LOOSE if features <= MANY else LOOSE_TEXT * share
+        may = start is None and self.labels == 1 and tol >= FINE
+        if may and own_score(oracle, design, weight) > loose:
+            starts: list[Any] = [None]  # popped, so that only the solver holds it
             if features > MANY:
                 chosen = replace(chosen, **with_plane)
-                starts = [(yield from head_start(oracle, cast(Any, oracle).hinges(), design, weight))]
+                starts = [(yield from head_start(oracle, hinges, design, weight))]
+            del hinges  # vectors of length n
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
+        del hinges
         begun = DualCD(self.max_iter, _limit(features, tol))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
         if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:
             return first
         loss = first.bound + _kernels.dot(first.w, first.w) / 2
-        cuts = yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), loss)
+        starts = [(yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), loss))]
         rest = replace(chosen, max_iter=self.max_iter - first.n_passes, **with_plane)
         later = None if callback is None else _Later(first, callback)
-        second = yield from rest.steps(oracle, design, weight, tol=tol, start=cuts, callback=later)
+        second = yield from rest.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
         bound = max(first.bound, second.bound)
         return replace(
@@ -168,9 +179,9 @@ class Auto:
 
 
 def has_rows(design: Design) -> bool:
-    """Whether the design gives its rows, which coordinate descent needs."""
+    """Whether the design gives its rows (`RowDesign`), which coordinate descent needs."""
     inside = getattr(design, "design", design)  # what the intercept was added to
-    return hasattr(design, "dual_epochs") and hasattr(inside, "dual_epochs")
+    return hasattr(design, "dual_epochs") and all(hasattr(inside, name) for name in ("dual_epochs", "mean_square"))
 
 
 def has_hinges(oracle: Oracle) -> bool:

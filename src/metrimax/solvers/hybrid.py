@@ -13,7 +13,7 @@ from metrimax.solvers.quasi_newton import QuasiNewton
 from metrimax.solvers.search import Search, next_reach
 
 START = 0.1
-"""mu of the first mean of cuts; it then follows the gap, in steps of a quarter or less."""
+"""mu of the first mean of cuts, at most; it then follows the gap, in steps of a quarter or less."""
 
 GOOD = 0.01
 """A bound that is so much of the objective, after a few iterations, shows that the bundle method does well."""

@@ -164,10 +164,15 @@ class ExampleModel(CutModel):
         return (yield Ask("pull", point.rep))
 
 
+def kept_by_weights(design: Design) -> bool:
+    """Whether weights are the smaller space for this design."""
+    n, p = design.shape
+    return n > p
+
+
 def cut_model(design: Design, lam: float, start: Cuts | None = None) -> CutModel:
     """The model for this design in the smaller space."""
-    n, p = design.shape
-    return (WeightModel if n > p else ExampleModel)(design, lam, start)
+    return (WeightModel if kept_by_weights(design) else ExampleModel)(design, lam, start)
 
 
 def combine(*terms: tuple[float, Point]) -> Point:

@@ -9,6 +9,7 @@ from metrimax import _kernels
 from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Point, Solution, Solver, Vector
 from metrimax.solvers.auto import Auto
 from metrimax.solvers.dual_cd import DualCD
+from metrimax.solvers.model import kept_by_weights
 
 
 def along(
@@ -36,10 +37,11 @@ def along(
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
         weight = float(weights[k])
         if cuts[0] is not None and cuts[0].best is not None:
-            point, risk = cuts[0].best
+            last, risk = cuts[0].best
             if before is not None:
-                cuts = [replace(cuts[0], best=further(oracle, design, 1 / weight, before, point, risk, tol))]
-            before = Point(point.rep.copy(), point.scores.copy(), point.square)
+                cuts = [replace(cuts[0], best=further(oracle, design, 1 / weight, before, last, risk, tol))]
+            before = last
+            del last
         solution = yield from solver.steps(oracle, design, weight, tol=tol, start=cuts.pop(), callback=callback)
         solutions[k] = replace(solution, cuts=None)
         cuts.append(None if solution.cuts is None else replace(solution.cuts, given=True))
@@ -52,7 +54,7 @@ def further(
 ) -> tuple[Point, float]:
     """The least point for the next C in the direction from the solution before the last one to the last one."""
     rep, scores = last.rep - before.rep, last.scores - before.scores
-    dual = rep if design.shape[0] > design.shape[1] else scores
+    dual = rep if kept_by_weights(design) else scores
     cross, bend = _kernels.dot(last.rep, dual), _kernels.dot(rep, dual)
     parabola = lam, last.square, cross, bend
     t, risk = _kernels.line_search(oracle.line(last.scores, scores), parabola, risk, None, tol, 1.0)

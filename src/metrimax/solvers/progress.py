@@ -47,7 +47,7 @@ class Progress:
     ) -> None:
         self._oracle = oracle
         self._callback = callback
-        self._began = time.perf_counter()
+        self._began = time.perf_counter() - (0.0 if start is None else start.seconds)
         self.weight, self.lam, self.tol = float(weight), 1 / float(weight), tol
         self.model = cut_model(design, self.lam, start)
         self.best = Best(Point(np.zeros(min(design.shape)), np.zeros(design.shape[0]), 0.0), at_zero, self.lam)
@@ -71,8 +71,14 @@ class Progress:
 
     @property
     def precision(self) -> float:
-        """How well the quadratic program has to be solved."""
-        return 0.01 * min(self.gap, max(self.tol, 1e-15)) if self.history else 1e-15
+        """How well the quadratic program has to be solved: exactly where a start is one plane.
+
+        Its own bound may be far below the tolerance, and it still says where to go.
+        """
+        tol = max(self.tol, 1e-15)
+        if not self.history:
+            return 0.01 * tol if self.model.size > 2 else 1e-15
+        return 0.01 * min(self.gap, tol)
 
     def offer(self, point: Point) -> tuple[float, Cut]:
         """Evaluate the exact objective at a point, and keep it if it is the best; returns the value and the cut."""
