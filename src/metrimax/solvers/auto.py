@@ -127,7 +127,7 @@ class Auto:
         cast(RowDesign, design).squares()  # which coordinate descent needs: kept from here on
         chosen, with_plane = self._hybrid(design), {"plain": 1, "smooth": 1, "patient": 0}
         hinges = cast(Any, oracle).hinges()
-        share = smaller_class(hinges) / len(hinges.sign)
+        share = max(smaller_class(hinges), RARE) / len(hinges.sign)
         loose = LOOSE_FEW if features <= FEW else LOOSE if features <= MANY else LOOSE_TEXT * share
         may = start is None and self.labels == 1 and tol >= FINE
         if may and own_score(oracle, design, weight) > loose:
