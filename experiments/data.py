@@ -61,7 +61,8 @@ FIRST = 3000
 def load(name: str, data: Path | str | None = None, rows: int | None = None, *, raw: bool = False) -> Split:
     """``X_train, y_train, X_test, y_test`` of a set such as "ijcnn1", "covtype:3" or "imblearn/letter_img".
 
-    Several classes are positive together in "usps:5+6". "ohsumed:Neoplasm" and "webkb:student" are made of documents.
+    Several classes are positive together in "usps:5+6". "ohsumed:Neoplasm" and "webkb:student" are made of documents,
+    and never ``raw``.
     """
     base, _, positive = name.partition(":")
     if base in ("ohsumed", "webkb"):
