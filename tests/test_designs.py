@@ -123,7 +123,7 @@ def test_several_vectors_agree_with_one_at_a_time(backend, dtype):
     assert_allclose(X.rmatvec(S), np.column_stack([X.rmatvec(s) for s in S.T]), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("L", [1, 2, 3, 9])
+@pytest.mark.parametrize("L", [1, 2, 3, 6, 9, 17])
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("intercept", [None, 2.5])
 @pytest.mark.parametrize(("n", "p"), SHAPES)

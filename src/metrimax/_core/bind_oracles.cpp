@@ -253,7 +253,8 @@ void bind_oracles(nb::module_ &m) {
             const double *ud = u.data(), *vd = v.data();
             const Index m_high = m_low + size_of(u) - 1;
             nb::gil_scoped_release unlocked;
-            const Best best = count_argmax(p, q, p.prefix(), q.prefix(), n_pos, m_low, m_high, ud, vd);
+            const auto P = p.prefix(), N = q.prefix();
+            const Best best = CountScan(p, q, P, N, n_pos, m_low, m_high, ud, vd).best();
             return std::make_tuple(best.value, best.i, best.j);
         },
         nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("neg").noconvert(),

@@ -84,7 +84,7 @@ Out2<double> py_as_columns(std::vector<In1<double>> vectors) {
     auto out = empty<double>(n * m);
     {
         nb::gil_scoped_release unlocked;
-        side_by_side(in, n, out.get());
+        side_by_side(in, n, m, out.get());
     }
     return make_array(std::move(out), n, m);
 }

@@ -67,8 +67,10 @@ void bind_smoothing(nb::module_ &m) {
             const Index m_high = m_low + static_cast<Index>(u.size()) - 1;
             double *out = values.data();
             nb::gil_scoped_release unlocked;
-            count_scan(p, q, p.prefix(), q.prefix(), n_pos, m_low, m_high, ud, vd, false,
-                       [&](Index m, double value, Index, Index) { out[m - m_low] = value; });
+            const auto P = p.prefix(), N = q.prefix();
+            CountScan(p, q, P, N, n_pos, m_low, m_high, ud, vd).visit([&](Index m, double value, Index, Index) {
+                out[m - m_low] = value;
+            });
         },
         nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("step"), nb::arg("n_pos"), nb::arg("m_low"),
         nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("values").noconvert(),

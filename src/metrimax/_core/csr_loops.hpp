@@ -219,6 +219,8 @@ METRIMAX_CLONES void csr_add_rows_many(const T *METRIMAX_RESTRICT data, const I 
             --last;
         if (first == last)
             continue;
+        first -= first % B; // whole vectors
+        last = std::min(L, last + (B - last % B) % B);
         for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
             const double x = static_cast<double>(data[k]);
             double *o = out + static_cast<size_t>(indices[k]) * L;

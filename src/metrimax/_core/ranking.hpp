@@ -3,6 +3,7 @@
 
 #include "prefetch.hpp"
 #include "scan.hpp"
+#include "select.hpp"
 #include "sorting.hpp"
 
 #include <algorithm>
@@ -24,6 +25,17 @@ METRIMAX_CLONES inline void cells_of(const double *METRIMAX_RESTRICT x, Index si
     }
 }
 
+// The least and the greatest of numbers, but for what is no number.
+METRIMAX_CLONES inline std::pair<double, double> range_of(const double *METRIMAX_RESTRICT x, Index size) {
+    double least = std::numeric_limits<double>::infinity(), greatest = -least;
+#pragma omp simd reduction(min : least) reduction(max : greatest)
+    for (Index k = 0; k < size; ++k) {
+        least = x[k] < least ? x[k] : least;
+        greatest = x[k] > greatest ? x[k] : greatest;
+    }
+    return {least, greatest};
+}
+
 // How many of sorted numbers are less than each x, looking at Few of them from where x's cell begins. Out: whether
 // there are any x of which all Few are less, so that there may be more.
 template <int Few>
@@ -43,6 +55,16 @@ METRIMAX_CLONES bool few_below(const double *METRIMAX_RESTRICT x, const std::int
     return more != 0;
 }
 
+// 1 - cost, but no less than the least.
+METRIMAX_CLONES inline void reach_from(const double *METRIMAX_RESTRICT costs, Index size, double least,
+                                       double *METRIMAX_RESTRICT out) {
+#pragma omp simd
+    for (Index k = 0; k < size; ++k) {
+        const double reach = 1 - costs[k];
+        out[k] = reach > least ? reach : least;
+    }
+}
+
 // Numbers in ascending order, and where any x stands among them. Both go by cells of equal width over their range, of
 // about one number or less each: those of lower cells are below x, those of higher ones above it, since a cell never
 // falls as x rises. So sorting is a matter of distributing them, and most look-ups cost O(1) and no branch; where they
@@ -53,13 +75,8 @@ class CellOrder {
     void sort(const std::vector<double> &numbers) {
         constexpr double kInf = std::numeric_limits<double>::infinity();
         const auto size = static_cast<Index>(numbers.size());
-        least = kInf;
-        double greatest = -kInf;
-        for (const double number : numbers) {
-            const double here = number == number ? number : kInf;
-            least = here < least ? here : least;
-            greatest = greatest < here ? here : greatest;
-        }
+        const auto [low, greatest] = range_of(numbers.data(), size);
+        least = low;
         const Index count = std::min(std::max(size, std::min(4 * size + kLeast, kMany)), kMost);
         last = static_cast<double>(count);
         const double width = greatest - least;
@@ -100,6 +117,12 @@ class CellOrder {
 
     // How many are less than each x, which are in the cells said.
     void below(const double *x, const std::int32_t *cells, Index size, std::int32_t *out) const {
+        const auto count = static_cast<std::int32_t>(entries.size());
+        if (sorted[0] == sorted[count - 1]) { // all alike, as at w = 0
+            for (Index k = 0; k < size; ++k)
+                out[k] = sorted[0] < x[k] ? count : 0;
+            return;
+        }
         if (!few_below<kFew>(x, cells, size, begin.data(), sorted.data(), out))
             return;
         for (Index k = 0; k < size; ++k) {
@@ -223,21 +246,28 @@ class MarginPairs {
     LineCosts line(const PairClass &of) const { return {scores, move, of.members, t}; }
 
     // Call f(places, 1 - costs, numbers of the sorted class below these, size) for the examples of the other class that
-    // any of them is below, a block at a time.
+    // any of them is below, a block at a time; where these are many, for others, too, with 0 and a number that counts
+    // for nothing.
     template <class Costs, class F> void visit(const Costs &costs, F &&f) const {
         constexpr double kAll = -std::numeric_limits<double>::infinity();
         const double most = 1 - order[0];
-        const bool far = own.members.size > kNear;
+        const bool far = own.members.size > kNear, dense = std::isfinite(most);
         for_blocks(other.members.extent(), [&](Index first, Index count) {
             double block[kBlock], reach[kBlock + 1];
             Index places[kBlock + 1], size = 0;
             std::int32_t cells[kBlock], inside[kBlock];
             costs.block(first, count, block);
-            for_inside<std::less<>>(block, count, kAll, most, [&](Index k, bool counts) {
-                reach[size] = 1 - block[k];
-                places[size] = first + k;
-                size += counts;
-            });
+            if (dense && 2 * count_where<std::less<>>(block, count, most) > count) { // most are: so are all, or nearly
+                reach_from(block, count, order[0], reach);
+                for (; size < count; ++size)
+                    places[size] = first + size;
+            } else {
+                for_inside<std::less<>>(block, count, kAll, most, [&](Index k, bool counts) {
+                    reach[size] = 1 - block[k];
+                    places[size] = first + k;
+                    size += counts;
+                });
+            }
             order.cells(reach, size, cells);
             if (far) {
                 for (Index k = 0; k < size; ++k)

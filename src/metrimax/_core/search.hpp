@@ -25,7 +25,8 @@ struct CountTables : Tables {
           fn_falls(std::is_sorted(v, v + (m_high - m_low + 1))) {}
     Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
               const std::vector<double> &N) const override {
-        return count_argmax(pos, neg, P, N, n_pos, m_low, m_high, u, v, fn_falls);
+        const CountScan scan(pos, neg, P, N, n_pos, m_low, m_high, u, v);
+        return fn_falls ? scan.best_falling() : scan.best();
     }
     double loss(Index fn, Index fp) const override {
         const Index tp = n_pos - fn, m = tp + fp;

@@ -12,37 +12,51 @@ namespace metrimax {
 using Ins = std::vector<const double *>;
 using Outs = std::vector<double *>;
 
-// Vectors of one length side by side. Out: out (size, L).
-inline void side_by_side(const Ins &vectors, size_t size, double *out) {
+constexpr size_t kMany = 5; // sparse products: from so many on, eight cost less than by twos
+
+// Vectors of one length side by side, the rest of L being zero. Out: out (size, L).
+inline void side_by_side(const Ins &vectors, size_t size, size_t L, double *out) {
     constexpr size_t kBlock = 512; // rows whose entries stay in the cache while all vectors pass
-    const size_t L = vectors.size();
     for (size_t begin = 0; begin < size; begin += kBlock)
         for (size_t l = 0; l < L; ++l)
             for (size_t i = begin; i < std::min(begin + kBlock, size); ++i)
-                out[i * L + l] = vectors[l][i];
+                out[i * L + l] = l < vectors.size() ? vectors[l][i] : 0.0;
 }
 
-// The columns of A (size, L), each to a place of its own.
-inline void apart(const double *A, size_t size, const Outs &columns) {
+// The first columns of A (size, L), each to a place of its own.
+inline void apart(const double *A, size_t size, size_t L, const Outs &columns) {
     constexpr size_t kBlock = 512;
-    const size_t L = columns.size();
     for (size_t begin = 0; begin < size; begin += kBlock)
-        for (size_t l = 0; l < L; ++l)
+        for (size_t l = 0; l < columns.size(); ++l)
             for (size_t i = begin; i < std::min(begin + kBlock, size); ++i)
                 columns[l][i] = A[i * L + l];
 }
 
-// By a product with vectors side by side: multiply(in, out), with out zero on entry where it is added to.
-template <class F>
-void by_columns(const Ins &in, size_t in_size, const Outs &out, size_t out_size, bool added, F &&multiply) {
-    const size_t L = in.size();
-    const std::unique_ptr<double[]> given(new double[in_size * L]), product(new double[out_size * L]);
-    side_by_side(in, in_size, given.get());
-    if (added)
-        std::fill_n(product.get(), out_size * L, 0.0);
-    multiply(given.get(), product.get());
-    apart(product.get(), out_size, out);
-}
+// Vectors side by side, L of them with zeros to fill up, and their products, which are zero at first. One alone stays
+// where it is.
+struct Columns {
+    size_t L, out_size;
+    Outs outs;
+    std::unique_ptr<double[]> vectors, products;
+    const double *given; // (in_size, L)
+    double *product;     // (out_size, L)
+
+    Columns(const Ins &in, size_t in_size, Outs out, size_t out_size, size_t L)
+        : L(L), out_size(out_size), outs(std::move(out)), given(in[0]), product(outs[0]) {
+        if (L > 1) {
+            vectors.reset(new double[in_size * L]);
+            products.reset(new double[out_size * L]);
+            side_by_side(in, in_size, L, vectors.get());
+            given = vectors.get();
+            product = products.get();
+        }
+        std::fill_n(product, out_size * L, 0.0);
+    }
+    void finish() const {
+        if (L > 1)
+            apart(product, out_size, L, outs);
+    }
+};
 
 // out[l] = X in[l] for dense X (n, p), or X' in[l].
 template <class T>
@@ -57,45 +71,50 @@ void dense_products(const T *X, size_t n, size_t p, bool transposed, const Ins &
         std::copy_n(sums.data(), p, out[0]);
         std::copy_n(sums.data() + p, p, out[1]);
     } else if (transposed) {
-        by_columns(in, n, out, p, true,
-                   [&](const double *C, double *P) { dense_rmatmat(X, n, p, C, L, P, n_threads); });
+        const Columns all(in, n, out, p, L);
+        dense_rmatmat(X, n, p, all.given, L, all.product, n_threads);
+        all.finish();
     } else if (L == 1) {
         dense_matvec(X, n, p, in[0], out[0], n_threads);
     } else if (L == 2) {
         dense_matvec_pair(X, n, p, in[0], in[1], out[0], out[1], 1, n_threads);
     } else {
-        by_columns(in, p, out, n, false,
-                   [&](const double *W, double *S) { dense_matmat(X, n, p, W, L, S, n_threads); });
+        const Columns all(in, p, out, n, L);
+        dense_matmat(X, n, p, all.given, L, all.product, n_threads);
+        all.finish();
     }
 }
 
-// Whether all that vectors ask for, one by one, is no more than half of n rows: where that is little, what they have in
-// common is not worth reading once.
+// Whether vectors ask for no more than a quarter of n rows each, on average. Then they are served one by one: each
+// reads its own rows only, where all together would read those of all and multiply every row by all.
 inline bool few_rows(const Ins &vectors, size_t n) {
     size_t zeros = 0;
     for (const double *vector : vectors)
         zeros += static_cast<size_t>(std::count(vector, vector + n, 0.0));
-    return 2 * (vectors.size() * n - zeros) <= n;
+    return 4 * zeros >= 3 * vectors.size() * n;
 }
 
-// out[l] = X in[l] for CSR X, or X' in[l].
+// out[l] = X in[l] for CSR X, or X' in[l]: by eights, which is what fits into a vector instruction and a line of the
+// cache, or by twos. With more side by side X would be read less often, but each of its non-zeros would look for its
+// weights, or its sums, farther away, and that costs more.
 template <class T, class I>
 void csr_products(const T *data, const I *indices, const I *indptr, size_t n, size_t p, bool transposed, const Ins &in,
                   const Outs &out, int n_threads) {
-    const size_t L = in.size();
-    if (transposed && (L == 1 || few_rows(in, n))) {
-        for (size_t l = 0; l < L; ++l) {
-            std::fill_n(out[l], p, 0.0);
-            csr_rmatmat(data, indices, indptr, n, p, in[l], 1, out[l], n_threads);
-        }
-    } else if (transposed) {
-        by_columns(in, n, out, p, true,
-                   [&](const double *C, double *P) { csr_rmatmat(data, indices, indptr, n, p, C, L, P, n_threads); });
-    } else if (L == 1) {
-        csr_matvec(data, indices, indptr, n, in[0], out[0], n_threads);
-    } else {
-        by_columns(in, p, out, n, false,
-                   [&](const double *W, double *S) { csr_matmat(data, indices, indptr, n, W, L, S, n_threads); });
+    constexpr size_t kMany = 5; // from so many on, eight cost less than by twos
+    const bool alone = transposed && few_rows(in, n);
+    for (size_t l = 0, width; l < in.size(); l += width) {
+        const size_t left = in.size() - l;
+        width = alone || left == 1 ? 1 : left < kMany ? 2 : std::min(left, kWide);
+        const size_t L = width <= 2 ? width : kWide;
+        const Columns group(Ins(in.begin() + l, in.begin() + l + width), transposed ? n : p,
+                            Outs(out.begin() + l, out.begin() + l + width), transposed ? p : n, L);
+        if (transposed)
+            csr_rmatmat(data, indices, indptr, n, p, group.given, L, group.product, n_threads);
+        else if (L == 1)
+            csr_matvec(data, indices, indptr, n, group.given, group.product, n_threads);
+        else
+            csr_matmat(data, indices, indptr, n, group.given, L, group.product, n_threads);
+        group.finish();
     }
 }
 

@@ -79,48 +79,98 @@ template <class Gains> Index gallop(Index x, Index low, Index high, Gains gains)
 
 // For measures that are linear in tp once the number m = tp + fp of predicted positives is given:
 //     D = u[m] + v[m] * tp,  m_low <= m <= m_high.
-// Input: the two queues (with equal steps), the number of positive units, u and v indexed by m - m_low, in units.
-// Output: for every m, visit(m, the best value and its i = fn, j = fp).
 // For fixed m, flipping one more pair (i, j) -> (i+1, j+1) gains -v[m] - step * (cost_i + cost_j), which never
-// grows with i; the best i is where that turns non-positive. Where v never falls, as for F_beta, that i never grows
-// with m: `fn_falls` says so, and it is followed down. Otherwise the search for the next m starts at the i of the last
-// one and gallops: O(n) steps in practice, O(n log n) at worst.
-template <class Visit>
-void count_scan(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
-                Index n_pos, Index m_low, Index m_high, const double *u, const double *v, bool fn_falls, Visit visit) {
-    const Index shift = n_pos - pos.first + neg.first; // m = shift - x + y with x, y local to the queues
-    const Index from = std::max(m_low, shift - pos.size), to = std::min(m_high, shift + neg.size);
-    Index x = fn_falls ? pos.size : 0;
-    for (Index m = from; m <= to; ++m) {
-        const Index d = m - shift; // y = x + d
-        const Index low = std::max<Index>(0, -d), high = std::min(pos.size, neg.size - d);
-        const double vm = v[m - m_low];
-        auto gains = [&](Index k) { return -vm - pos.step * (pos.costs[k] + neg.costs[k + d]) > 0; };
-        x = std::clamp(x, low, high);
-        if (fn_falls) {
-            if (x > low)
-                x -= !gains(x - 1);          // without a branch: whether it goes down is a matter of chance,
-            while (x > low && !gains(x - 1)) // and that it goes further is rare
-                --x;
-        } else {
-            x = gallop(x, low, high, gains);
-        }
-        const Index i = pos.first + x, j = neg.first + x + d;
-        visit(m, u[m - m_low] + vm * static_cast<double>(n_pos - i) + P[x] + N[x + d], i, j);
-    }
-}
+// grows with i; the best i is where that turns non-positive.
+class CountScan {
+  public:
+    // In: the two queues (with equal steps) and their prefix sums, the number of positive units, u and v indexed by
+    // m - m_low, in units.
+    CountScan(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
+              Index n_pos, Index m_low, Index m_high, const double *u, const double *v)
+        : pos(pos), neg(neg), P(P), N(N), n_pos(n_pos), m_low(m_low), u(u), v(v), shift(n_pos - pos.first + neg.first),
+          from(std::max(m_low, shift - pos.size)), to(std::min(m_high, shift + neg.size)) {}
 
-// The best of all m.
-inline Best count_argmax(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
-                         Index n_pos, Index m_low, Index m_high, const double *u, const double *v,
-                         bool fn_falls = false) {
-    Best best;
-    count_scan(pos, neg, P, N, n_pos, m_low, m_high, u, v, fn_falls, [&](Index, double value, Index i, Index j) {
-        if (value > best.value)
-            best = {value, i, j};
-    });
-    return best;
-}
+    // Visit(m, the best value and its i = fn, j = fp) for every m. The search for the next m starts at the i of the
+    // last one and gallops: O(n) steps in practice, O(n log n) at worst.
+    template <class Visit> void visit(Visit visit) const {
+        Index x = 0;
+        for (Index m = from; m <= to; ++m) {
+            x = find(m, x);
+            visit(m, value(m, x), pos.first + x, neg.first + x + m - shift);
+        }
+    }
+
+    // The best of all m.
+    Best best() const {
+        Best best;
+        visit([&](Index, double value, Index i, Index j) {
+            if (value > best.value)
+                best = {value, i, j};
+        });
+        return best;
+    }
+
+    // The same where v never falls, as for F_beta. There the best i never grows with m and is followed down, along
+    // several ranges of m at a time: every step waits for the one before it, but not for those of other ranges.
+    Best best_falling() const {
+        constexpr Index kLanes = 4;
+        struct Lane {
+            Index m, end, x;
+            Best best;
+        } lanes[kLanes];
+        const Index width = (to - from + kLanes) / kLanes;
+        for (Index k = 0; k < kLanes; ++k) {
+            const Index first = from + k * width, end = std::min(first + width, to + 1);
+            lanes[k] = {first, end, first < end ? find(first, 0) : 0, {}};
+        }
+        for (Index step = 0; step < width; ++step)
+            for (Lane &lane : lanes)
+                if (lane.m < lane.end) {
+                    lane.x = follow(lane.m, lane.x);
+                    const double here = value(lane.m, lane.x);
+                    if (here > lane.best.value)
+                        lane.best = {here, lane.x, lane.m};
+                    ++lane.m;
+                }
+        Best best;
+        for (const Lane &lane : lanes)
+            if (lane.best.value > best.value)
+                best = lane.best;
+        const Index x = best.i, m = best.j;
+        return {best.value, pos.first + x, neg.first + x + m - shift};
+    }
+
+  private:
+    // With m = shift - x + y, where x and y are local to the queues: the range of x.
+    Index low(Index m) const { return std::max<Index>(0, shift - m); }
+    Index high(Index m) const { return std::min(pos.size, neg.size + shift - m); }
+    bool gains(Index m, Index x) const {
+        return -v[m - m_low] - pos.step * (pos.costs[x] + neg.costs[x + m - shift]) > 0;
+    }
+    double value(Index m, Index x) const {
+        return u[m - m_low] + v[m - m_low] * static_cast<double>(n_pos - pos.first - x) + P[x] + N[x + m - shift];
+    }
+
+    Index find(Index m, Index x) const {
+        const Index least = low(m), most = high(m);
+        return gallop(std::clamp(x, least, most), least, most, [&](Index k) { return gains(m, k); });
+    }
+    Index follow(Index m, Index x) const {
+        const Index least = low(m);
+        x = std::clamp(x, least, high(m));
+        if (x > least)
+            x -= !gains(m, x - 1);            // without a branch: whether it goes down is a matter of chance,
+        while (x > least && !gains(m, x - 1)) // and that it goes further is rare
+            --x;
+        return x;
+    }
+
+    const Queue &pos, &neg;
+    const std::vector<double> &P, &N;
+    Index n_pos, m_low;
+    const double *u, *v;
+    Index shift, from, to;
+};
 
 // The greatest loss of such a measure, and how much the loss rises by one more mistake of either kind, over all tables.
 struct CountBounds {
