@@ -63,7 +63,7 @@ def _shares(rows: list[Row]) -> Any:
         share = [max(0.0, row[f"{part}_seconds"]) / row["seconds"] for row in rows]
         axes.barh(range(len(rows)), share, left=left, label=label)
         left = [a + b for a, b in zip(left, share, strict=True)]
-    axes.set_yticks(range(len(rows)), [f"{row['task']} {row['measure']}" for row in rows])
+    axes.set_yticks(range(len(rows)), [f"{row['task']} {row['measure']}, {row['solver']}" for row in rows])
     axes.invert_yaxis()
     axes.set_xlabel("share of the CPU seconds")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=4, frameon=False)

@@ -27,6 +27,8 @@ CASES = [
     ("covtype:2", "roc_area", 0.1),
 ]
 SMOKE = [("dense:1000", "f1", 1.0), ("sparse:500", "roc_area", 1.0)]
+CHOSEN = ("bundle", "auto")
+"""One line search and one cut an iteration, and the default, which makes two of each do with fewer passes."""
 
 
 class Clock:
@@ -71,8 +73,10 @@ def _timed_model(clock: Clock) -> Iterator[None]:
         yield
 
 
-def shares(name: str, measure: str, C: float, tol: float = 1e-3, n_threads: int = 1) -> dict[str, Any]:
-    """One row: the seconds of each part of one run of the default solver."""
+def shares(
+    name: str, measure: str, C: float, solver: str = "auto", tol: float = 1e-3, n_threads: int = 1
+) -> dict[str, Any]:
+    """One row: the seconds of each part of one run."""
     task = data.load(name)
     clock = Clock()
     began = time.process_time()
@@ -81,7 +85,7 @@ def shares(name: str, measure: str, C: float, tol: float = 1e-3, n_threads: int 
     oracle = Timed(get_measure(measure).oracle(task.y), "argmax", clock)
     ready = time.process_time()
     with _timed_model(clock):
-        steps = SOLVERS["bundle"]().steps(oracle, timed_design, C * oracle.price * oracle.n, tol=tol)
+        steps = SOLVERS[solver]().steps(oracle, timed_design, C * oracle.price * oracle.n, tol=tol)
         (solution,) = run(timed_design, [steps])
     total = time.process_time() - ready
     parts = {part: clock.seconds[part] for part in ("products", "argmax", "qp")}
@@ -89,6 +93,7 @@ def shares(name: str, measure: str, C: float, tol: float = 1e-3, n_threads: int 
         "task": name,
         "measure": measure,
         "C": C,
+        "solver": solver,
         "tol": tol,
         "threads": n_threads,
         "n_iter": solution.n_iter,
@@ -105,4 +110,4 @@ def shares(name: str, measure: str, C: float, tol: float = 1e-3, n_threads: int 
 
 
 def measure(smoke: bool = False, **_: Any) -> list[dict[str, Any]]:
-    return [shares(*case) for case in (SMOKE if smoke else CASES)]
+    return [shares(*case, solver) for case in (SMOKE if smoke else CASES) for solver in CHOSEN]

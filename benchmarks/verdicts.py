@@ -115,10 +115,14 @@ def verdicts(parts: dict[str, list[Row]]) -> list[list[str]]:
     ]
     lines.append(_aim("products, one vector, 10^6 non-zeros and more: share of the triad's bandwidth >= 0.6", share,
                       lambda value: value >= 0.6))  # fmt: skip
-    text = [row["argmax_to_products"] for row in parts["shares"] if row["task"].startswith(("reuters", "sparse"))]
-    dense = [row["argmax_to_products"] for row in parts["shares"] if not row["task"].startswith(("reuters", "sparse"))]
-    lines.append(_aim("argmax / products on text <= 1", text, lambda value: value <= 1))
-    lines.append(_aim("argmax / products on 20 to 64 dense columns <= 2", dense, lambda value: value <= 2))
+    for solver in ("bundle", "auto"):
+        parted: dict[bool, list[float]] = {True: [], False: []}
+        for row in parts["shares"]:
+            if row["solver"] == solver:
+                parted[row["task"].startswith(("reuters", "sparse"))].append(row["argmax_to_products"])
+        lines.append(_aim(f"argmax / products on text <= 1 ({solver})", parted[True], lambda value: value <= 1))
+        lines.append(_aim(f"argmax / products on 20 to 64 dense columns <= 2 ({solver})", parted[False],
+                          lambda value: value <= 2))  # fmt: skip
     model = [row["qp_seconds"] / row["seconds"] for row in parts["shares"]]
     lines.append(_aim("model and quadratic program: share of the time < 1/2", model, lambda value: value < 0.5))
     lines.append(_aim("path of 13 points / its hardest point alone <= 3", [row["ratio"] for row in parts["path"]],
