@@ -11,8 +11,8 @@ from metrimax.solvers.search import Plane, Search, Step, next_reach
 class Approach:
     """Moves the best point of a run towards the model's minimiser, and remembers how far that led.
 
-    The next cut is taken a little beyond the point reached: by ``stride`` of the way, and by less after searches that
-    found no step.
+    The next cut is taken a little beyond the point reached: by ``stride`` of the way, or where a search began that
+    found no step, if that is nearer.
 
     As long as w = 0 is the best point it may well be the solution. There the cut is taken first, and its tangent is
     where the line search begins. Mostly it proves that there is no step, and the cut is the next one.
@@ -33,7 +33,7 @@ class Approach:
         self._run, self._oracle = run, oracle
         self._stride, self._accuracy = stride, accuracy
         self._reach = 1.0
-        self._last: tuple[Search, Step, Cut | None] | None = None
+        self._last: tuple[Search, Step, float, Cut | None] | None = None
 
     def step(self, target: Point, planes: list[Plane]) -> None:
         """Go towards the target, whose vectors are taken over."""
@@ -41,23 +41,20 @@ class Approach:
         at_zero = run.best.point.square == 0
         move = target if at_zero else _way(run.best.point, target)
         search = Search(self._oracle, run.model, run.best, move, planes)
-        ahead = search.cut(self._oracle, self._near) if at_zero else None
+        near = min(self._stride, self._reach)
+        ahead = search.cut(self._oracle, near) if at_zero else None
         step = search.minimise(self._accuracy * run.gap, self._reach)
         run.best = search.advance(step)
         self._reach = next_reach(self._reach, step.t)
-        self._last = search, step, ahead
+        self._last = search, step, near, ahead
 
     def cut(self) -> Cut:
         """The cut that follows from the last step, which is then let go of."""
         assert self._last is not None
-        (search, step, ahead), self._last = self._last, None
-        if step.t > 0:
-            return self._run.cut(search.beyond(step, self._stride))
-        return self._run.cut(search.beyond(step, self._near)) if ahead is None else ahead
-
-    @property
-    def _near(self) -> float:
-        return min(self._stride, self._reach)
+        (search, step, near, ahead), self._last = self._last, None
+        if step.t == 0 and ahead is not None:
+            return ahead
+        return self._run.cut(search.beyond(step, self._stride if step.t > 0 else near))
 
 
 def _way(start: Point, target: Point) -> Point:
