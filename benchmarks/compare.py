@@ -11,7 +11,8 @@ Each row says in ``mode`` what was equalised:
   ``match recorded SVM-perf``;
 * ``estimated``: SVM-perf where neither program nor record is there: the iterations of the plain cutting-plane algorithm
   to the same gap, times the seconds of its argmax alone, `NS_PER_CELL` for each of the ``(n+ + 1)(n- + 1)`` tables it
-  looks at; for ROC area, which it sorts for, times what it took per non-zero in the quickest of its recorded runs.
+  looks at; for ROC area, which it sorts for, times what it took per non-zero in the quickest of its recorded runs, on
+  another, busy machine.
 """
 
 from __future__ import annotations
@@ -133,7 +134,9 @@ class Comparison:
             if "primal" in record:
                 yield self._match("recorded SVM-perf", record["primal"])
         if (self.judge.task.name, self.judge.name) in ESTIMATED and "SVM-perf" not in self.others:
-            yield self._estimate()
+            estimate = self._estimate()
+            if np.isfinite(estimate["cpu_seconds"]):  # there is a record to go by
+                yield estimate
 
     def _to_gap(self, adapter: Any, prepared: Any) -> dict[str, Any]:
         for setting in adapter.settings:

@@ -43,7 +43,7 @@ timed). Objectives are recomputed by one function for everybody. What was equali
   metrimax with `tol=1e-3`;
 * *estimated*: the iterations of the plain cutting-plane algorithm to the same gap (fewer, if that did not finish
   either), times SVM-perf's argmax alone, 4 ns for every table it looks at, or, for ROC area, times its seconds per
-  iteration and non-zero in the quickest of its recorded runs: **an estimate, not a run**.
+  iteration and non-zero in the quickest of its recorded runs, on that other machine: **an estimate, not a run**.
 
 The ratio is the competitor's seconds over metrimax's: above 1, metrimax is faster.
 
@@ -162,7 +162,8 @@ SECTIONS: dict[str, Callable[[list[Row]], str]] = {
     "shares": simple(
         "Where the time goes",
         "CPU seconds of one run by part, one thread, `tol=1e-3`: of the bundle method, with one line search and one\n"
-        "cut an iteration, and of the default, which makes two of each in iterations that are fewer.",
+        "cut an iteration, and of the default, which makes two of each in iterations that are fewer. Epochs of\n"
+        "coordinate descent count as products, quasi-Newton steps as other.",
         {
             "data": "task",
             "measure": "measure",

@@ -28,7 +28,7 @@ CASES = [
 ]
 SMOKE = [("dense:1000", "f1", 1.0), ("sparse:500", "roc_area", 1.0)]
 CHOSEN = ("bundle", "auto")
-"""One line search and one cut an iteration, and the default, which makes two of each do with fewer passes."""
+"""One line search and one cut an iteration; and the default: two of each, and fewer passes."""
 
 
 class Clock:

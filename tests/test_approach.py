@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -82,6 +84,39 @@ def test_cuts_come_nearer_while_no_step_is_found():
     np.testing.assert_allclose(shares[4:10], 0.5 ** np.arange(4, 10))
     np.testing.assert_allclose(shares[10:], 1e-3)
     assert len(shares) > 12
+
+
+def test_a_cut_after_a_search_without_a_step_is_taken_where_that_began():
+    """Away from w = 0, and nearer than the stride: at the first point that was tried, not half as far."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((300, 5)), rng.random(300) < 0.3
+    X[y] += 0.5
+    asked = []  # ("line", scores, move, [t, ...]) and ("cut", scores)
+
+    class Watched(Counted):
+        def __call__(self, scores):
+            asked.append(("cut", scores.copy()))
+            return self._oracle(scores)
+
+        def mean_cut(self, scores, mu):
+            asked.append(("cut", scores.copy()))
+            return self._oracle.mean_cut(scores, mu)
+
+        def line(self, scores, move):
+            risk, tried = self._oracle.line(scores, move), []
+            asked.append(("line", scores.copy(), move.copy(), tried))
+            return lambda t: tried.append(t) or risk(t)
+
+    design, oracle = as_design(X, intercept_scaling=1.0), Watched(get_measure("f1").oracle(y))
+    run(design, [Bundle().steps(oracle, design, 3.0 * oracle.price * oracle.n, tol=1e-7)])
+    checked = 0
+    for before, after in itertools.pairwise(asked):
+        if before[0] == "line" and after[0] == "cut" and before[1].any() and before[3] and before[3][0] < 0.1:
+            _, scores, move, tried = before
+            if np.allclose(after[1], scores + tried[0] * move, rtol=1e-12, atol=1e-14):
+                checked += 1
+            assert not np.allclose(after[1], scores + tried[0] / 2 * move, rtol=1e-9, atol=1e-12)
+    assert checked >= 2
 
 
 def test_a_step_away_from_zero_is_found_after_cuts_that_gave_none():

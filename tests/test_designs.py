@@ -136,12 +136,24 @@ def test_products_with_vectors_that_lie_apart(backend, dtype, n, p, intercept, n
     for product, A, vectors in (
         ("scores", X, list(rng.standard_normal((L, X.shape[1])))),
         ("pull", X.T, [coefficients(rng, n) for _ in range(L)]),
+        ("pull", X.T, [np.where(rng.random(n) < 0.3 * (k % 3), coefficients(rng, n), 0.0) for k in range(L)]),
     ):
         results = design.products(product, vectors)
         assert len(results) == L
         for vector, result in zip(vectors, results, strict=True):
             assert (result.dtype, result.shape) == (np.float64, (A.shape[0],))
             assert_allclose(result, reference.matvec(A, vector), rtol=1e-12, atol=1e-12 * max(n, p))
+
+
+@pytest.mark.parametrize("product", ["scores", "pull"])
+@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (4, 3)])
+def test_products_with_no_vectors_and_of_no_rows_or_columns(backend, shape, product):
+    design = as_design(backend(np.ones(shape)))
+    assert design.products(product, []) == []
+    given, answered = shape[::-1] if product == "scores" else shape
+    for L in (1, 2, 9):
+        for result in design.products(product, [np.ones(given)] * L):
+            assert_array_equal(result, np.full(answered, float(given)))
 
 
 @pytest.mark.parametrize("product", ["scores", "pull"])

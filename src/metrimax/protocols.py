@@ -135,7 +135,7 @@ class SeveralDesign(Design, Protocol):
     """A design with products of its own for several vectors that lie apart; the others get them side by side."""
 
     def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
-        """The product with each of the vectors, contiguous and float64, X read once for all of them."""
+        """The product with each of the vectors, contiguous and float64, X read once for as many as is quickest."""
 
 
 class RowDesign(Design, Protocol):
@@ -175,7 +175,7 @@ class RowDesign(Design, Protocol):
 class Ask(NamedTuple):
     """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull").
 
-    Several vectors at a time are a list, and so are the answers: X is read once for all of them.
+    Several vectors at a time are a list, and so are the answers: one pass for all of them.
     """
 
     product: Product

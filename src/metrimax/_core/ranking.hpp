@@ -246,8 +246,8 @@ class MarginPairs {
     LineCosts line(const PairClass &of) const { return {scores, move, of.members, t}; }
 
     // Call f(places, 1 - costs, numbers of the sorted class below these, size) for the examples of the other class that
-    // any of them is below, a block at a time; where these are many, for others, too, with 0 and a number that counts
-    // for nothing.
+    // any of them is below, a block at a time. Where these are many it is called for all: the others, with none of them
+    // below, add nothing to any sum.
     template <class Costs, class F> void visit(const Costs &costs, F &&f) const {
         constexpr double kAll = -std::numeric_limits<double>::infinity();
         const double most = 1 - order[0];
@@ -257,7 +257,7 @@ class MarginPairs {
             Index places[kBlock + 1], size = 0;
             std::int32_t cells[kBlock], inside[kBlock];
             costs.block(first, count, block);
-            if (dense && 2 * count_where<std::less<>>(block, count, most) > count) { // most are: so are all, or nearly
+            if (dense && 2 * count_where<std::less<>>(block, count, most) > count) {
                 reach_from(block, count, order[0], reach);
                 for (; size < count; ++size)
                     places[size] = first + size;

@@ -12,8 +12,6 @@ namespace metrimax {
 using Ins = std::vector<const double *>;
 using Outs = std::vector<double *>;
 
-constexpr size_t kMany = 5; // sparse products: from so many on, eight cost less than by twos
-
 // Vectors of one length side by side, the rest of L being zero. Out: out (size, L).
 inline void side_by_side(const Ins &vectors, size_t size, size_t L, double *out) {
     constexpr size_t kBlock = 512; // rows whose entries stay in the cache while all vectors pass
@@ -32,8 +30,8 @@ inline void apart(const double *A, size_t size, size_t L, const Outs &columns) {
                 columns[l][i] = A[i * L + l];
 }
 
-// Vectors side by side, L of them with zeros to fill up, and their products, which are zero at first. One alone stays
-// where it is.
+// Vectors side by side, L of them with zeros to fill up, and their products, zero at first where they are added to. One
+// alone stays where it is.
 struct Columns {
     size_t L, out_size;
     Outs outs;
@@ -41,7 +39,7 @@ struct Columns {
     const double *given; // (in_size, L)
     double *product;     // (out_size, L)
 
-    Columns(const Ins &in, size_t in_size, Outs out, size_t out_size, size_t L)
+    Columns(const Ins &in, size_t in_size, Outs out, size_t out_size, size_t L, bool added)
         : L(L), out_size(out_size), outs(std::move(out)), given(in[0]), product(outs[0]) {
         if (L > 1) {
             vectors.reset(new double[in_size * L]);
@@ -50,7 +48,8 @@ struct Columns {
             given = vectors.get();
             product = products.get();
         }
-        std::fill_n(product, out_size * L, 0.0);
+        if (added)
+            std::fill_n(product, out_size * L, 0.0);
     }
     void finish() const {
         if (L > 1)
@@ -62,6 +61,8 @@ struct Columns {
 template <class T>
 void dense_products(const T *X, size_t n, size_t p, bool transposed, const Ins &in, const Outs &out, int n_threads) {
     const size_t L = in.size();
+    if (L == 0)
+        return;
     if (transposed && L == 1) {
         std::fill_n(out[0], p, 0.0);
         dense_rmatvec(X, n, p, in[0], out[0], n_threads);
@@ -71,7 +72,7 @@ void dense_products(const T *X, size_t n, size_t p, bool transposed, const Ins &
         std::copy_n(sums.data(), p, out[0]);
         std::copy_n(sums.data() + p, p, out[1]);
     } else if (transposed) {
-        const Columns all(in, n, out, p, L);
+        const Columns all(in, n, out, p, L, true);
         dense_rmatmat(X, n, p, all.given, L, all.product, n_threads);
         all.finish();
     } else if (L == 1) {
@@ -79,7 +80,7 @@ void dense_products(const T *X, size_t n, size_t p, bool transposed, const Ins &
     } else if (L == 2) {
         dense_matvec_pair(X, n, p, in[0], in[1], out[0], out[1], 1, n_threads);
     } else {
-        const Columns all(in, p, out, n, L);
+        const Columns all(in, p, out, n, L, false);
         dense_matmat(X, n, p, all.given, L, all.product, n_threads);
         all.finish();
     }
@@ -101,13 +102,13 @@ template <class T, class I>
 void csr_products(const T *data, const I *indices, const I *indptr, size_t n, size_t p, bool transposed, const Ins &in,
                   const Outs &out, int n_threads) {
     constexpr size_t kMany = 5; // from so many on, eight cost less than by twos
-    const bool alone = transposed && few_rows(in, n);
+    const bool alone = transposed && in.size() > 1 && few_rows(in, n);
     for (size_t l = 0, width; l < in.size(); l += width) {
         const size_t left = in.size() - l;
         width = alone || left == 1 ? 1 : left < kMany ? 2 : std::min(left, kWide);
         const size_t L = width <= 2 ? width : kWide;
         const Columns group(Ins(in.begin() + l, in.begin() + l + width), transposed ? n : p,
-                            Outs(out.begin() + l, out.begin() + l + width), transposed ? p : n, L);
+                            Outs(out.begin() + l, out.begin() + l + width), transposed ? p : n, L, transposed);
         if (transposed)
             csr_rmatmat(data, indices, indptr, n, p, group.given, L, group.product, n_threads);
         else if (L == 1)

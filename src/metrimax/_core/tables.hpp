@@ -129,15 +129,14 @@ class CountScan {
                     lane.x = follow(lane.m, lane.x);
                     const double here = value(lane.m, lane.x);
                     if (here > lane.best.value)
-                        lane.best = {here, lane.x, lane.m};
+                        lane.best = {here, pos.first + lane.x, neg.first + lane.x + lane.m - shift};
                     ++lane.m;
                 }
         Best best;
         for (const Lane &lane : lanes)
             if (lane.best.value > best.value)
                 best = lane.best;
-        const Index x = best.i, m = best.j;
-        return {best.value, pos.first + x, neg.first + x + m - shift};
+        return best;
     }
 
   private:
