@@ -115,7 +115,7 @@ def verdicts(parts: dict[str, list[Row]]) -> list[list[str]]:
     ]
     lines.append(_aim("products, one vector, 10^6 non-zeros and more: share of the triad's bandwidth >= 0.6", share,
                       lambda value: value >= 0.6))  # fmt: skip
-    for solver in ("bundle", "auto"):
+    for solver in dict.fromkeys(row["solver"] for row in parts["shares"]):
         parted: dict[bool, list[float]] = {True: [], False: []}
         for row in parts["shares"]:
             if row["solver"] == solver:
