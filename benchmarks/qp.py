@@ -57,7 +57,7 @@ def record(name: str, measure: str, c: float, sizes: tuple[int, ...]) -> list[Pr
         return minimiser(model, tol)
 
     design = as_design(task.X, intercept_scaling=1.0)
-    with mock.patch.object(CutModel, "minimiser", spy), mock.patch.object(CutModel, "prune"):
+    with mock.patch.object(CutModel, "minimiser", spy), mock.patch("metrimax.solvers.model.PATIENCE", 10**9):
         steps = SOLVERS["cutting_plane"]().steps(
             oracle, design, 100 * c, tol=1e-6, callback=lambda record: len(programs) == len(sizes)
         )

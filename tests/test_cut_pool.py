@@ -55,15 +55,14 @@ def test_pool_is_that_of_the_reference(images, share, room):
         count = 1 + k % 3
         vectors = [rng.normal(size=width) * (rng.random(width) < share) for _ in range(count)]
         losses = list(rng.random(count))
+        reference.prune(patience)
         reference.append(losses, vectors)
-        pool.append(losses, vectors, [K @ vector for vector in vectors] if images else [])
+        pool.append(losses, vectors, [K @ vector for vector in vectors] if images else [], patience)
         w, image, square, bound = pool.minimise(lam, 1e-13)
         expected = reference.minimise(lam, 1e-13)
         np.testing.assert_allclose(w, expected[0], rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose((square, bound), expected[1:], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(image, K @ w if images else np.empty(0), rtol=1e-9, atol=1e-9)
-        pool.prune(patience)
-        reference.prune(patience)
         assert pool.size == len(reference.rows)
         order = np.argsort(pool.losses), np.argsort(reference.losses)  # the last ones move into the gaps
         np.testing.assert_allclose(pool.losses[order[0]], np.array(reference.losses)[order[1]])

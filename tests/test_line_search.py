@@ -65,12 +65,56 @@ def test_the_search_widens_by_more_every_time():
     np.testing.assert_allclose(widened[1:] / widened[:-1], 2.0 ** np.arange(1, len(widened)))
 
 
+@pytest.mark.parametrize("images", [False, True])
+def test_descent_from_a_point(images):
+    """Against the same search on numbers: what it takes from the vectors, and where it leaves them."""
+    rng = np.random.default_rng(0)
+    K = (lambda root: root @ root.T)(rng.normal(size=(9, 9))) if images else rng.normal(size=(23, 9))
+    point, move, slopes = rng.normal(size=9), rng.normal(size=9), rng.normal(size=(3, 9))
+    start, way, losses = K @ point, K @ move, [0.3, -0.2, 1.0]
+    dual = (start, way) if images else (point, move)
+    tangent = max(zip(losses + slopes @ dual[0], slopes @ dual[1], strict=True))
+    parabola = 0.7, 50.0, point @ dual[1], move @ dual[1]
+    line = Planes([tangent[0], tangent[0] - 1], [tangent[1], 40.0])
+    t, risk = _kernels.line_search(line, parabola, line[0.0], tangent, 1e-9, 0.1)
+    assert t > 0
+    there, scores = point.copy(), start.copy()
+    found = _kernels.descend(
+        line, 0.7, there, scores, 50.0, line[0.0], move, way, images, losses, list(slopes), None, 1e-9, 0.1, None
+    )
+    np.testing.assert_allclose(found, (t, risk, 50.0 + 2 * t * parabola[2] + t**2 * parabola[3]), rtol=1e-12)
+    np.testing.assert_allclose(there, point + t * move, rtol=1e-12)
+    np.testing.assert_allclose(scores, start + t * way, rtol=1e-12)
+
+
 def test_a_point_that_is_known_is_not_asked_for():
-    """Its tangent and that at 0 meet at 0: no step, without a question."""
+    """Its tangent and that at 0 meet at 0: no step, without a question, and nothing moves."""
     line = Planes([1.0, 1.0], [-1.0, 2.0])
-    at_reach = line[0.1], 2.0
-    assert _kernels.line_search(line, (1.0, 0.0, 0.0, 1.0), 1.0, (1.0, -1.0), 1e-3, 0.1, at_reach) == (0.0, 1.0)
+    point, move = np.zeros(1), np.ones(1)
+    known = (1.0, -1.0), 1e-3, 0.1, (line[0.1], 2.0)
+    assert _kernels.descend(line, 1.0, point, point, 0.0, 1.0, move, move, False, [], [], *known) == (0.0, 1.0, 0.0)
     assert line.asked == []
+    assert point == 0
+
+
+def test_descent_refuses_vectors_that_do_not_fit():
+    line, one, two = Planes([1.0], [-1.0]), np.ones(1), np.ones(2)
+
+    def descend(point, scores, move, way, images, losses, slopes):
+        _kernels.descend(line, 1.0, point, scores, 0.0, 1.0, move, way, images, losses, slopes, None, 1e-3, 1.0, None)
+
+    for wrong, message in [
+        ((one, two, two, two, False, [], []), "move: expected length 1, got 2"),
+        ((one, two, one, one, False, [], []), "move_scores: expected length 2, got 1"),
+        ((one, one, one, one, False, [1.0], []), "losses: expected length 0, got 1"),
+        ((one, one, one, one, False, [1.0], [two]), "slope: expected length 1, got 2"),
+        ((one, two, one, two, True, [], []), "as many entries as scores"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            descend(*wrong)
+    assert line.asked == []
+    with pytest.raises(ValueError, match="expected length 1, got 2"):
+        _kernels.blend(two, 1.0, one)
 
 
 def test_a_direction_that_rises_is_not_taken():
@@ -94,13 +138,3 @@ def test_what_the_risk_raises_comes_through():
 
     with pytest.raises(ArithmeticError, match="no risk here"):
         _kernels.line_search(line, (1.0, 0.0, 0.0, 1.0), 1.0, None, 1e-3, 1.0)
-
-
-def test_products_of_vectors_with_two_others():
-    rng = np.random.default_rng(0)
-    vectors, u, v = list(rng.normal(size=(5, 37))), *rng.normal(size=(2, 37))
-    np.testing.assert_allclose(_kernels.dot_pairs(vectors, u, v), np.stack(vectors) @ np.stack((u, v)).T, rtol=1e-12)
-    with pytest.raises(ValueError, match="expected length 37, got 36"):
-        _kernels.dot_pairs([vectors[0][:-1]], u, v)
-    with pytest.raises(ValueError, match="expected length 37, got 36"):
-        _kernels.dot_pairs(vectors, u, v[:-1])

@@ -225,17 +225,14 @@ class CutPool:
         Start from the cuts of another pool: they take the place of all but the zero cut.
         """
 
-    def append(self, losses: Sequence[float], entries: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], images: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> None:
-        """Append cuts by their losses, vectors and, if there are any, images."""
+    def append(self, losses: Sequence[float], entries: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], images: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], patience: int = 18446744073709551615) -> None:
+        """
+        Append cuts by their losses, vectors and, if there are any, images. Before that, those go that had no weight in more than so many solutions in a row.
+        """
 
     def minimise(self, lam: float, tol: float) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], float, float]:
         """
         Minimise lam/2 |w|^2 + max_k (losses[k] + <rows[k], w>) to within tol; returns w, its image, its squared length and the lower bound that this proves.
-        """
-
-    def prune(self, patience: int) -> None:
-        """
-        Drop the cuts that had no weight in more than so many solutions in a row.
         """
 
     @property
@@ -271,18 +268,23 @@ def dot(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', devi
     u'v in the calling thread (a threaded BLAS spends more on its threads than they give).
     """
 
-def dot_pairs(vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list[tuple[float, float]]:
-    """The products of each of the vectors with u and with v."""
-
 def axpy(t: float, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """y += t x, in place and without a copy."""
 
 def combine(shares: Sequence[float], vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
     """The sum of the vectors, each times its share."""
 
-def line_search(line: Callable[[float], object], parabola: Sequence[float], risk: float, tangent: tuple[float, float] | None, accuracy: float, reach: float, at_reach: tuple[float, float] | None = None) -> tuple[float, float]:
+def blend(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], t: float, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+    """x = y + t x, in place."""
+
+def line_search(line: Callable[[float], object], parabola: Sequence[float], risk: float, tangent: tuple[float, float] | None, accuracy: float, reach: float) -> tuple[float, float]:
     """
-    Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(t) is the risk at t and its rise, known at 0 and maybe at reach; returns t and the risk there.
+    Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(t) is the risk at t and its rise, known at 0; returns t and the risk there.
+    """
+
+def descend(line: Callable[[float], object], lam: float, point: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], square: float, risk: float, move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], images: bool, losses: Sequence[float], slopes: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], tangent: tuple[float, float] | None, accuracy: float, reach: float, at_reach: tuple[float, float] | None) -> tuple[float, float, float]:
+    """
+    Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point and move are given by entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent or planes below it, and maybe what it is at reach. Returns t, the risk there and the squared length.
     """
 
 def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_changes: int) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from typing import TypeVar, cast, get_args
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -42,12 +42,9 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             resume(*following, None)  # it may end at once and leave its place to the next
         if not waiting:
             return [results[k] for k in range(len(results))]
-        if len(waiting) == 1:  # the common case, without a detour over groups
+        if len(waiting) == 1:  # the last one, or the only one
             k, steps, ask = waiting.pop()
-            rows = _products(design, ask.product, _listed(ask.vector))
-            answer = rows if isinstance(ask.vector, list) else rows.pop()
-            del ask  # what it gave is let go of
-            resume(k, steps, answer)
+            results[k] = _to_its_end(design, steps, ask)
             continue
         asked = [(product, [one for one in waiting if one[2].product == product]) for product in PRODUCTS]
         waiting.clear()
@@ -57,6 +54,24 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
                     resume(k, steps, answer)
 
 
+def _to_its_end(design: Design, steps: Generator[Ask, Vector, Result], ask: Ask | None) -> Result:
+    """One run alone: on small data a round is mostly calls, so that it makes as few of them as can be."""
+    multiply = _multiplier(design)
+    while True:
+        product, vector = cast(Ask, ask)
+        ask = None  # what it gave is let go of as soon as the product is made
+        answer: Any
+        if isinstance(vector, list):
+            answer = multiply(product, vector)
+        else:
+            (answer,) = multiply(product, [vector])
+        del vector
+        try:
+            ask = steps.send(answer)
+        except StopIteration as stop:
+            return cast(Result, stop.value)
+
+
 def _answers(
     design: Design, product: Product, group: list[tuple[int, Generator[Ask, Vector, Result], Ask]]
 ) -> Iterator[tuple[int, Generator[Ask, Vector, Result], Vector | list[Vector]]]:
@@ -64,7 +79,7 @@ def _answers(
     vectors = [one for _, _, ask in group for one in _listed(ask.vector)]
     runs = [(k, steps, isinstance(ask.vector, list), len(_listed(ask.vector))) for k, steps, ask in group]
     group.clear()
-    rows = _products(design, product, vectors)[::-1]
+    rows = _multiplier(design)(product, vectors)[::-1]
     vectors.clear()
     for k, steps, several, count in runs:
         mine = [rows.pop() for _ in range(count)]
@@ -75,12 +90,16 @@ def _listed(vector: Vector | list[Vector]) -> list[Vector]:
     return vector if isinstance(vector, list) else [vector]
 
 
-def _products(design: Design, product: Product, vectors: list[Vector]) -> list[Vector]:
-    """The products with several vectors, in one pass."""
+def _multiplier(design: Design) -> Callable[[Product, list[Vector]], list[Vector]]:
+    """The products with several vectors in one pass: the design's own, or with them side by side."""
     several = getattr(design, "products", None)
     if several is not None:
-        return cast(list[Vector], several(product, vectors))
-    multiply = design.matvec if product == "scores" else design.rmatvec
-    if len(vectors) == 1:
-        return [np.ascontiguousarray(multiply(vectors[0]))]
-    return list(_kernels.transpose(np.ascontiguousarray(multiply(_kernels.as_columns(vectors)))))
+        return cast(Callable[[Product, list[Vector]], list[Vector]], several)
+
+    def products(product: Product, vectors: list[Vector]) -> list[Vector]:
+        multiply = design.matvec if product == "scores" else design.rmatvec
+        if len(vectors) == 1:
+            return [np.ascontiguousarray(multiply(vectors[0]))]
+        return list(_kernels.transpose(np.ascontiguousarray(multiply(_kernels.as_columns(vectors)))))
+
+    return products

@@ -1,6 +1,7 @@
 // Python bindings of what the solvers do with small or single vectors.
 #include "bindings.hpp"
 #include "cut_pool.hpp"
+#include "descent.hpp"
 #include "line_search.hpp"
 #include "loops.hpp"
 #include "quasi_newton.hpp"
@@ -13,6 +14,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -82,7 +84,7 @@ class PyCutPool {
     }
 
     void append(const std::vector<double> &losses, const std::vector<In1<double>> &entries,
-                const std::vector<In1<double>> &images) {
+                const std::vector<In1<double>> &images, size_t patience) {
         const size_t count = losses.size();
         check_length("append: entries", entries.size(), count);
         check_length("append: images", images.size(), pool.parts == 2 ? count : 0);
@@ -95,9 +97,13 @@ class PyCutPool {
                 vectors[k][1] = images[k].data();
             }
         }
-        nb::gil_scoped_release unlocked;
-        require(pool.append(losses, vectors),
-                "the features are too large: their inner products overflow; scale them before training");
+        bool finite;
+        {
+            nb::gil_scoped_release unlocked;
+            pool.prune(patience);
+            finite = pool.append(losses, vectors);
+        }
+        require(finite, "the features are too large: their inner products overflow; scale them before training");
     }
 
     std::tuple<Out1<double>, Out1<double>, double, double> minimise(double lam, double tol) {
@@ -135,6 +141,18 @@ class PyCutPool {
     }
 };
 
+using Callable = nb::typed<nb::callable, nb::object(double)>;
+
+// The least point along a line whose risk and rise a Python function gives.
+static LineStep search_line(const Callable &line, const Parabola &parabola, double risk, std::optional<Pair> tangent,
+                            double accuracy, double reach, std::optional<Pair> at_reach) {
+    const LineSearch search(parabola);
+    const auto at = [&](double t) { return nb::cast<Pair>(line(t)); };
+    const auto [value, rise] = tangent ? *tangent : Pair(risk, at(0.0).second);
+    return search.minimise(search.step(0.0, {risk, rise}), search.step(0.0, {value, rise}), accuracy, reach,
+                           at_reach ? *at_reach : at(reach), at);
+}
+
 void bind_solvers(nb::module_ &m) {
     nb::class_<PyCutPool>(m, "CutPool", "Cuts of a risk, their Gram matrix, and the program over them.")
         .def(nb::init<size_t, bool, size_t>(), nb::arg("width"), nb::arg("images"), nb::arg("room"))
@@ -142,13 +160,12 @@ void bind_solvers(nb::module_ &m) {
              nb::arg("rows").noconvert(),
              "Start from the cuts of another pool: they take the place of all but the zero cut.")
         .def("append", &PyCutPool::append, nb::arg("losses"), nb::arg("entries").noconvert(),
-             nb::arg("images").noconvert(), "Append cuts by their losses, vectors and, if there are any, images.")
+             nb::arg("images").noconvert(), nb::arg("patience") = std::numeric_limits<size_t>::max(),
+             "Append cuts by their losses, vectors and, if there are any, images. Before that, those go that had no "
+             "weight in more than so many solutions in a row.")
         .def("minimise", &PyCutPool::minimise, nb::arg("lam"), nb::arg("tol"),
              "Minimise lam/2 |w|^2 + max_k (losses[k] + <rows[k], w>) to within tol; returns w, its image, its squared "
              "length and the lower bound that this proves.")
-        .def(
-            "prune", [](PyCutPool &self, size_t patience) { self.pool.prune(patience); }, nb::arg("patience"),
-            "Drop the cuts that had no weight in more than so many solutions in a row.")
         .def_prop_ro("size", [](const PyCutPool &self) { return self.pool.size; })
         .def_prop_ro("losses", &PyCutPool::losses, nb::rv_policy::automatic)
         .def_prop_ro("alpha", &PyCutPool::alpha, nb::rv_policy::automatic)
@@ -173,22 +190,6 @@ void bind_solvers(nb::module_ &m) {
         },
         nb::arg("u").noconvert(), nb::arg("v").noconvert(),
         "u'v in the calling thread (a threaded BLAS spends more on its threads than they give).");
-    m.def(
-        "dot_pairs",
-        [](const std::vector<In1<double>> &vectors, In1<double> u, In1<double> v) {
-            check_length("dot_pairs", v.size(), u.size());
-            for (const auto &vector : vectors)
-                check_length("dot_pairs", vector.size(), u.size());
-            const double *a = u.data(), *b = v.data();
-            const size_t size = u.size();
-            nb::gil_scoped_release unlocked;
-            std::vector<Pair> out(vectors.size());
-            for (size_t k = 0; k < vectors.size(); ++k)
-                dense_dot_rows_pair(vectors[k].data(), 1, size, a, b, &out[k].first, &out[k].second, 1);
-            return out;
-        },
-        nb::arg("vectors").noconvert(), nb::arg("u").noconvert(), nb::arg("v").noconvert(),
-        "The products of each of the vectors with u and with v.");
     m.def(
         "axpy",
         [](double t, In1<double> x, Vec y) {
@@ -218,21 +219,70 @@ void bind_solvers(nb::module_ &m) {
         },
         nb::arg("shares"), nb::arg("vectors").noconvert(), "The sum of the vectors, each times its share.");
     m.def(
+        "blend",
+        [](Vec x, double t, In1<double> y) {
+            check_length("blend", x.size(), y.size());
+            double *out = x.data();
+            const double *start = y.data();
+            const size_t size = y.size();
+            nb::gil_scoped_release unlocked;
+            for (size_t i = 0; i < size; ++i)
+                out[i] = start[i] + t * out[i];
+        },
+        nb::arg("x").noconvert(), nb::arg("t"), nb::arg("y").noconvert(), "x = y + t x, in place.");
+    m.def(
         "line_search",
-        [](nb::typed<nb::callable, nb::object(double)> line, std::array<double, 4> parabola, double risk,
-           std::optional<Pair> tangent, double accuracy, double reach, std::optional<Pair> at_reach) {
+        [](Callable line, std::array<double, 4> parabola, double risk, std::optional<Pair> tangent, double accuracy,
+           double reach) {
             const auto [lam, square, cross, bend] = parabola;
-            const LineSearch search({lam, square, cross, bend});
-            const auto at = [&](double t) { return nb::cast<Pair>(line(t)); };
-            const auto [value, rise] = tangent ? *tangent : Pair(risk, at(0.0).second);
-            const LineStep found = search.minimise(search.step(0.0, {risk, rise}), search.step(0.0, {value, rise}),
-                                                   accuracy, reach, at_reach ? *at_reach : at(reach), at);
+            const LineStep found =
+                search_line(line, {lam, square, cross, bend}, risk, tangent, accuracy, reach, std::nullopt);
             return std::make_tuple(found.t, found.risk);
         },
         nb::arg("line"), nb::arg("parabola"), nb::arg("risk"), nb::arg("tangent").none(), nb::arg("accuracy"),
-        nb::arg("reach"), nb::arg("at_reach").none() = nb::none(),
+        nb::arg("reach"),
         "Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(t) is the risk at t and its "
-        "rise, known at 0 and maybe at reach; returns t and the risk there.");
+        "rise, known at 0; returns t and the risk there.");
+    m.def(
+        "descend",
+        [](Callable line, double lam, Vec point, Vec scores, double square, double risk, In1<double> move,
+           In1<double> move_scores, bool images, const std::vector<double> &losses,
+           const std::vector<In1<double>> &slopes, std::optional<Pair> tangent, double accuracy, double reach,
+           std::optional<Pair> at_reach) {
+            const size_t width = point.size(), n = scores.size();
+            check_length("descend: move", move.size(), width);
+            check_length("descend: move_scores", move_scores.size(), n);
+            check_length("descend: losses", losses.size(), slopes.size());
+            require(!images || width == n, "descend: expected as many entries as scores");
+            const Descent descent{lam,   {point.data(), scores.data()}, {move.data(), move_scores.data()}, width, n,
+                                  images};
+            std::vector<Plane> planes;
+            for (size_t k = 0; k < slopes.size(); ++k) {
+                check_length("descend: slope", slopes[k].size(), width);
+                planes.push_back({losses[k], slopes[k].data()});
+            }
+            Parabola parabola{};
+            {
+                nb::gil_scoped_release unlocked;
+                parabola = descent.parabola(square);
+                if (!tangent)
+                    tangent = descent.tangent(planes);
+            }
+            const LineStep found = search_line(line, parabola, risk, tangent, accuracy, reach, at_reach);
+            if (found.t > 0) {
+                nb::gil_scoped_release unlocked;
+                descent.advance(found.t);
+            }
+            return std::make_tuple(found.t, found.risk, parabola.square_at(found.t));
+        },
+        nb::arg("line"), nb::arg("lam"), nb::arg("point").noconvert(), nb::arg("scores").noconvert(), nb::arg("square"),
+        nb::arg("risk"), nb::arg("move").noconvert(), nb::arg("move_scores").noconvert(), nb::arg("images"),
+        nb::arg("losses"), nb::arg("slopes").noconvert(), nb::arg("tangent").none(), nb::arg("accuracy"),
+        nb::arg("reach"), nb::arg("at_reach").none(),
+        "Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point and move are given by "
+        "entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent or planes "
+        "below "
+        "it, and maybe what it is at reach. Returns t, the risk there and the squared length.");
     m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {

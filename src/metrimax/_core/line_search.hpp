@@ -14,7 +14,8 @@ namespace metrimax {
 struct Parabola {
     double lam, square, cross, bend;
 
-    double operator()(double t) const { return lam / 2 * (square + 2 * t * cross + t * t * bend); }
+    double square_at(double t) const { return square + 2 * t * cross + t * t * bend; }
+    double operator()(double t) const { return lam / 2 * square_at(t); }
     double slope(double t) const { return lam * (cross + t * bend); }
 };
 

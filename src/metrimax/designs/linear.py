@@ -104,6 +104,7 @@ class Dense(_RowLengths):
         if not (X.flags.c_contiguous or X.flags.f_contiguous):
             raise ValueError("X must be contiguous, in C or Fortran order: copy it, or use as_design")
         self.X = X
+        self._ordered = (X, False) if X.flags.c_contiguous else (X.T, True)  # C order, and whether it is the transpose
         self.n_threads = available_threads(n_threads)
 
     @property
@@ -124,9 +125,7 @@ class Dense(_RowLengths):
 
     def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
         """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
-        fortran = not self.X.flags.c_contiguous
-        X = self.X.T if fortran else self.X
-        return _kernels.dense_products(X, fortran, product == "pull", vectors, bias, self.n_threads)
+        return _kernels.dense_products(*self._ordered, product == "pull", vectors, bias, self.n_threads)
 
     @property
     def by_rows(self) -> bool:
@@ -166,9 +165,8 @@ class Dense(_RowLengths):
         return np.ascontiguousarray(self.X)
 
     def _product(self, v: Vector, transposed: bool) -> Vector:
-        X = self.X
-        if not X.flags.c_contiguous:
-            X, transposed = X.T, not transposed
+        X, swapped = self._ordered
+        transposed = transposed != swapped
         if v.ndim == 1:
             return (_kernels.dense_rmatvec if transposed else _kernels.dense_matvec)(X, v, self.n_threads)
         return (_kernels.dense_rmatmat if transposed else _kernels.dense_matmat)(X, v, self.n_threads)

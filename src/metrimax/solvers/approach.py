@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from metrimax import _kernels
-from metrimax.protocols import Cut, Oracle, Point
+from metrimax.protocols import Cut, Oracle, Point, Vector
 from metrimax.solvers.progress import Progress
-from metrimax.solvers.search import Plane, Search, Step, next_reach
+from metrimax.solvers.search import Planes, Tangent, descend, next_reach
 
 
 class Approach:
@@ -33,32 +33,34 @@ class Approach:
         self._run, self._oracle = run, oracle
         self._stride, self._accuracy = stride, accuracy
         self._reach = 1.0
-        self._last: tuple[Search, Step, float, Cut | None] | None = None
+        self._last: tuple[Vector, float, Cut | None] | None = None
 
-    def step(self, target: Point, planes: list[Plane]) -> None:
+    def step(self, target: Point, planes: Planes) -> None:
         """Go towards the target, whose vectors are taken over."""
-        run = self._run
-        at_zero = run.best.point.square == 0
-        move = target if at_zero else _way(run.best.point, target)
-        search = Search(self._oracle, run.model, run.best, move, planes)
-        near = min(self._stride, self._reach)
-        ahead = search.cut(self._oracle, near) if at_zero else None
-        step = search.minimise(self._accuracy * run.gap, self._reach)
-        run.best = search.advance(step)
-        self._reach = next_reach(self._reach, step.t)
-        self._last = search, step, near, ahead
+        run, reach = self._run, self._reach
+        best, near = run.best.point, min(self._stride, reach)
+        ahead, known, begin = None, None, reach
+        if best.square > 0:  # the way from there
+            _kernels.axpy(-1.0, best.rep, target.rep)
+            _kernels.axpy(-1.0, best.scores, target.scores)
+        else:
+            (ahead, known), begin = self._ahead(target.scores, near), near
+        accuracy = self._accuracy * run.gap
+        run.best, t = descend(self._oracle, run.model, run.best, target, accuracy, begin, planes=planes, at_reach=known)
+        self._reach = next_reach(reach, t)
+        self._last = target.scores, (self._stride if t > 0 else near) * (1 - t), ahead if t == 0 else None
 
     def cut(self) -> Cut:
         """The cut that follows from the last step, which is then let go of."""
         assert self._last is not None
-        (search, step, near, ahead), self._last = self._last, None
-        if step.t == 0 and ahead is not None:
+        (scores, share, ahead), self._last = self._last, None
+        if ahead is not None:
             return ahead
-        return self._run.cut(search.beyond(step, self._stride if step.t > 0 else near))
+        _kernels.blend(scores, share, self._run.best.point.scores)
+        return self._run.cut(scores)
 
-
-def _way(start: Point, target: Point) -> Point:
-    """From a point to the target, whose vectors it takes over."""
-    _kernels.axpy(-1.0, start.rep, target.rep)
-    _kernels.axpy(-1.0, start.scores, target.scores)
-    return Point(target.rep, target.scores)
+    def _ahead(self, target: Vector, near: float) -> tuple[Cut, Tangent]:
+        """The exact cut a part of the way from w = 0 to the target, and the risk there with its rise along the way."""
+        cut = self._oracle(near * target)
+        rise = _kernels.dot(cut.slope, target)
+        return cut, (cut.loss + near * rise, rise)

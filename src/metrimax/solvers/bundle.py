@@ -10,6 +10,7 @@ import numpy as np
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.approach import Approach
 from metrimax.solvers.progress import Progress
+from metrimax.solvers.search import Planes
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Bundle:
         approach = Approach(run, oracle, self.stride, self.accuracy)
         for _ in range(self.max_iter):
             target = model.minimiser(run.precision)
-            planes = [(cut.loss, slope) for slope in slopes]
+            planes = Planes([cut.loss] * len(slopes), [slope.rep for slope in slopes])
             del cut  # a vector of length n
             if not run.closed:
                 [target] = yield from model.score(target)
@@ -74,7 +75,6 @@ class Bundle:
                 break
             if self.line_search:
                 cut = approach.cut()
-            model.prune()
             slopes = yield from model.add(cut)
         return (yield from run.solution())
 

@@ -10,7 +10,7 @@ from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
 from metrimax.solvers.approach import Approach
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Search, next_reach
+from metrimax.solvers.search import Planes, descend, next_reach
 
 START = 0.1
 """mu of the first mean of cuts, at most; it then follows the gap, in steps of a quarter or less."""
@@ -99,19 +99,17 @@ class Hybrid:
         for k in range(self.max_iter):
             losses = [cut.loss for cut in cuts]
             slopes = (yield from model.add(*cuts)) if cuts else []
-            planes = list(zip(losses, slopes, strict=True))
+            planes = Planes(losses, [slope.rep for slope in slopes])
             cuts.clear()  # vectors of length n are let go of as soon as they can be
             target = model.minimiser(run.precision)
             if not run.closed:
                 directions = [matrix.direction(run.best.point, slopes[-1])] if both else []
                 target, *directions = yield from model.score(target, *directions)
-                while directions:
-                    direction = directions.pop()
-                    search = Search(oracle, model, run.best, direction, planes)
-                    first = search.minimise(self.accuracy * run.gap, far)
-                    run.best = search.advance(first)
-                    far = next_reach(far, first.t)
-                    del search, direction
+                if directions:
+                    run.best, t = descend(
+                        oracle, model, run.best, directions.pop(), self.accuracy * run.gap, far, planes=planes
+                    )
+                    far = next_reach(far, t)
                 approach.step(target, planes)
             del target
             if run.done():
@@ -124,5 +122,4 @@ class Hybrid:
                     mu = run.gap
                     matrix.forget()  # slopes of another mu do not compare
                 cuts.append(oracle.mean_cut(run.best.point.scores, mu))
-            model.prune()
         return (yield from run.solution())

@@ -15,12 +15,12 @@ new cut and the model's next minimiser cost one ``X' v`` and one ``X v``.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import cast
+from typing import Any
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Product, Vector
+from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Vector
 
 _NONE = np.empty(0)
 
@@ -38,7 +38,7 @@ class CutModel:
     """
 
     def __init__(self, lam: float, width: int, start: Cuts | None, *, images: bool) -> None:
-        self.lam = lam
+        self.lam, self.images = lam, images
         self.bound = -np.inf
         self.n_passes = 0 if start is None else start.n_passes
         self._pool: _kernels.CutPool
@@ -51,7 +51,7 @@ class CutModel:
             self._pool.begin(losses, gram, [np.ascontiguousarray(rows) for rows in start.rows])
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        """Append cuts, all in one pass; returns their vectors."""
+        """Append cuts, all in one pass; returns their vectors. Those that have long been without weight make room."""
         raise NotImplementedError
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
@@ -80,10 +80,6 @@ class CutModel:
         """The inner product of two weight vectors."""
         return _kernels.dot(a.rep, self.dual(b))
 
-    def inner_pairs(self, reps: list[Vector], a: Point, b: Point) -> list[tuple[float, float]]:
-        """The inner products of weight vectors, given by their representations, with each of two others."""
-        return _kernels.dot_pairs(reps, self.dual(a), self.dual(b))
-
     @property
     def size(self) -> int:
         """Number of cuts, the zero cut among them."""
@@ -93,10 +89,6 @@ class CutModel:
     def n_support(self) -> int:
         """Number of cuts with weight in the last solution (the zero cut is none)."""
         return int(np.count_nonzero(self._pool.alpha[1:]))
-
-    def prune(self) -> None:
-        """Drop the cuts that have long been without weight; the zero cut stays."""
-        self._pool.prune(PATIENCE)
 
     def cuts(self) -> Cuts:
         """The cuts kept, the zero cut aside: no copies, they hold until the model changes."""
@@ -111,13 +103,13 @@ class WeightModel(CutModel):
         super().__init__(lam, design.shape[1], start, images=False)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        vectors = yield from _products("pull", [cut.slope for cut in cuts])
+        vectors = _taken((yield Ask("pull", [cut.slope for cut in cuts])))
         self.n_passes += 1
-        self._pool.append([cut.loss for cut in cuts], vectors, [])
+        self._pool.append([cut.loss for cut in cuts], vectors, [], PATIENCE)
         return [Point(vector, _NONE) for vector in vectors]
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
-        scores = yield from _products("scores", [point.rep for point in points])
+        scores = _taken((yield Ask("scores", [point.rep for point in points])))
         self.n_passes += 1
         return [Point(point.rep, row, point.square) for point, row in zip(points, scores, strict=True)]
 
@@ -141,10 +133,10 @@ class ExampleModel(CutModel):
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
         slopes = [cut.slope for cut in cuts]
-        pulled = yield from _products("pull", slopes)
-        scores = yield from _products("scores", pulled)
+        pulled = _taken((yield Ask("pull", slopes)))
+        scores = _taken((yield Ask("scores", pulled)))
         self.n_passes += 2
-        self._pool.append([cut.loss for cut in cuts], slopes, scores)
+        self._pool.append([cut.loss for cut in cuts], slopes, scores, PATIENCE)
         return [Point(slope, row) for slope, row in zip(slopes, scores, strict=True)]
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
@@ -183,9 +175,8 @@ def combine(*terms: tuple[float, Point]) -> Point:
     return Point(rep, _kernels.combine(shares, scores) if len(scores[0]) else _NONE)
 
 
-def _products(product: Product, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
-    """The products with each of the vectors, in one pass."""
-    answers = yield Ask(product, vectors)
+def _taken(answers: Any) -> list[Vector]:
+    """The products that came, taken over: who sent them does not keep them alive."""
     mine = list(answers)
-    cast(list[Vector], answers).clear()  # so that who sent them does not keep them alive
+    answers.clear()
     return mine

@@ -99,20 +99,24 @@ class Progress:
 
     def done(self) -> bool:
         """Write the history; whether to stop."""
-        seconds, model = time.perf_counter() - self._began, self.model
+        seconds, model, gap = time.perf_counter() - self._began, self.model, self.gap
         number = len(self.history) + 1
-        self.history.append(Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds))
-        offer(self._callback, self._state)
-        if self.closed:
+        record = Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds)
+        self.history.append(record)
+        if self._callback is not None:
+            offer(self._callback, self._state)
+        if gap <= self.tol:
             trivial = self._at_zero - model.bound <= self.tol
             self.status = Status.TRIVIAL if trivial else Status.CONVERGED
             return True
-        idle = self.gap > (1 - 1e-6) * self._milestone
-        self._milestone, self._idle = (self._milestone, self._idle + 1) if idle else (self.gap, 0)
+        if gap > (1 - 1e-6) * self._milestone:
+            self._idle += 1
+        else:
+            self._milestone, self._idle = gap, 0
         if self._idle == STALL:
             self.status = Status.STALLED
             return True
-        if self._callback is not None and self._callback(self.history[-1]) in (True,):  # NumPy's True as well
+        if self._callback is not None and self._callback(record) in (True,):  # NumPy's True as well
             self.status = Status.CALLBACK
             return True
         return False

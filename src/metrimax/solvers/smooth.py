@@ -26,7 +26,7 @@ from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, P
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Progress
 from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Best, Search
+from metrimax.solvers.search import Best, descend
 
 START = 0.1
 """The first mu: a tenth of the greatest loss."""
@@ -87,13 +87,13 @@ class _Smooth:
     def descend(self, here: Best, direction: Point, descent: float) -> Best:
         """Minimise along a direction, more accurately where the whole way down is less than what was asked for."""
         accuracy = 0.05 * min(self.run.gap, descent)
-        start = Point(here.point.rep.copy(), here.point.scores.copy(), here.point.square)
+        rep, scores, square = here.point
+        start = Best(Point(rep.copy(), scores.copy(), square), here.risk, self.run.lam)  # which is moved
         tangent = here.risk, _kernels.dot(self.gradient, direction.scores)
-        search = Search(self.risk, self.run.model, Best(start, here.risk, self.run.lam), direction, tangent=tangent)
         for _ in range(4):
-            step = search.minimise(accuracy, 1.0)
-            if step.t > 0:
-                return search.advance(step)
+            moved, t = descend(self.risk, self.run.model, start, direction, accuracy, 1.0, tangent=tangent)
+            if t > 0:
+                return moved
             accuracy *= 0.01
         return here
 
@@ -165,7 +165,6 @@ class LBFGS:
             changed = state.sharpen(run.offer(moved.point)[0] - moved.value, stuck=moved is here)
             if run.status is Status.STALLED:
                 break
-            model.prune()
             here, slope = yield from state.move(moved.point)
             if changed:
                 matrix.forget()
@@ -247,7 +246,6 @@ class AGM:
             if uphill or changed:
                 theta, momentum = 1.0, 0.0
             target = combine((1.0, moved), (momentum, progress))
-            model.prune()
             here, slope = yield from state.move(target._replace(square=model.inner(target, target)))
             last = moved
         return (yield from run.solution())

@@ -1,0 +1,58 @@
+// One line search of the solvers from end to end: what it needs of the vectors, the search itself, and the step.
+// Plain C++17, no Python.
+#pragma once
+
+#include "line_search.hpp"
+#include "loops.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace metrimax {
+
+// A cut: its loss, and the entries of its vector.
+struct Plane {
+    double loss;
+    const double *entries;
+};
+
+// From a point along a move, both by their entries (width of them) and by their scores (n of them). Inner products are
+// taken of the entries, or of the entries of the one and the scores of the other (images).
+struct Descent {
+    double lam;
+    std::array<double *, 2> point;
+    std::array<const double *, 2> move;
+    size_t width, n;
+    bool images;
+
+    // How the squared length of the point, `square` at first, changes on its way.
+    Parabola parabola(double square) const {
+        double cross = 0, bend = 0;
+        dense_dot_rows(point[0], 1, width, move[images], &cross);
+        dense_dot_rows(move[0], 1, width, move[images], &bend);
+        return {lam, square, cross, bend};
+    }
+
+    // Of planes below the risk the one that is highest at the point: its value there, and how it rises.
+    std::optional<std::pair<double, double>> tangent(const std::vector<Plane> &planes) const {
+        std::optional<std::pair<double, double>> highest;
+        for (const Plane &plane : planes) {
+            double here = 0, rise = 0;
+            dense_dot_rows_pair(plane.entries, 1, width, point[images], move[images], &here, &rise, 1);
+            const std::pair<double, double> one{plane.loss + here, rise};
+            if (!highest || one > *highest)
+                highest = one;
+        }
+        return highest;
+    }
+
+    // Go as far as t.
+    void advance(double t) const {
+        add_scaled(t, move[0], point[0], width);
+        add_scaled(t, move[1], point[1], n);
+    }
+};
+
+} // namespace metrimax
