@@ -1,31 +1,12 @@
 // The innermost loops of the products with dense rows, in one thread. See products.hpp for the conventions.
-//
-// On Linux x86 GCC compiles each loop for several instruction sets and the loader picks the best one the machine
-// has, so that one wheel is fast everywhere. Elsewhere the macro is empty and the compiler's target decides.
 #pragma once
+
+#include "clones.hpp"
+#include "narrow.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                           \
-    !defined(METRIMAX_NO_CLONES)
-#if __GNUC__ >= 12 // AVX-512 with BW, DQ and VL, without which comparisons that give bytes are slow
-#define METRIMAX_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-#else
-#define METRIMAX_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#else
-#define METRIMAX_CLONES
-#endif
-
-#if defined(__GNUC__) || defined(__clang__)
-#define METRIMAX_RESTRICT __restrict__
-#elif defined(_MSC_VER)
-#define METRIMAX_RESTRICT __restrict
-#else
-#define METRIMAX_RESTRICT
-#endif
 
 namespace metrimax {
 
@@ -56,8 +37,8 @@ inline bool any_nonzero(const double *c, size_t L) {
 
 // out[i] = <row i, w> for n dense rows of length p. Four rows at a time share the reads of w and keep the adders busy.
 template <class T>
-METRIMAX_CLONES void dense_dot_rows(const T *METRIMAX_RESTRICT X, size_t n, size_t p, const double *METRIMAX_RESTRICT w,
-                                    double *METRIMAX_RESTRICT out) {
+METRIMAX_CLONES void dot_wide_rows(const T *METRIMAX_RESTRICT X, size_t n, size_t p, const double *METRIMAX_RESTRICT w,
+                                   double *METRIMAX_RESTRICT out) {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const T *x0 = X + i * p, *x1 = x0 + p, *x2 = x1 + p, *x3 = x2 + p;
@@ -82,6 +63,12 @@ METRIMAX_CLONES void dense_dot_rows(const T *METRIMAX_RESTRICT X, size_t n, size
             sum += static_cast<double>(row[j]) * w[j];
         out[i] = sum;
     }
+}
+
+// The same, by the loop that suits the length of the rows.
+template <class T> void dense_dot_rows(const T *X, size_t n, size_t p, const double *w, double *out) {
+    if (!dot_narrow_rows(X, n, p, w, out))
+        dot_wide_rows(X, n, p, w, out);
 }
 
 // A gather costs about as much as this many entries in a row.
@@ -111,9 +98,9 @@ inline void dense_dot_rows_sparse(const double *X, size_t n, size_t p, const dou
 
 // out0[i step] = <row i, w0>, out1[i step] = <row i, w1> for n dense rows: X is read once for both.
 template <class T>
-METRIMAX_CLONES void dense_dot_rows_pair(const T *METRIMAX_RESTRICT X, size_t n, size_t p,
-                                         const double *METRIMAX_RESTRICT w0, const double *METRIMAX_RESTRICT w1,
-                                         double *METRIMAX_RESTRICT out0, double *METRIMAX_RESTRICT out1, size_t step) {
+METRIMAX_CLONES void dot_wide_rows_pair(const T *METRIMAX_RESTRICT X, size_t n, size_t p,
+                                        const double *METRIMAX_RESTRICT w0, const double *METRIMAX_RESTRICT w1,
+                                        double *METRIMAX_RESTRICT out0, double *METRIMAX_RESTRICT out1, size_t step) {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const T *x0 = X + i * p, *x1 = x0 + p, *x2 = x1 + p, *x3 = x2 + p;
@@ -147,12 +134,20 @@ METRIMAX_CLONES void dense_dot_rows_pair(const T *METRIMAX_RESTRICT X, size_t n,
     }
 }
 
+// The same, by the loop that suits the length of the rows.
+template <class T>
+void dense_dot_rows_pair(const T *X, size_t n, size_t p, const double *w0, const double *w1, double *out0, double *out1,
+                         size_t step) {
+    if (!dot_narrow_rows_pair(X, n, p, w0, w1, out0, out1, step))
+        dot_wide_rows_pair(X, n, p, w0, w1, out0, out1, step);
+}
+
 // out += sum over the listed rows i of c[i] times row i, for the columns begin .. end - 1 alone.
 // Four rows pass at a time, which quarters the traffic on out.
 template <class T>
-METRIMAX_CLONES void dense_add_rows(const T *METRIMAX_RESTRICT X, size_t p, const size_t *METRIMAX_RESTRICT rows,
-                                    size_t n_rows, const double *METRIMAX_RESTRICT c, size_t begin, size_t end,
-                                    double *METRIMAX_RESTRICT out) {
+METRIMAX_CLONES void add_wide_rows(const T *METRIMAX_RESTRICT X, size_t p, const size_t *METRIMAX_RESTRICT rows,
+                                   size_t n_rows, const double *METRIMAX_RESTRICT c, size_t begin, size_t end,
+                                   double *METRIMAX_RESTRICT out) {
     size_t r = 0;
     for (; r + 4 <= n_rows; r += 4) {
         const T *x0 = X + rows[r] * p, *x1 = X + rows[r + 1] * p, *x2 = X + rows[r + 2] * p, *x3 = X + rows[r + 3] * p;
@@ -171,6 +166,14 @@ METRIMAX_CLONES void dense_add_rows(const T *METRIMAX_RESTRICT X, size_t p, cons
     }
 }
 
+// The same, by the loop that suits the number of columns.
+template <class T>
+void dense_add_rows(const T *X, size_t p, const size_t *rows, size_t n_rows, const double *c, size_t begin, size_t end,
+                    double *out) {
+    if (!add_narrow_rows<1>(X + begin, p, rows, n_rows, c, nullptr, 1, end - begin, out + begin, nullptr))
+        add_wide_rows(X, p, rows, n_rows, c, begin, end, out);
+}
+
 // The same in blocks of columns that stay in the nearest cache while the rows pass.
 template <class T>
 void dense_add_rows_by_blocks(const T *X, size_t p, const size_t *rows, size_t n_rows, const double *c, size_t begin,
@@ -182,10 +185,10 @@ void dense_add_rows_by_blocks(const T *X, size_t p, const size_t *rows, size_t n
 
 // out0 += sum over the listed rows i of c0[i step] times row i, and out1 with c1, for the columns begin .. end - 1.
 template <class T>
-METRIMAX_CLONES void dense_add_rows_pair(const T *METRIMAX_RESTRICT X, size_t p, const size_t *METRIMAX_RESTRICT rows,
-                                         size_t n_rows, const double *METRIMAX_RESTRICT c0,
-                                         const double *METRIMAX_RESTRICT c1, size_t step, size_t begin, size_t end,
-                                         double *METRIMAX_RESTRICT out0, double *METRIMAX_RESTRICT out1) {
+METRIMAX_CLONES void add_wide_rows_pair(const T *METRIMAX_RESTRICT X, size_t p, const size_t *METRIMAX_RESTRICT rows,
+                                        size_t n_rows, const double *METRIMAX_RESTRICT c0,
+                                        const double *METRIMAX_RESTRICT c1, size_t step, size_t begin, size_t end,
+                                        double *METRIMAX_RESTRICT out0, double *METRIMAX_RESTRICT out1) {
     size_t r = 0;
     for (; r + 4 <= n_rows; r += 4) {
         const T *x0 = X + rows[r] * p, *x1 = X + rows[r + 1] * p, *x2 = X + rows[r + 2] * p, *x3 = X + rows[r + 3] * p;
@@ -209,6 +212,14 @@ METRIMAX_CLONES void dense_add_rows_pair(const T *METRIMAX_RESTRICT X, size_t p,
             out1[j] += static_cast<double>(x[j]) * b;
         }
     }
+}
+
+// The same, by the loop that suits the number of columns.
+template <class T>
+void dense_add_rows_pair(const T *X, size_t p, const size_t *rows, size_t n_rows, const double *c0, const double *c1,
+                         size_t step, size_t begin, size_t end, double *out0, double *out1) {
+    if (!add_narrow_rows<2>(X + begin, p, rows, n_rows, c0, c1, step, end - begin, out0 + begin, out1 + begin))
+        add_wide_rows_pair(X, p, rows, n_rows, c0, c1, step, begin, end, out0, out1);
 }
 
 } // namespace metrimax

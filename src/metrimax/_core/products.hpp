@@ -134,14 +134,34 @@ void dense_matmat(const T *X, size_t n, size_t p, const double *W, size_t L, dou
     });
 }
 
-// The rows of begin .. end - 1 that are active, a few at a time: f(rows, how many).
-template <class Active, class F> void for_active_rows(const Active &active, size_t begin, size_t end, F &&f) {
-    constexpr size_t kAtOnce = 1024;
-    size_t rows[kAtOnce], count = 0;
-    for (size_t i = begin; i < end; ++i) {
+// List those of `size` rows from `first` on that are active, and say how many. All or none of them is common, and
+// listed without waiting for the count of those before.
+template <class Active>
+METRIMAX_CLONES size_t list_active(const Active &active, size_t first, size_t size, size_t *METRIMAX_RESTRICT rows) {
+    size_t total = 0, count = 0;
+    for (size_t i = first; i < first + size; ++i)
+        total += active(i);
+    if (total == 0)
+        return 0;
+    if (total == size) {
+        for (size_t b = 0; b < size; ++b)
+            rows[b] = first + b;
+        return size;
+    }
+    for (size_t i = first; i < first + size; ++i) {
         rows[count] = i; // stays if the row counts: no branch that could be mispredicted
         count += active(i);
-        if (count == kAtOnce)
+    }
+    return count;
+}
+
+// The rows of begin .. end - 1 that are active, a few at a time: f(rows, how many).
+template <class Active, class F> void for_active_rows(const Active &active, size_t begin, size_t end, F &&f) {
+    constexpr size_t kAtOnce = 1024, kTogether = 32;
+    size_t rows[kAtOnce], count = 0;
+    for (size_t first = begin; first < end; first += kTogether) {
+        count += list_active(active, first, std::min(kTogether, end - first), rows + count);
+        if (count + kTogether > kAtOnce)
             f(rows, std::exchange(count, 0));
     }
     if (count > 0)
