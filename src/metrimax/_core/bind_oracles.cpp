@@ -21,7 +21,9 @@ using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 using Pair = std::pair<double, double>;
 
-static Index size_of(const In1<double> &v) { return static_cast<Index>(v.size()); }
+template <class Array> static Index size_of(const Array &v) { return static_cast<Index>(v.size()); }
+
+static ByCount by_count(const Strided1<double> &v) { return {v.data(), static_cast<Index>(v.stride(0))}; }
 
 static Members members_of(const In1<Index> &members, double sign) {
     require(members.size() < std::numeric_limits<Place>::max(), "a class has more members than can be numbered");
@@ -32,8 +34,8 @@ static Members members_of(const In1<Index> &members, double sign) {
 class PyTableSearch {
   public:
     PyTableSearch(In1<Index> pos, In1<Index> neg, Index size, const std::string &structure, Pair units, double n,
-                  Pair pos_limits, Pair neg_limits, Index first_count, In1<double> u, In1<double> v, double top,
-                  bool rising)
+                  Pair pos_limits, Pair neg_limits, Index first_count, Strided1<double> u, Strided1<double> v,
+                  double top, bool rising)
         : pos(pos), neg(neg), u(u), v(v), n_scores(size),
           search(side(pos, +1.0, units.first / n, pos_limits), side(neg, -1.0, units.second / n, neg_limits),
                  tables(structure, first_count, top, rising)) {}
@@ -68,9 +70,10 @@ class PyTableSearch {
             require(u.size() == v.size() && u.size() > 0 && first_count >= 0 &&
                         first_count + size_of(u) - 1 <= n_pos + n_neg,
                     "TableSearch: u and v do not fit the sample");
-            return std::make_unique<CountTables>(n_pos, first_count, first_count + size_of(u) - 1, u.data(), v.data(),
-                                                 top, rising);
+            return std::make_unique<CountTables>(n_pos, first_count, first_count + size_of(u) - 1, by_count(u),
+                                                 by_count(v), top, rising);
         }
+        require(u.stride(0) == 1 && v.stride(0) == 1, "TableSearch: A and B do not lie in one piece");
         require(size_of(u) == n_pos + 1 && size_of(v) == n_neg + 1, "TableSearch: A and B do not fit the sample");
         if (structure == "product")
             return std::make_unique<LinkTables<ProductLink>>(u.data(), v.data(), top, rising);
@@ -81,7 +84,7 @@ class PyTableSearch {
     }
 
     In1<Index> pos, neg;
-    In1<double> u, v;
+    Strided1<double> u, v;
     Index n_scores;
     TableSearch search;
 };
@@ -190,8 +193,8 @@ void bind_oracles(nb::module_ &m) {
     nb::class_<PyTableLine>(m, "TableLine", "The risk along a line of scores.")
         .def("__call__", &PyTableLine::at, nb::arg("t"), "The risk at t, and its slope there.");
     nb::class_<PyTableSearch>(m, "TableSearch", "The most violated labelling of a sample of whole units.")
-        .def(nb::init<In1<Index>, In1<Index>, Index, const std::string &, Pair, double, Pair, Pair, Index, In1<double>,
-                      In1<double>, double, bool>(),
+        .def(nb::init<In1<Index>, In1<Index>, Index, const std::string &, Pair, double, Pair, Pair, Index,
+                      Strided1<double>, Strided1<double>, double, bool>(),
              nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("size"), nb::arg("structure"),
              nb::arg("units"), nb::arg("n"), nb::arg("pos_limits"), nb::arg("neg_limits"), nb::arg("first_count"),
              nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"), nb::arg("rising"))
@@ -246,15 +249,14 @@ void bind_oracles(nb::module_ &m) {
     m.def(
         "count_argmax",
         [](In1<double> pos, Index pos_first, double pos_sum, In1<double> neg, Index neg_first, double neg_sum,
-           double step, Index n_pos, Index m_low, In1<double> u, In1<double> v) {
+           double step, Index n_pos, Index m_low, Strided1<double> u, Strided1<double> v) {
             require(u.size() == v.size(), "count_argmax: u and v differ in length");
             const Queue p{pos.data(), size_of(pos), pos_first, pos_sum, step};
             const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, step};
-            const double *ud = u.data(), *vd = v.data();
             const Index m_high = m_low + size_of(u) - 1;
             nb::gil_scoped_release unlocked;
             const auto P = p.prefix(), N = q.prefix();
-            const Best best = CountScan(p, q, P, N, n_pos, m_low, m_high, ud, vd).best();
+            const Best best = CountScan(p, q, P, N, n_pos, m_low, m_high, by_count(u), by_count(v)).best();
             return std::make_tuple(best.value, best.i, best.j);
         },
         nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("neg").noconvert(),
@@ -264,15 +266,15 @@ void bind_oracles(nb::module_ &m) {
         "costs sorted ascending.");
     m.def(
         "count_bounds",
-        [](In1<double> u, In1<double> v, Index n_pos, Index n_neg, Index m_low) {
+        [](Strided1<double> u, Strided1<double> v, Index n_pos, Index n_neg, Index m_low) {
             const Index m_high = m_low + size_of(u) - 1;
             require(u.size() == v.size() && u.size() > 0, "count_bounds: u and v differ in length, or are empty");
             require(m_low >= 0 && n_pos > 0 && n_neg > 0 && m_high <= n_pos + n_neg,
                     "count_bounds: u and v do not fit the sample");
-            const double *ud = u.data(), *vd = v.data();
             nb::gil_scoped_release unlocked;
-            const CountBounds b = count_bounds(ud, vd, static_cast<double>(n_pos), static_cast<double>(n_neg),
-                                               static_cast<double>(m_low), m_high - m_low + 1);
+            const CountBounds b =
+                count_bounds(by_count(u), by_count(v), static_cast<double>(n_pos), static_cast<double>(n_neg),
+                             static_cast<double>(m_low), m_high - m_low + 1);
             return std::make_tuple(b.top, b.fn_least, b.fn_most, b.fp_least, b.fp_most);
         },
         nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("n_pos"), nb::arg("n_neg"), nb::arg("m_low"),

@@ -57,18 +57,18 @@ void bind_smoothing(nb::module_ &m) {
         "Thresholds t with count(neg, t) - count(pos, tau - t) = target, for costs sorted ascending.");
     m.def(
         "count_values",
-        [](In1<double> pos, In1<double> neg, double step, Index n_pos, Index m_low, In1<double> u, In1<double> v,
-           Vec values) {
+        [](In1<double> pos, In1<double> neg, double step, Index n_pos, Index m_low, Strided1<double> u,
+           Strided1<double> v, Vec values) {
             check_length("count_values: v", v.size(), u.size());
             check_length("count_values: values", values.size(), u.size());
             const Queue p{pos.data(), static_cast<Index>(pos.size()), 0, 0.0, step};
             const Queue q{neg.data(), static_cast<Index>(neg.size()), 0, 0.0, step};
-            const double *ud = u.data(), *vd = v.data();
+            const ByCount us{u.data(), static_cast<Index>(u.stride(0))}, vs{v.data(), static_cast<Index>(v.stride(0))};
             const Index m_high = m_low + static_cast<Index>(u.size()) - 1;
             double *out = values.data();
             nb::gil_scoped_release unlocked;
             const auto P = p.prefix(), N = q.prefix();
-            CountScan(p, q, P, N, n_pos, m_low, m_high, ud, vd).visit([&](Index m, double value, Index, Index) {
+            CountScan(p, q, P, N, n_pos, m_low, m_high, us, vs).visit([&](Index m, double value, Index, Index) {
                 out[m - m_low] = value;
             });
         },

@@ -18,6 +18,7 @@ namespace nb = nanobind;
 // Inputs are read-only, C-contiguous and on the CPU. Bind every one with nb::arg(...).noconvert():
 // nanobind otherwise converts a wrong dtype silently, and an output would be written to a copy.
 template <class T> using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Strided1 = nb::ndarray<const T, nb::ndim<1>, nb::device::cpu>; // or one number, repeated
 template <class T> using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T> using Out1 = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 template <class T> using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;

@@ -77,6 +77,16 @@ template <class Gains> Index gallop(Index x, Index low, Index high, Gains gains)
     return a;
 }
 
+// One of the coefficients u and v below, for every number of predicted positives. Of F_beta u is the same for all, of
+// the error rate v: one number, read again and again (stride 0), in the place of a vector as long as the sample.
+struct ByCount {
+    const double *values;
+    Index stride;
+
+    double operator[](Index k) const { return values[k * stride]; }
+    ByCount from(Index first) const { return {values + first * stride, stride}; }
+};
+
 // For measures that are linear in tp once the number m = tp + fp of predicted positives is given:
 //     D = u[m] + v[m] * tp,  m_low <= m <= m_high.
 // For fixed m, flipping one more pair (i, j) -> (i+1, j+1) gains -v[m] - step * (cost_i + cost_j), which never
@@ -86,7 +96,7 @@ class CountScan {
     // In: the two queues (with equal steps) and their prefix sums, the number of positive units, u and v indexed by
     // m - m_low, in units.
     CountScan(const Queue &pos, const Queue &neg, const std::vector<double> &P, const std::vector<double> &N,
-              Index n_pos, Index m_low, Index m_high, const double *u, const double *v)
+              Index n_pos, Index m_low, Index m_high, ByCount u, ByCount v)
         : pos(pos), neg(neg), P(P), N(N), n_pos(n_pos), m_low(m_low), u(u), v(v), shift(n_pos - pos.first + neg.first),
           from(std::max(m_low, shift - pos.size)), to(std::min(m_high, shift + neg.size)) {}
 
@@ -167,7 +177,7 @@ class CountScan {
     const Queue &pos, &neg;
     const std::vector<double> &P, &N;
     Index n_pos, m_low;
-    const double *u, *v;
+    ByCount u, v;
     Index shift, from, to;
 };
 
@@ -177,15 +187,16 @@ struct CountBounds {
 };
 
 // In: u and v for m from m_low on, `size` of them. For a given m all is linear in tp, so the ends of its range tell.
-METRIMAX_CLONES inline CountBounds count_bounds(const double *u, const double *v, double n_pos, double n_neg,
-                                                double m_low, Index size) {
+METRIMAX_CLONES inline CountBounds count_bounds(ByCount u, ByCount v, double n_pos, double n_neg, double m_low,
+                                                Index size) {
     constexpr Index kPart = Index{1} << 20; // counted by an int, which is what vector instructions convert
     constexpr double kInf = std::numeric_limits<double>::infinity();
     const auto lower = [](double a, double b) { return a < b ? a : b; };
     const auto higher = [](double a, double b) { return a > b ? a : b; };
     double top = -kInf, fn_least = kInf, fn_most = -kInf, fp_least = kInf, fp_most = -kInf;
     for (Index first = 0; first < size; first += kPart) {
-        const double *up = u + first, *vp = v + first, start = m_low + static_cast<double>(first);
+        const ByCount up = u.from(first), vp = v.from(first);
+        const double start = m_low + static_cast<double>(first);
         const int here = static_cast<int>(std::min(kPart, size - first));
 #pragma omp simd reduction(max : top)
         for (int k = 0; k < here; ++k) {

@@ -24,9 +24,9 @@ class ErrorRate(ContingencyMeasure):
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         return (fn + fp) / (tp + fp + fn + tn)
 
-    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector, Vector]:
+    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector, float]:
         n = n_pos + n_neg
-        return (n_pos + m) / n, np.full_like(m, -2 / n)
+        return (n_pos + m) / n, -2 / n
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class FBeta(ContingencyMeasure):
         hits = (1 + b2) * tp
         return 1 - ratio(hits, hits + fp + b2 * fn, 1.0)
 
-    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector, Vector]:
+    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[float, Vector]:
         b2 = self.beta**2
-        return np.ones_like(m), -(1 + b2) / (m + b2 * n_pos)
+        return 1.0, -(1 + b2) / (m + b2 * n_pos)
 
 
 @dataclass(frozen=True)

@@ -89,10 +89,11 @@ class ContingencyMeasure:
         """Least and greatest number of predicted positives admitted; None for no limit."""
         return None
 
-    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector, Vector] | None:
+    def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector | float, Vector | float] | None:
         """``u, v`` with ``D = u + v tp`` for m = tp + fp, of the structure "count"; None: to be had from `table_loss`.
 
-        Only a quicker way to the same numbers: a class that changes the one changes the other.
+        What is the same for every m is one number. Only a quicker way to the same numbers, and one that takes less
+        memory: a class that changes the one changes the other.
         """
         return None
 
@@ -252,7 +253,11 @@ class ContingencyOracle(SampleOracle):
         )
         if given is None:
             return tables.count_coefficients(self._loss, self.pos.count, self.neg.count, low, high)
-        return given[0], unit * given[1]
+        u, v = (
+            one if isinstance(one, np.ndarray) else np.broadcast_to(one, high + 1 - low)  # one number is kept as such
+            for one in (given[0], unit * given[1])
+        )
+        return u, v
 
     def _set_bounds(self, fn_least: float, fn_most: float, fp_least: float, fp_most: float) -> None:
         """A flip pays if its cost is below what D can rise; keep a little more than that for rounding."""

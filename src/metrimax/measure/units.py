@@ -9,6 +9,7 @@ risk stays convex and its cuts valid whatever the weights.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -55,7 +56,6 @@ class ClassUnits:
     ) -> None:
         self.members = members
         self.sign = sign
-        self._buffer = np.empty(len(members))
         self._weight = weight
         self.copies = True
         if weight is None:
@@ -64,6 +64,10 @@ class ClassUnits:
         self.count, self.unit = _units(weight, most)
         self.whole = bool((weight == self.unit).all())
         self.copies = self.unit == 1 and bool((weight == np.round(weight)).all())
+
+    @cached_property
+    def _buffer(self) -> Vector:
+        return np.empty(len(self.members))  # not before it is needed: where the search is compiled it never is
 
     @property
     def weight(self) -> Vector:
