@@ -270,11 +270,11 @@ def test_predicate_that_admits_nothing_leaves_no_risk():
 
 
 def test_kernels_refuse_other_dtypes_and_lengths():
-    d, i = np.zeros(3), np.arange(3)
+    d, i = np.zeros(3), np.arange(3, dtype=np.uint32)
     with pytest.raises(TypeError):
         _kernels.collect(d.astype(np.float32), i, 1.0, 0.0, 1.0, d)
     with pytest.raises(TypeError):
-        _kernels.collect(d, i.astype(np.int32), 1.0, 0.0, 1.0, d)
+        _kernels.collect(d, i.astype(np.int64), 1.0, 0.0, 1.0, d)
     with pytest.raises(TypeError):
         _kernels.collect(d, i, 1.0, 0.0, 1.0, np.zeros(3, dtype=np.float32))
     with pytest.raises(TypeError):
@@ -299,7 +299,7 @@ def test_kernels_refuse_other_dtypes_and_lengths():
         _kernels.count_bounds(np.zeros(7), np.zeros(7), 3, 3, 1)
     with pytest.raises(TypeError):
         _kernels.count_bounds(np.zeros(7, dtype=np.float32), np.zeros(7), 3, 3, 0)
-    none, far = np.zeros(0), np.array([0, 7, 1])
+    none, far = np.zeros(0), np.array([0, 7, 1], dtype=np.uint32)
     with pytest.raises(ValueError, match="do not fit"):
         _kernels.PairSearch(i, 1.0, d[:2].copy(), i, -1.0, none, 3)
     with pytest.raises(ValueError, match="out of range"):
@@ -320,6 +320,9 @@ def test_kernels_refuse_other_dtypes_and_lengths():
         _kernels.TableSearch(i, i, 3, "count", (1.0, 1.0), 6.0, limits, limits, 1, np.zeros(7), np.zeros(7), 1.0, True)
     with pytest.raises(ValueError, match="structure"):
         _kernels.TableSearch(i, i, 3, "sum", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True)
+    repeated = np.broadcast_to(0.0, 4)
+    with pytest.raises(ValueError, match="in one piece"):
+        _kernels.TableSearch(i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, repeated, np.zeros(4), 1.0, True)
     search = _kernels.TableSearch(
         i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True
     )
@@ -327,25 +330,6 @@ def test_kernels_refuse_other_dtypes_and_lengths():
         search.cut(np.zeros(2))
     with pytest.raises(ValueError, match="length"):
         search.line(d, np.zeros(2))
-
-
-@pytest.mark.parametrize("size", [(1, 1), (1, 20), (20, 1), (13, 30), (40, 25)])
-@pytest.mark.parametrize("some", [False, True])
-def test_bounds_of_a_loss_from_every_table(size, some):
-    n_pos, n_neg = size
-    rng = np.random.default_rng(n_pos)
-    low, high = (n_pos // 2, n_pos + n_neg // 2) if some else (0, n_pos + n_neg)
-    u, v = rng.normal(size=(2, high - low + 1))
-    table = np.full((n_pos + 2, n_neg + 2), np.nan)  # by fn and fp; what cannot be says nothing
-    for fn in range(n_pos + 1):
-        for fp in range(n_neg + 1):
-            if low <= (m := n_pos - fn + fp) <= high:
-                table[fn, fp] = u[m - low] + v[m - low] * (n_pos - fn)
-    fn_rise, fp_rise = np.diff(table, axis=0), np.diff(table, axis=1)
-    top, *rises = _kernels.count_bounds(u, v, n_pos, n_neg, low)
-    assert top == pytest.approx(np.nanmax(table))
-    expected = [f(rise) for rise in (fn_rise, fp_rise) for f in (np.nanmin, np.nanmax)]
-    np.testing.assert_allclose(rises, expected, atol=1e-12)
 
 
 # --- means of cuts

@@ -381,9 +381,9 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(ValueError, match="too many combinations"):
         _kernels.top_argmax(np.zeros(30), many, np.zeros(30), np.zeros(30), 1.0, np.zeros(30))
     assert len(_kernels.interleave(d, np.zeros(0), 1.0)) == 0
-    one, two = np.array([0]), np.array([1, 2])
+    one, two = np.array([0], dtype=np.uint32), np.array([1, 2], dtype=np.uint32)
     with pytest.raises(TypeError):
-        _kernels.PrecisionSearch(one.astype(np.int32), two, 1.0, 3)
+        _kernels.PrecisionSearch(one.astype(np.int64), two, 1.0, 3)
     with pytest.raises(ValueError, match="a class is empty"):
         _kernels.PrecisionSearch(one, two[:0].copy(), 1.0, 3)
     with pytest.raises(ValueError, match="a member is out of range"):

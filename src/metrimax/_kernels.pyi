@@ -137,7 +137,7 @@ class TableLine:
 class TableSearch:
     """The most violated labelling of a sample of whole units."""
 
-    def __init__(self, pos: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, structure: str, units: tuple[float, float], n: float, pos_limits: tuple[float, float], neg_limits: tuple[float, float], first_count: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], top: float, rising: bool) -> None: ...
+    def __init__(self, pos: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, structure: str, units: tuple[float, float], n: float, pos_limits: tuple[float, float], neg_limits: tuple[float, float], first_count: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], top: float, rising: bool) -> None: ...
 
     def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float = 0.0) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
         """
@@ -160,22 +160,22 @@ class TopSearch:
     def risk(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float) -> tuple[float, float]:
         """The risk at scores + t * move, and its slope in t."""
 
-def collect(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float]:
+def collect(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float]:
     """
     Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.
     """
 
-def mark(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, count: int, last: float, value: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def mark(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, count: int, last: float, value: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     Write value to the slope of the count members of lowest cost sign * score, the highest of which is last.
     """
 
-def count_argmax(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, int, int]:
+def count_argmax(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)]) -> tuple[float, int, int]:
     """
     Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.
     """
 
-def count_bounds(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_pos: int, n_neg: int, m_low: int) -> tuple[float, float, float, float, float]:
+def count_bounds(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], n_pos: int, n_neg: int, m_low: int) -> tuple[float, float, float, float, float]:
     """
     The greatest D = u[m] + v[m] tp of all tables; the least and greatest rise of D by one more false negative, and by one more false positive.
     """
@@ -188,7 +188,7 @@ def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(N
 class PairSearch:
     """The pairs inside the margin, of two classes of which one is sorted."""
 
-    def __init__(self, members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_sign: float, other_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int) -> None: ...
+    def __init__(self, members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], other_sign: float, other_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int) -> None: ...
 
     def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: float) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
         """
@@ -210,7 +210,7 @@ def ramp_thresholds(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), o
     Thresholds t with count(neg, t) - count(pos, tau - t) = target, for costs sorted ascending.
     """
 
-def count_values(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def count_values(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     The best value for every number m of predicted positives, for costs of all units sorted ascending.
     """
@@ -349,7 +349,7 @@ def csr_dual_cd(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
 class PrecisionSearch:
     """The most violated ranking of average precision."""
 
-    def __init__(self, pos: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: float, size: int) -> None: ...
+    def __init__(self, pos: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: float, size: int) -> None: ...
 
     def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
         """Loss and slope of the cut at these scores."""

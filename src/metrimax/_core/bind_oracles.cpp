@@ -25,7 +25,7 @@ template <class Array> static Index size_of(const Array &v) { return static_cast
 
 static ByCount by_count(const Strided1<double> &v) { return {v.data(), static_cast<Index>(v.stride(0))}; }
 
-static Members members_of(const In1<Index> &members, double sign) {
+static Members members_of(const In1<Place> &members, double sign) {
     require(members.size() < std::numeric_limits<Place>::max(), "a class has more members than can be numbered");
     return {members.data(), static_cast<Index>(members.size()), sign};
 }
@@ -33,7 +33,7 @@ static Members members_of(const In1<Index> &members, double sign) {
 // The compiled search, together with the arrays it looks at.
 class PyTableSearch {
   public:
-    PyTableSearch(In1<Index> pos, In1<Index> neg, Index size, const std::string &structure, Pair units, double n,
+    PyTableSearch(In1<Place> pos, In1<Place> neg, Index size, const std::string &structure, Pair units, double n,
                   Pair pos_limits, Pair neg_limits, Index first_count, Strided1<double> u, Strided1<double> v,
                   double top, bool rising)
         : pos(pos), neg(neg), u(u), v(v), n_scores(size),
@@ -55,11 +55,11 @@ class PyTableSearch {
     TableSearch &compiled() { return search; }
 
   private:
-    Side side(const In1<Index> &members, double sign, double step, Pair limits) const {
+    Side side(const In1<Place> &members, double sign, double step, Pair limits) const {
         require(n_scores < static_cast<Index>(std::numeric_limits<Place>::max()),
                 "TableSearch: more examples than can be numbered");
         for (size_t k = 0; k < members.size(); ++k)
-            require(members.data()[k] >= 0 && members.data()[k] < n_scores, "TableSearch: a member is out of range");
+            require(members.data()[k] < n_scores, "TableSearch: a member is out of range");
         return Side::of(members.data(), static_cast<Index>(members.size()), sign, n_scores, step, limits.first,
                         limits.second);
     }
@@ -83,7 +83,7 @@ class PyTableSearch {
         return std::make_unique<LinkTables<MaxLink>>(u.data(), v.data(), top, rising);
     }
 
-    In1<Index> pos, neg;
+    In1<Place> pos, neg;
     Strided1<double> u, v;
     Index n_scores;
     TableSearch search;
@@ -137,7 +137,7 @@ class PyTopSearch {
 
 class PyPairSearch {
   public:
-    PyPairSearch(In1<Index> members, double sign, In1<double> weights, In1<Index> other_members, double other_sign,
+    PyPairSearch(In1<Place> members, double sign, In1<double> weights, In1<Place> other_members, double other_sign,
                  In1<double> other_weights, Index size)
         : members(members), other_members(other_members), weights(weights), other_weights(other_weights),
           own(view(members, sign, weights, size)), other(view(other_members, other_sign, other_weights, size)),
@@ -168,15 +168,15 @@ class PyPairSearch {
     }
 
   private:
-    static PairClass view(const In1<Index> &members, double sign, const In1<double> &weights, Index size) {
+    static PairClass view(const In1<Place> &members, double sign, const In1<double> &weights, Index size) {
         require(members.size() > 0, "PairSearch: a class is empty");
         require(weights.size() == 0 || weights.size() == members.size(), "PairSearch: weights and members do not fit");
         for (size_t k = 0; k < members.size(); ++k)
-            require(members.data()[k] >= 0 && members.data()[k] < size, "PairSearch: a member is out of range");
+            require(members.data()[k] < size, "PairSearch: a member is out of range");
         return {members_of(members, sign), weights.size() ? weights.data() : nullptr};
     }
 
-    In1<Index> members, other_members;
+    In1<Place> members, other_members;
     In1<double> weights, other_weights;
     PairClass own, other;
     std::unique_ptr<unsigned char[]> inside;
@@ -193,7 +193,7 @@ void bind_oracles(nb::module_ &m) {
     nb::class_<PyTableLine>(m, "TableLine", "The risk along a line of scores.")
         .def("__call__", &PyTableLine::at, nb::arg("t"), "The risk at t, and its slope there.");
     nb::class_<PyTableSearch>(m, "TableSearch", "The most violated labelling of a sample of whole units.")
-        .def(nb::init<In1<Index>, In1<Index>, Index, const std::string &, Pair, double, Pair, Pair, Index,
+        .def(nb::init<In1<Place>, In1<Place>, Index, const std::string &, Pair, double, Pair, Pair, Index,
                       Strided1<double>, Strided1<double>, double, bool>(),
              nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("size"), nb::arg("structure"),
              nb::arg("units"), nb::arg("n"), nb::arg("pos_limits"), nb::arg("neg_limits"), nb::arg("first_count"),
@@ -219,7 +219,7 @@ void bind_oracles(nb::module_ &m) {
              "The risk at scores + t * move, and its slope in t.");
     m.def(
         "collect",
-        [](In1<double> scores, In1<Index> members, double sign, double low, double high, Vec out) {
+        [](In1<double> scores, In1<Place> members, double sign, double low, double high, Vec out) {
             require(out.size() >= members.size(), "collect: out is shorter than members");
             const PointCosts costs{scores.data(), members_of(members, sign)};
             double *const room = out.data();
@@ -234,7 +234,7 @@ void bind_oracles(nb::module_ &m) {
         "Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.");
     m.def(
         "mark",
-        [](In1<double> scores, In1<Index> members, double sign, Index count, double last, double value, Vec slope) {
+        [](In1<double> scores, In1<Place> members, double sign, Index count, double last, double value, Vec slope) {
             require(slope.size() == scores.size(), "mark: slope and scores differ in length");
             const PointCosts costs{scores.data(), members_of(members, sign)};
             double *const out = slope.data();
@@ -304,7 +304,7 @@ void bind_oracles(nb::module_ &m) {
         "Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted "
         "ascending.");
     nb::class_<PyPairSearch>(m, "PairSearch", "The pairs inside the margin, of two classes of which one is sorted.")
-        .def(nb::init<In1<Index>, double, In1<double>, In1<Index>, double, In1<double>, Index>(),
+        .def(nb::init<In1<Place>, double, In1<double>, In1<Place>, double, In1<double>, Index>(),
              nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("weights").noconvert(),
              nb::arg("other_members").noconvert(), nb::arg("other_sign"), nb::arg("other_weights").noconvert(),
              nb::arg("size"))

@@ -11,13 +11,12 @@ constexpr double kMostStates = 1 << 24; // nine bytes each
 
 class PyPrecisionSearch {
   public:
-    PyPrecisionSearch(In1<Index> pos, In1<Index> neg, double ratio, Index size)
+    PyPrecisionSearch(In1<Place> pos, In1<Place> neg, double ratio, Index size)
         : pos(pos), neg(neg), ratio(ratio), size(static_cast<size_t>(size)) {
-        for (const In1<Index> &members : {pos, neg}) {
+        for (const In1<Place> &members : {pos, neg}) {
             require(members.size() > 0, "PrecisionSearch: a class is empty");
             for (size_t k = 0; k < members.size(); ++k)
-                require(members.data()[k] >= 0 && members.data()[k] < size,
-                        "PrecisionSearch: a member is out of range");
+                require(members.data()[k] < size, "PrecisionSearch: a member is out of range");
         }
     }
 
@@ -50,7 +49,7 @@ class PyPrecisionSearch {
                 enough};
     }
 
-    In1<Index> pos, neg;
+    In1<Place> pos, neg;
     double ratio;
     size_t size;
     Index enough = 0;
@@ -58,7 +57,7 @@ class PyPrecisionSearch {
 
 void bind_rankings(nb::module_ &m) {
     nb::class_<PyPrecisionSearch>(m, "PrecisionSearch", "The most violated ranking of average precision.")
-        .def(nb::init<In1<Index>, In1<Index>, double, Index>(), nb::arg("pos").noconvert(), nb::arg("neg").noconvert(),
+        .def(nb::init<In1<Place>, In1<Place>, double, Index>(), nb::arg("pos").noconvert(), nb::arg("neg").noconvert(),
              nb::arg("ratio"), nb::arg("size"))
         .def("cut", &PyPrecisionSearch::cut, nb::arg("scores").noconvert(),
              "Loss and slope of the cut at these scores.")

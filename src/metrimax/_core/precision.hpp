@@ -64,10 +64,10 @@ class Interleaving {
 // divided by n-, all negatives stay below all positives. `enough` is how many were looked at the last time.
 class PrecisionRanking {
   public:
-    PrecisionRanking(const Index *pos_members, Index n_pos, const Index *neg_members, Index n_neg, double ratio,
+    PrecisionRanking(const Place *pos_members, Index n_pos, const Place *neg_members, Index n_neg, double ratio,
                      const double *scores, const double *move, double t, Index &enough)
         : n_pos(n_pos), n_neg(n_neg), ratio(ratio), move(move), pos(n_pos), neg(n_neg) {
-        const auto fill = [=](std::vector<Entry> &entries, const Index *members) {
+        const auto fill = [=](std::vector<Entry> &entries, const Place *members) {
             for (std::size_t k = 0; k < entries.size(); ++k) {
                 const Index i = members[k];
                 entries[k] = {move ? scores[i] + t * move[i] : scores[i], i};

@@ -91,13 +91,10 @@ METRIMAX_CLONES inline void costs_inside(const unsigned char *METRIMAX_RESTRICT 
         out[k] = inside[k] ? sign * scores[k] + t * (sign * move[k]) : std::numeric_limits<double>::infinity();
 }
 
-// Where something is among the members of a class, or among the examples of the sample.
-using Place = std::uint32_t;
-
 // The examples of one class. A small one is looked up example by example. Of a large one the whole sample is gone
 // through, in which the others have infinite costs: that does without indices.
 struct Members {
-    const Index *at;
+    const Place *at;
     Index size;
     double sign;                           // +1 for positives, -1 for negatives
     const unsigned char *inside = nullptr; // of a large class, for every example of the sample whether it is one of it
@@ -109,7 +106,7 @@ struct Members {
 };
 
 // What `inside` refers to: nothing for a small class.
-inline std::unique_ptr<unsigned char[]> inside_large(const Index *at, Index size, Index sample) {
+inline std::unique_ptr<unsigned char[]> inside_large(const Place *at, Index size, Index sample) {
     if (3 * size <= 2 * sample)
         return nullptr;
     std::unique_ptr<unsigned char[]> inside(new unsigned char[static_cast<std::size_t>(sample)]());

@@ -61,7 +61,7 @@ struct Side {
     Buffer<Place> places = fresh<Place>();
 
     // The class of the examples `at` of a sample.
-    static Side of(const Index *at, Index size, double sign, Index sample, double step, double low, double high) {
+    static Side of(const Place *at, Index size, double sign, Index sample, double step, double low, double high) {
         Buffer<unsigned char> inside = inside_large(at, size, sample);
         const Members members{at, size, sign, inside.get(), sample};
         return Side{std::move(inside), members, step, low, high};

@@ -14,12 +14,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace metrimax {
 
 using Index = std::ptrdiff_t;
+
+// Where something is among the members of a class, or among the examples of the sample. For every example there is one
+// or more of these, so they are kept short.
+using Place = std::uint32_t;
 
 // The best table.
 struct Best {

@@ -24,6 +24,9 @@ MOST_COPIES = 2**22
 MOST_UNITS = 2**13
 """Fractional weights are divided into at most so many units per class, or as many as there are examples."""
 
+MOST_EXAMPLES = 2**32 - 1
+"""Members are numbered in 32 bits."""
+
 
 class Queue(NamedTuple):
     """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip.
@@ -52,7 +55,7 @@ class ClassUnits:
     """
 
     def __init__(
-        self, members: npt.NDArray[np.intp], sign: float, weight: Vector | None, most: int = MOST_COPIES
+        self, members: npt.NDArray[np.uint32], sign: float, weight: Vector | None, most: int = MOST_COPIES
     ) -> None:
         self.members = members
         self.sign = sign
@@ -144,9 +147,11 @@ def _units(weight: Vector, most: int) -> tuple[int, float]:
 
 def split(y: Labels, sample_weight: Vector | None, most: int = MOST_COPIES) -> tuple[ClassUnits, ClassUnits]:
     """The positives and the negatives of a sample, without what has weight zero."""
+    if len(y) > MOST_EXAMPLES:
+        raise ValueError(f"expected at most {MOST_EXAMPLES} examples, got {len(y)}")
 
     def units(mask: Labels, sign: float) -> ClassUnits:
-        members = np.flatnonzero(mask if sample_weight is None else mask & (sample_weight > 0))
+        members = np.flatnonzero(mask if sample_weight is None else mask & (sample_weight > 0)).astype(np.uint32)
         if len(members) == 0:
             kind = "positive" if sign > 0 else "negative"
             raise ValueError(f"expected examples of both classes, got no {kind} example (of non-zero weight)")

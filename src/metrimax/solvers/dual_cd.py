@@ -110,7 +110,7 @@ class DualCD:
                 "pass X as an array or a sparse matrix, or use solver='bundle'"
             )
         solutions: dict[int, Solution] = {}
-        alpha, before = np.zeros(design.shape[0]), np.full(design.shape[0], np.inf)
+        alpha, before = np.zeros(design.shape[0]), np.array(np.inf)
         if start is not None:
             (alpha,) = start.rows
         for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):

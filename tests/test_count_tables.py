@@ -1,0 +1,68 @@
+"""Losses that are linear in tp for every number of predicted positives: their coefficients, and what they bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metrimax import _kernels
+from metrimax.measure import get_measure
+from metrimax.measure.units import split
+
+
+def coefficients(rng, size, alike):
+    """``u, v`` by count; of those named one number, repeated, as `by_count` may give it."""
+    return [
+        np.broadcast_to(rng.normal(), size) if name in alike else np.ascontiguousarray(rng.normal(size=size))
+        for name in "uv"
+    ]
+
+
+@pytest.mark.parametrize("alike", ["", "u", "v", "uv"])
+def test_one_number_for_all_counts_is_as_good_as_a_vector(alike):
+    rng = np.random.default_rng(0)
+    y = rng.random(60) < 0.3
+    pos, neg = np.flatnonzero(y).astype(np.uint32), np.flatnonzero(~y).astype(np.uint32)
+    u, v = coefficients(rng, 61, alike)
+    scores, move = rng.normal(size=(2, 60))
+    limits, sorted_costs = (-np.inf, np.inf), (np.sort(scores[y]), np.sort(-scores[~y]))
+    found = []
+    for both in ((u, v), (u.copy(), v.copy())):
+        search = _kernels.TableSearch(pos, neg, 60, "count", (1.0, 1.0), 60.0, limits, limits, 0, *both, 10.0, False)
+        values = np.zeros(61)
+        _kernels.count_values(*sorted_costs, 1 / 60, len(pos), 0, *both, values)
+        loss, slope = search.cut(scores)
+        argmax = _kernels.count_argmax(sorted_costs[0], 0, 0.0, sorted_costs[1], 0, 0.0, 1 / 60, len(pos), 0, *both)
+        found.append(np.concatenate((argmax, values, [loss], slope, search.line(scores, move)(0.5))))
+    np.testing.assert_array_equal(*found)
+
+
+def test_what_is_the_same_for_all_counts_is_kept_as_one_number():
+    y = np.arange(50) < 20
+    for name, kept in (("f1", "_u"), ("error", "_v")):
+        assert getattr(get_measure(name).oracle(y), kept).strides == (0,)
+
+
+def test_more_examples_than_can_be_numbered_are_refused():
+    with pytest.raises(ValueError, match="at most 4294967295 examples"):
+        split(np.broadcast_to(True, 2**32), None)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 20), (20, 1), (13, 30), (40, 25)])
+@pytest.mark.parametrize("some", [False, True])
+@pytest.mark.parametrize("alike", ["", "u", "v", "uv"])
+def test_bounds_of_a_loss_from_every_table(size, some, alike):
+    n_pos, n_neg = size
+    rng = np.random.default_rng(n_pos)
+    low, high = (n_pos // 2, n_pos + n_neg // 2) if some else (0, n_pos + n_neg)
+    u, v = coefficients(rng, high - low + 1, alike)
+    table = np.full((n_pos + 2, n_neg + 2), np.nan)  # by fn and fp; what cannot be says nothing
+    for fn in range(n_pos + 1):
+        for fp in range(n_neg + 1):
+            if low <= (m := n_pos - fn + fp) <= high:
+                table[fn, fp] = u[m - low] + v[m - low] * (n_pos - fn)
+    fn_rise, fp_rise = np.diff(table, axis=0), np.diff(table, axis=1)
+    top, *rises = _kernels.count_bounds(u, v, n_pos, n_neg, low)
+    assert top == pytest.approx(np.nanmax(table))
+    expected = [f(rise) for rise in (fn_rise, fp_rise) for f in (np.nanmin, np.nanmax)]
+    np.testing.assert_allclose(rises, expected, atol=1e-12)
