@@ -66,3 +66,50 @@ def test_bounds_of_a_loss_from_every_table(size, some, alike):
     assert top == pytest.approx(np.nanmax(table))
     expected = [f(rise) for rise in (fn_rise, fp_rise) for f in (np.nanmin, np.nanmax)]
     np.testing.assert_allclose(rises, expected, atol=1e-12)
+
+
+def every_table(u, v, pos, neg):
+    """The greatest ``u + v tp`` less the costs of the flips, over all tables; costs are divided by their number."""
+    n = len(pos) + len(neg)
+    fn, fp = np.ogrid[: len(pos) + 1, : len(neg) + 1]
+    m = len(pos) - fn + fp
+    sums = [-np.concatenate(([0.0], np.cumsum(np.sort(costs)))) / n for costs in (pos, neg)]
+    return float((u[m] + v[m] * (len(pos) - fn) + sums[0][:, None] + sums[1][None]).max())
+
+
+def shapes(n, n_pos):
+    """Coefficients by count: rising less and less, which is searched by ranges of counts, and some that are not."""
+    m = np.arange(n + 1.0)
+    yield "f1", np.broadcast_to(1.0, n + 1), -2 / (n_pos + m)
+    yield "f2", np.broadcast_to(1.0, n + 1), -5 / (4 * n_pos + m)
+    yield "f0.1", np.broadcast_to(1.0, n + 1), -1.01 / (0.01 * n_pos + m)
+    yield "error", (n_pos + m) / n, np.broadcast_to(-2 / n, n + 1)
+    yield "bent", np.sqrt(m / n), -0.3 / np.sqrt(1 + m)
+    yield "kink", np.minimum(m / n, 0.4), np.minimum(m - n / 2, 0.0) / n**2
+    yield "rising more and more", (m / n) ** 2, -1.5 / n * np.exp(-m / n)
+    yield "more and more, by little", np.broadcast_to(1.0, n + 1), (m / n) ** 2 / 30 / n - 1 / n_pos
+    yield "falling", 1 - m / n, -m / n**2
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.3, 1.0, 30.0])
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_best_table_whatever_the_shape_by_count(spread, share, ties):
+    rng = np.random.default_rng(0)
+    limits = -np.inf, np.inf
+    for n in (2, 3, 17, 150, 400):
+        y = rng.random(n) < share
+        y[:2] = True, False
+        pos, neg = np.flatnonzero(y).astype(np.uint32), np.flatnonzero(~y).astype(np.uint32)
+        for name, u, v in shapes(n, len(pos)):
+            u, v = (one if one.strides == (0,) else np.ascontiguousarray(one) for one in (u, v))
+            search = _kernels.TableSearch(
+                pos, neg, n, "count", (1.0, 1.0), float(n), limits, limits, 0, u, v, 9.0, False
+            )
+            for _ in range(3):
+                scores = spread * (rng.normal(size=n) + 2 * y - 1)
+                if ties:
+                    scores = np.round(scores / spread) * spread
+                loss, slope = search.cut(scores)
+                best = every_table(u, v, scores[y], -scores[~y])
+                assert loss + slope @ scores == pytest.approx(max(best, 0.0), rel=1e-11, abs=1e-12), (n, name)

@@ -22,8 +22,7 @@ struct Tables {
 class Sums {
   public:
     Sums(const Queue &queue, Index total, double high)
-        : known(queue.prefix()), total(total - queue.first),
-          top(std::max_element(known.begin(), known.end()) - known.begin()) {
+        : known(queue.prefix()), total(total - queue.first), top(queue.peak()) {
         know(queue.size, queue.step * high);
     }
 

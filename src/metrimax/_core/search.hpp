@@ -18,17 +18,15 @@ template <class T> using Buffer = std::unique_ptr<T[]>; // not cleared: memory i
 struct CountTables : Tables {
     Index n_pos, m_low, m_high;
     ByCount u, v;
-    bool fn_falls = true; // the best fn never grows with m, since v never falls
+    bool bent;
 
     CountTables(Index n_pos, Index m_low, Index m_high, ByCount u, ByCount v, double top, bool rising)
-        : Tables(top, rising), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v) {
-        for (Index k = 1; k <= m_high - m_low && fn_falls; ++k)
-            fn_falls = !(v[k] < v[k - 1]);
-    }
+        : Tables(top, rising), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v),
+          bent(CountScan::bent(u, m_high - m_low + 1) && CountScan::bent(v, m_high - m_low + 1)) {}
     Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
               const std::vector<double> &N) const override {
         const CountScan scan(pos, neg, P, N, n_pos, m_low, m_high, u, v);
-        return fn_falls ? scan.best_falling() : scan.best();
+        return bent ? scan.best_bent() : scan.best();
     }
     double loss(Index fn, Index fp) const override {
         const Index tp = n_pos - fn, m = tp + fp;

@@ -47,6 +47,9 @@ struct Queue {
             sums[k + 1] = sums[k] - step * costs[k];
         return sums;
     }
+
+    // Where these are greatest: whose cost is negative gains by flipping.
+    Index peak() const { return std::lower_bound(costs, costs + size, 0.0) - costs; }
 };
 
 // The first k from low to high for which gains(k), true up to somewhere and not after it, is false; high if there is
@@ -125,33 +128,31 @@ class CountScan {
         return best;
     }
 
-    // The same where v never falls, as for F_beta. There the best i never grows with m and is followed down, along
-    // several ranges of m at a time: every step waits for the one before it, but not for those of other ranges.
-    Best best_falling() const {
-        constexpr Index kLanes = 4;
-        struct Lane {
-            Index m, end, x;
-            Best best;
-        } lanes[kLanes];
-        const Index width = (to - from + kLanes) / kLanes;
-        for (Index k = 0; k < kLanes; ++k) {
-            const Index first = from + k * width, end = std::min(first + width, to + 1);
-            lanes[k] = {first, end, first < end ? find(first, 0) : 0, {}};
-        }
-        for (Index step = 0; step < width; ++step)
-            for (Lane &lane : lanes)
-                if (lane.m < lane.end) {
-                    lane.x = follow(lane.m, lane.x);
-                    const double here = value(lane.m, lane.x);
-                    if (here > lane.best.value)
-                        lane.best = {here, pos.first + lane.x, neg.first + lane.x + lane.m - shift};
-                    ++lane.m;
-                }
+    // The same where u and v never fall and rise less and less (see `bent`), as for F_beta. Then the best i never grows
+    // with m, and what is known of two m confines what the tables between them are worth. Ranges of m that cannot hold
+    // anything better than the best so far are left out, the others divided: O(log n) of them in practice.
+    Best best_bent() const {
         Best best;
-        for (const Lane &lane : lanes)
-            if (lane.best.value > best.value)
-                best = lane.best;
+        if (from > to)
+            return best;
+        const Known first{from, find(from, 0)}, last{to, find(to, 0)};
+        offer(first, best);
+        offer(last, best);
+        divide(first, last, best);
         return best;
+    }
+
+    // Whether values by count, `size` of them, never fall and rise less and less, but for rounding.
+    static bool bent(ByCount values, Index size) {
+        constexpr double kRounding = 1e-15;
+        for (Index k = 1; k < size; ++k)
+            if (values[k] < values[k - 1])
+                return false;
+        for (Index span = 1; 2 * span < size; span *= 8) // what is rounding for neighbours shows farther away
+            for (Index k = span; k + span < size; ++k)
+                if (values[k - span] + values[k + span] - 2 * values[k] > kRounding * std::abs(values[k]))
+                    return false;
+        return true;
     }
 
   private:
@@ -161,23 +162,71 @@ class CountScan {
     bool gains(Index m, Index x) const {
         return -v[m - m_low] - pos.step * (pos.costs[x] + neg.costs[x + m - shift]) > 0;
     }
-    double value(Index m, Index x) const {
-        return u[m - m_low] + v[m - m_low] * static_cast<double>(n_pos - pos.first - x) + P[x] + N[x + m - shift];
-    }
+    double value(Index m, Index x) const { return u[m - m_low] + v[m - m_low] * tp(x) + P[x] + N[x + m - shift]; }
 
     Index find(Index m, Index x) const {
         const Index least = low(m), most = high(m);
         return gallop(std::clamp(x, least, most), least, most, [&](Index k) { return gains(m, k); });
     }
-    Index follow(Index m, Index x) const {
-        const Index least = low(m);
-        x = std::clamp(x, least, high(m));
-        if (x > least)
-            x -= !gains(m, x - 1);            // without a branch: whether it goes down is a matter of chance,
-        while (x > least && !gains(m, x - 1)) // and that it goes further is rare
-            --x;
-        return x;
+    // The best x of an m.
+    struct Known {
+        Index m, x;
+    };
+
+    void offer(Known at, Best &best) const {
+        if (const double here = value(at.m, at.x); here > best.value)
+            best = {here, pos.first + at.x, neg.first + at.x + at.m - shift};
     }
+
+    void divide(Known left, Known right, Best &best) const {
+        if (right.m - left.m <= 1 || !(most_between(left, right) > best.value))
+            return;
+        const Index m = left.m + (right.m - left.m) / 2;
+        Index least = std::max(low(m), right.x), most = std::min(high(m), left.x);
+        while (least < most) {
+            const Index x = least + (most - least) / 2;
+            if (gains(m, x))
+                least = x + 1;
+            else
+                most = x;
+        }
+        const Known middle{m, least};
+        offer(middle, best);
+        divide(left, middle, best);
+        divide(middle, right, best);
+    }
+
+    // No table is worth more whose m is between these two. Each of the two gives a bound, by the tangents of P, N, u
+    // and v there, all of which bend down; what is left of the change in x is small, since x is the best one at either
+    // end.
+    double most_between(Known left, Known right) const {
+        const double range = static_cast<double>(left.x - right.x);
+        const double most = static_cast<double>(right.m - left.m - 1);
+        const auto farthest = [=](double rise) { return rise > 0 ? rise * most : rise; }; // from 1 to `most` steps away
+        const auto rises = [&](Index m, double tp) {                                      // from m to m + 1
+            const Index k = m - m_low;
+            const double noise = 1e-15 * (std::abs(u[k + 1]) + std::abs(v[k + 1]) * tp);
+            return std::make_pair(u[k + 1] - u[k] + (v[k + 1] - v[k]) * tp, noise);
+        };
+        const double tp_left = tp(left.x), tp_right = tp(right.x);
+        const double n_left = pos.step * neg_cost(left.x + left.m - shift);
+        const double n_right = pos.step * neg_cost(right.x + right.m - shift);
+        const auto [rise_left, noise_left] = rises(left.m, tp_left);
+        const auto [rise_right, noise_right] = rises(right.m - 1, tp_right);
+        double from_left = value(left.m, left.x) + farthest(rise_left + noise_left - n_left);
+        double from_right = value(right.m, right.x) + farthest(n_right - rise_right + noise_right);
+        if (left.x > right.x) {
+            const double fewer = v[right.m - 1 - m_low] + pos.step * pos.costs[left.x - 1] + n_left;
+            const double more = -(v[left.m + 1 - m_low] + pos.step * pos.costs[right.x] + n_right);
+            from_left += range * std::max(0.0, fewer);
+            from_right += range * std::max(0.0, more);
+        }
+        return std::min(from_left, from_right);
+    }
+
+    double tp(Index x) const { return static_cast<double>(n_pos - pos.first - x); }
+    // The cost of the y-th negative, or of the last one.
+    double neg_cost(Index y) const { return neg.size > 0 ? neg.costs[std::min(y, neg.size - 1)] : 0.0; }
 
     const Queue &pos, &neg;
     const std::vector<double> &P, &N;

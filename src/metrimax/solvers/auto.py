@@ -38,10 +38,11 @@ there are: on few of them; on more a third of their number, but at least and at 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
 
-LOOSE_FEW, LOOSE, LOOSE_TEXT = 20.0, 3000.0, 3000.0
+LOOSE_FEW, LOOSE, LOOSE_TEXT = 20.0, 3000.0, 5000.0
 """Where an example's own score (`own_score`) is more than this many times the margin, on few features and on more,
 coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more than this many
-times the share of the smaller class: the smaller it is, the sooner.
+times the share of the smaller class and the root of n / p: the easier it is to tell the class from the others, the
+sooner.
 """
 
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
@@ -128,7 +129,9 @@ class Auto:
         chosen, with_plane = self._hybrid(design), {"plain": 1, "smooth": 1, "patient": 0}
         hinges = cast(Any, oracle).hinges()
         share = max(smaller_class(hinges), RARE) / len(hinges.sign)
-        loose = LOOSE_FEW if features <= FEW else LOOSE if features <= MANY else LOOSE_TEXT * share
+        loose = LOOSE_TEXT * share * math.sqrt(design.shape[0] / features)
+        if features <= MANY:
+            loose = LOOSE_FEW if features <= FEW else LOOSE
         may = start is None and self.labels == 1 and tol >= FINE
         if may and own_score(oracle, design, weight) > loose:
             starts: list[Any] = [None]  # popped, so that only the solver holds it
