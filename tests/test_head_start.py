@@ -98,7 +98,7 @@ def test_mistakes_lead_to_the_least_point_in_their_direction(n, p, measure):
     X, y = sample(n, p)
     design, oracle = as_design(X, intercept_scaling=1.0), get_measure(measure).oracle(y)
     weight = 10 * oracle.price * oracle.n
-    cuts = ask(design, start_with_mistakes(oracle, oracle.mistakes(), design, weight, 1e-6))
+    cuts = ask(design, start_with_mistakes(oracle, design, weight, 1e-6))
     assert len(cuts.losses) == 0
     assert EPOCHS_MISTAKES <= cuts.n_passes - 1 <= EPOCHS_MISTAKES + 1
     point, risk = cuts.best
@@ -206,7 +206,7 @@ def test_a_run_counts_from_its_start():
     assert seen == solution.history[:-1], "the last iteration ends the run"
     assert seen[0].n_passes > EPOCHS_MISTAKES
     assert [record.iteration for record in seen] == list(range(1, len(seen) + 1))
-    first = ask(design, start_with_mistakes(oracle, oracle.mistakes(), design, weight, 1e-3))
+    first = ask(design, start_with_mistakes(oracle, design, weight, 1e-3))
     assert first.seconds > 0
     later = ask(design, Hybrid().steps(oracle, design, weight, tol=1e-3, start=first))
     assert later.history[0].seconds > first.seconds

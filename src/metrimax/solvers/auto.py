@@ -104,13 +104,11 @@ class Auto:
         starts: list[Any] = [start]  # popped, so that only the solver holds it
         may = begins and start is None and self.labels == 1 and hasattr(oracle, "mistakes")
         may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
-        if may and own_score(oracle, design, weight) > LOOSE_MISTAKES:
-            mistakes = cast(Any, oracle).mistakes()
-            if smaller_class(mistakes) >= RARE:
-                starts = [(yield from start_with_mistakes(oracle, mistakes, design, weight, tol))]
-                if starts[0].best[0].square > 0:  # away from w = 0
-                    chosen = Hybrid(self.max_iter)
-            del mistakes  # vectors of length n
+        may = may and own_score(oracle, design, weight) > LOOSE_MISTAKES
+        if may and smaller_class(cast(Any, oracle).mistakes()) >= RARE:
+            starts = [(yield from start_with_mistakes(oracle, design, weight, tol))]
+            if starts[0].best[0].square > 0:  # away from w = 0
+                chosen = Hybrid(self.max_iter)
         del start
         return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
 

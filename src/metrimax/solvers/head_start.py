@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,26 +39,27 @@ def head_start(oracle: Oracle, hinges: Hinges, design: Design, weight: float) ->
     return replace(cuts, n_passes=cuts.n_passes + passes, seconds=time.perf_counter() - began)
 
 
-def start_with_mistakes(
-    oracle: Oracle, mistakes: Hinges, design: Design, weight: float, tol: float
-) -> Generator[Ask, Vector, Cuts]:
+def start_with_mistakes(oracle: Oracle, design: Design, weight: float, tol: float) -> Generator[Ask, Vector, Cuts]:
     """A few passes on the error rate in the place of the risk: they say nothing about it, but lead in a direction.
 
     The start is where the exact objective is least in that direction. No cut comes of it.
     """
     began = time.perf_counter()
+    by_weights = kept_by_weights(design)
+    mistakes = cast(Any, oracle).mistakes()
     alpha, w, passes = _epochs(mistakes, design, weight / (oracle.n * oracle.price), EPOCHS_MISTAKES)
+    rep = w if by_weights else mistakes.sign * alpha
+    del mistakes, alpha  # vectors of length n
     scores = np.ascontiguousarray((yield Ask("scores", w)))
     zero, square = np.zeros(len(scores)), _kernels.dot(w, w)
     parabola = 1 / weight, 0.0, 0.0, square
     t, risk = _kernels.line_search(oracle.line(zero, scores), parabola, oracle(zero).loss, None, tol, 1.0)
-    by_weights = kept_by_weights(design)
     none = np.empty((0, min(design.shape)))
     return Cuts(
         losses=np.empty(0),
         gram=np.empty((0, 0)),
         rows=(none,) if by_weights else (none, none),
-        best=(Point(t * (w if by_weights else mistakes.sign * alpha), t * scores, t * t * square), risk),
+        best=(Point(t * rep, t * scores, t * t * square), risk),
         n_passes=passes + 1,
         seconds=time.perf_counter() - began,
     )
