@@ -188,9 +188,12 @@ def test_sums_of_hinges_begin_by_the_size_of_c():
     assert epochs(X, 1000.0, labels=2) > 0
     more = np.resize(y, 300) | (np.arange(300) % 2 == 0)  # classes of about the same size: it goes on for longer
     oracle, smaller = get_measure("error").oracle(more), oracle
-    assert epochs(X, 500.0) > EPOCHS + 1
+    assert epochs(X, 300.0) > EPOCHS + 1
     oracle = smaller
-    assert EPOCHS <= epochs(X, 500.0) < EPOCHS + 1
+    assert EPOCHS <= epochs(X, 300.0) < EPOCHS + 1
+    wide = sparse.hstack([X, sparse.csr_array((300, 13_500))], format="csr")  # ten times the features
+    assert epochs(X, 100.0) > EPOCHS + 1
+    assert EPOCHS <= epochs(wide, 100.0) < EPOCHS + 1
     few = X[:, :20].toarray()
     assert epochs(few, 0.01) > 0
     assert epochs(few, 1e4) == 0, "the hybrid at once"

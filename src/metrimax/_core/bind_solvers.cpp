@@ -254,8 +254,7 @@ void bind_solvers(nb::module_ &m) {
             check_length("descend: move_scores", move_scores.size(), n);
             check_length("descend: losses", losses.size(), slopes.size());
             require(!images || width == n, "descend: expected as many entries as scores");
-            const Descent descent{lam,   {point.data(), scores.data()}, {move.data(), move_scores.data()}, width, n,
-                                  images};
+            const Track track{lam, {point.data(), scores.data()}, {move.data(), move_scores.data()}, width, n, images};
             std::vector<Plane> planes;
             for (size_t k = 0; k < slopes.size(); ++k) {
                 check_length("descend: slope", slopes[k].size(), width);
@@ -264,14 +263,14 @@ void bind_solvers(nb::module_ &m) {
             Parabola parabola{};
             {
                 nb::gil_scoped_release unlocked;
-                parabola = descent.parabola(square);
+                parabola = track.parabola(square);
                 if (!tangent)
-                    tangent = descent.tangent(planes);
+                    tangent = track.tangent(planes);
             }
             const LineStep found = search_line(line, parabola, risk, tangent, accuracy, reach, at_reach);
             if (found.t > 0) {
                 nb::gil_scoped_release unlocked;
-                descent.advance(found.t);
+                track.advance(found.t);
             }
             return std::make_tuple(found.t, found.risk, parabola.square_at(found.t));
         },

@@ -20,7 +20,7 @@ struct Plane {
 
 // From a point along a move, both by their entries (width of them) and by their scores (n of them). Inner products are
 // taken of the entries, or of the entries of the one and the scores of the other (images).
-struct Descent {
+struct Track {
     double lam;
     std::array<double *, 2> point;
     std::array<const double *, 2> move;

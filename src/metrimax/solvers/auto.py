@@ -38,7 +38,7 @@ there are: on few of them; on more a third of their number, but at least and at 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
 
-LOOSE_FEW, LOOSE, LOOSE_TEXT = 20.0, 3000.0, 5000.0
+LOOSE_FEW, LOOSE, LOOSE_TEXT = 3.0, 3000.0, 5000.0
 """Where an example's own score (`own_score`) is more than this many times the margin, on few features and on more,
 coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more than this many
 times the share of the smaller class and the root of n / p: the easier it is to tell the class from the others, the
