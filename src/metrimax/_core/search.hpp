@@ -18,7 +18,7 @@ template <class T> using Buffer = std::unique_ptr<T[]>; // not cleared: memory i
 struct CountTables : Tables {
     Index n_pos, m_low, m_high;
     ByCount u, v;
-    bool bent;
+    bool bent; // u and v
 
     CountTables(Index n_pos, Index m_low, Index m_high, ByCount u, ByCount v, double top, bool rising)
         : Tables(top, rising), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v),

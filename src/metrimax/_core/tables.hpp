@@ -168,6 +168,7 @@ class CountScan {
         const Index least = low(m), most = high(m);
         return gallop(std::clamp(x, least, most), least, most, [&](Index k) { return gains(m, k); });
     }
+
     // The best x of an m.
     struct Known {
         Index m, x;
@@ -178,6 +179,7 @@ class CountScan {
             best = {here, pos.first + at.x, neg.first + at.x + at.m - shift};
     }
 
+    // Look for better tables between these two.
     void divide(Known left, Known right, Best &best) const {
         if (right.m - left.m <= 1 || !(most_between(left, right) > best.value))
             return;
@@ -202,8 +204,10 @@ class CountScan {
     double most_between(Known left, Known right) const {
         const double range = static_cast<double>(left.x - right.x);
         const double most = static_cast<double>(right.m - left.m - 1);
-        const auto farthest = [=](double rise) { return rise > 0 ? rise * most : rise; }; // from 1 to `most` steps away
-        const auto rises = [&](Index m, double tp) {                                      // from m to m + 1
+        // At most so many steps away, and at least one, a line has risen by that much.
+        const auto farthest = [=](double rise) { return rise > 0 ? rise * most : rise; };
+        // How u + v tp rises from m to m + 1, and how much of that may be rounding.
+        const auto rises = [&](Index m, double tp) {
             const Index k = m - m_low;
             const double noise = 1e-15 * (std::abs(u[k + 1]) + std::abs(v[k + 1]) * tp);
             return std::make_pair(u[k + 1] - u[k] + (v[k + 1] - v[k]) * tp, noise);
@@ -225,6 +229,7 @@ class CountScan {
     }
 
     double tp(Index x) const { return static_cast<double>(n_pos - pos.first - x); }
+
     // The cost of the y-th negative, or of the last one.
     double neg_cost(Index y) const { return neg.size > 0 ? neg.costs[std::min(y, neg.size - 1)] : 0.0; }
 

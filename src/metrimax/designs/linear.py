@@ -45,6 +45,8 @@ def _visited(working: Working | None, n: int) -> tuple[npt.NDArray[np.int64], fl
 class _RowLengths:
     """The lengths of rows. A subclass computes their squares."""
 
+    _kept: tuple[float, Vector] | None = None  # those asked for last, and with which bias
+
     @property
     def by_rows(self) -> bool:
         """Whether the rows lie in one piece each."""
@@ -52,22 +54,21 @@ class _RowLengths:
 
     def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows, each with one more feature of value ``bias``."""
-        return self._squares + bias**2
+        if self._kept is None or self._kept[0] != bias:
+            self._kept = bias, self._row_squares(bias)
+        return self._kept[1]
 
     def mean_square(self, bias: float = 0.0) -> float:
         """The mean of them."""
         return self._mean_square + bias**2
 
     @cached_property
-    def _squares(self) -> Vector:
-        return self._row_squares()
-
-    @cached_property
     def _mean_square(self) -> float:
-        kept = self.__dict__.get("_squares")  # but not for this: a vector of length n
-        return float((self._row_squares() if kept is None else kept).mean())
+        if self._kept is None:  # nor are they kept for this: a vector of length n
+            return float(self._row_squares(0.0).mean())
+        return float(self._kept[1].mean()) - self._kept[0] ** 2
 
-    def _row_squares(self) -> Vector:
+    def _row_squares(self, bias: float) -> Vector:
         raise NotImplementedError
 
 
@@ -132,10 +133,11 @@ class Dense(_RowLengths):
         """Whether the order is C: Fortran order costs a copy, once, where rows are asked for."""
         return self.X.flags.c_contiguous
 
-    def _row_squares(self) -> Vector:
+    def _row_squares(self, bias: float) -> Vector:
         if self.by_rows:
-            return _kernels.dense_squares(self.X, 0.0)
+            return _kernels.dense_squares(self.X, bias)
         squares: Vector = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        squares += bias**2
         return squares
 
     def dual_epochs(
@@ -251,8 +253,8 @@ class CSR(_RowLengths):
             self.data, self.indices, self.indptr, self.n_cols, product == "pull", vectors, bias, self.n_threads
         )
 
-    def _row_squares(self) -> Vector:
-        return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, 0.0)
+    def _row_squares(self, bias: float) -> Vector:
+        return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, bias)
 
     def dual_epochs(
         self,

@@ -175,18 +175,27 @@ class ContingencyOracle(SampleOracle):
         least, most, slack = self._rises[::2], self._rises[1::2], 1e-9 * max(map(abs, self._rises))
         if any(b - a > slack for a, b in zip(least, most, strict=True)):  # one more mistake does not always cost alike
             return None
-        sign, margin, weight = np.zeros((3, self.size))
-        for units, a, b in zip((self.pos, self.neg), least, most, strict=True):
-            sign[units.members], weight[units.members] = units.sign, units.weight
-            margin[units.members] = max(0.0, (a + b) / 2) * self.n / units.unit
-        return Hinges(sign, margin, weight)
+        margins = [
+            max(0.0, (a + b) / 2) * self.n / units.unit
+            for units, a, b in zip((self.pos, self.neg), least, most, strict=True)
+        ]
+        return self.mistakes()._replace(margin=self._by_class(*margins))
 
     def mistakes(self) -> Hinges:
         """The error rate of the sample: where a solver may begin."""
-        sign, weight = np.zeros((2, self.size))
-        for units in (self.pos, self.neg):
-            sign[units.members], weight[units.members] = units.sign, units.weight
-        return Hinges(sign, np.ones(self.size), weight)
+        weight = self._by_class(*(1.0 if units.alike else units.weight for units in (self.pos, self.neg)))
+        return Hinges(self._by_class(self.pos.sign, self.neg.sign), np.ones(self.size), weight)
+
+    def _by_class(self, positive: Vector | float, negative: Vector | float) -> Vector:
+        """A value for every example, by its class; zero for those without weight, who are in neither."""
+        everyone = len(self.pos.members) + len(self.neg.members) == self.size
+        if everyone and not isinstance(negative, np.ndarray):
+            values = np.full(self.size, negative)  # mostly the larger class
+        else:
+            values = np.zeros(self.size)
+            values[self.neg.members] = negative
+        values[self.pos.members] = positive
+        return values
 
     @cached_property
     def smooth(self) -> Smooth | None:

@@ -73,6 +73,11 @@ class ClassUnits:
         return np.empty(len(self.members))  # not before it is needed: where the search is compiled it never is
 
     @property
+    def alike(self) -> bool:
+        """Whether every member has weight 1."""
+        return self._weight is None
+
+    @property
     def weight(self) -> Vector:
         """The weights of the members."""
         return np.ones(len(self.members)) if self._weight is None else self._weight

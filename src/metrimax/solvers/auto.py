@@ -99,8 +99,11 @@ class Auto:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
         begins = (start is None or len(start.losses) == 0) and has_rows(design)
-        if begins and has_hinges(oracle):
-            return (yield from self._additive(oracle, design, weight, tol, start, callback))
+        hinges = cast(Any, oracle).hinges() if begins and hasattr(oracle, "hinges") else None
+        if hinges is not None:
+            smaller = smaller_class(hinges)
+            del hinges  # vectors of length n
+            return (yield from self._additive(oracle, smaller, design, weight, tol, start, callback))
         starts: list[Any] = [start]  # popped, so that only the solver holds it
         may = begins and start is None and self.labels == 1 and hasattr(oracle, "mistakes")
         may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
@@ -115,18 +118,18 @@ class Auto:
     def _additive(
         self,
         oracle: Oracle,
+        smaller: int,
         design: Design,
         weight: float,
         tol: float,
         start: Cuts | None,
         callback: Callback | None,
     ) -> Steps:
-        """The choice for a risk that is a sum of hinges."""
+        """The choice for a risk that is a sum of hinges; the smaller class has so many examples."""
         features = design.shape[1]
         cast(RowDesign, design).squares()  # which coordinate descent needs: kept from here on
         chosen, with_plane = self._hybrid(design), {"plain": 1, "smooth": 1, "patient": 0}
-        hinges = cast(Any, oracle).hinges()
-        share = max(smaller_class(hinges), RARE) / len(hinges.sign)
+        share = max(smaller, RARE) / design.shape[0]
         loose = LOOSE_TEXT * share * math.sqrt(design.shape[0] / features)
         if features <= MANY:
             loose = LOOSE_FEW if features <= FEW else LOOSE
@@ -135,10 +138,8 @@ class Auto:
             starts: list[Any] = [None]  # popped, so that only the solver holds it
             if features > MANY:
                 chosen = replace(chosen, **with_plane)
-                starts = [(yield from head_start(oracle, hinges, design, weight))]
-            del hinges  # vectors of length n
+                starts = [(yield from head_start(oracle, cast(Any, oracle).hinges(), design, weight))]
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
-        del hinges
         begun = DualCD(self.max_iter, _limit(features, tol))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
         if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:

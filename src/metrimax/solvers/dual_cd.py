@@ -27,6 +27,7 @@ from metrimax.protocols import (
     Working,
     offer,
 )
+from metrimax.solvers.model import taken
 
 FINE = 1e-4
 """A gap below this is not looked for within a round."""
@@ -115,6 +116,8 @@ class DualCD:
             (alpha,) = start.rows
         for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
             upper = hinges.weight * (float(weights[k]) / oracle.n)
+            if len(weights) == 1:
+                hinges = hinges._replace(weight=upper)  # which is not needed any more: vectors of length n are few
             alpha = np.where(alpha >= before, upper, np.minimum(alpha, upper))  # what was at its bound goes on with it
             solutions[k] = yield from self._solve(hinges, design, float(weights[k]), upper, alpha, tol, callback)
             before = upper
@@ -134,11 +137,11 @@ class DualCD:
         began = time.perf_counter()
         rows = cast(RowDesign, design)
         if alpha.any():
-            w, now = yield from _look(hinges, design, upper, alpha)
-            working, passes = now.working, 2.0
+            w, now, working = yield from _look(hinges, design, upper, alpha)
+            passes = 2.0
         else:
-            w, scores, passes = np.zeros(design.shape[1]), np.zeros(design.shape[0]), 0.0
-            working = Working(*_kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)[2:])
+            w, passes = np.zeros(design.shape[1]), 0.0
+            working = _chosen(hinges, upper, alpha, np.zeros(design.shape[0]))[2]
         at_zero = _kernels.dot(upper, hinges.margin)
         largest = float(hinges.margin.max(initial=0.0))
         accuracy = FIRST * largest  # of the projected gradient, tightened until the gap closes
@@ -150,22 +153,24 @@ class DualCD:
             asked = max(2.0, min((MORE - 1) * passes, max(SHOW, shown / 4)))
             most = max(1.0, min(asked, self.max_iter - passes))
             done = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, gap=enough, max_passes=most, working=working)
-            working = done.left
-            passes += done.passes
-            seen.append((passes, done.gap))
-            ended = done.reached or done.gap <= enough or passes >= self.max_iter
+            visited, reached, gap, working = done
+            del done
+            passes += visited
+            seen.append((passes, gap))
+            ended = reached or gap <= enough or passes >= self.max_iter
             left = 0.0 if ended else _left(seen, tol * weight)
             late = passes + left > self.limit and (left > passes / 4 or passes > 2 * self.limit)
             if not (ended or late) and passes < shown + max(SHOW, shown / 4):
                 continue
-            near = late or done.gap <= NEAR * tol * weight or passes + 1 >= self.max_iter
+            near = late or gap <= NEAR * tol * weight or passes + 1 >= self.max_iter
             afresh = near or passes >= 2 * renewed + RENEW
-            w, now = yield from _look(hinges, design, upper, alpha, None if afresh else w)
+            del working  # others are chosen
+            w, now, working = yield from _look(hinges, design, upper, alpha, None if afresh else w)
             passes += 2 if afresh else 1
             if not afresh and now.gap <= tol * weight:
-                w, now = yield from _look(hinges, design, upper, alpha)
+                del working
+                w, now, working = yield from _look(hinges, design, upper, alpha)
                 passes, afresh = passes + 2, True
-            working = now.working
             shown, renewed = passes, passes if afresh else renewed
             history.append(
                 Record(
@@ -183,16 +188,17 @@ class DualCD:
             elif callback is not None and callback(history[-1]) is True:
                 status = Status.CALLBACK
             elif not late and passes < self.max_iter:
-                if done.reached:
+                if reached:
                     accuracy = min(accuracy, now.violation / FALL)
-                elif done.gap <= enough:  # it looked smaller than it is
-                    enough = 0.8 * done.gap if done.gap > 0 else -math.inf
+                elif gap <= enough:  # it looked smaller than it is
+                    enough = 0.8 * gap if gap > 0 else -math.inf
                 if accuracy >= 1e-15 * largest:
                     continue
                 status = Status.STALLED
             break
+        del working
         if not afresh:  # stopped by the callback, or where nothing moves any more
-            w, now = yield from _look(hinges, design, upper, alpha)
+            w, now, _ = yield from _look(hinges, design, upper, alpha)
             passes += 2
         return Solution(
             w=w,
@@ -220,12 +226,11 @@ def _left(seen: list[tuple[float, float]], enough: float) -> float:
 
 
 class _Look(NamedTuple):
-    """Primal and dual value, the largest projected gradient, and the examples to visit next."""
+    """Primal and dual value, and the largest projected gradient."""
 
     objective: float
     bound: float
     violation: float
-    working: Working
 
     @property
     def gap(self) -> float:
@@ -234,11 +239,20 @@ class _Look(NamedTuple):
 
 def _look(
     hinges: Hinges, design: Design, upper: Vector, alpha: Vector, w: Vector | None = None
-) -> Generator[Ask, Vector, tuple[Vector, _Look]]:
-    """What the multipliers amount to, with ``w = X' (y alpha)`` computed afresh unless it is given; and that w."""
+) -> Generator[Ask, Vector, tuple[Vector, _Look, Working]]:
+    """What the multipliers amount to, and whom to visit next.
+
+    With ``w = X' (y alpha)``, which is computed afresh unless it is given.
+    """
     if w is None:
-        w = np.ascontiguousarray((yield Ask("pull", hinges.sign * alpha)))
-    scores = np.ascontiguousarray((yield Ask("scores", w)))
+        (w,) = taken((yield Ask("pull", [hinges.sign * alpha])))
+    (scores,) = taken((yield Ask("scores", [w])))
     half = _kernels.dot(w, w) / 2
-    found = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)
-    return w, _Look(half + found[0], _kernels.dot(hinges.margin, alpha) - half, found[1], Working(*found[2:]))
+    loss, violation, working = _chosen(hinges, upper, alpha, scores)
+    return w, _Look(half + loss, _kernels.dot(hinges.margin, alpha) - half, violation), working
+
+
+def _chosen(hinges: Hinges, upper: Vector, alpha: Vector, scores: Vector) -> tuple[float, float, Working]:
+    """The sum of the hinges, the largest projected gradient, and the examples to visit next."""
+    loss, violation, *working = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)
+    return loss, violation, Working(*working)

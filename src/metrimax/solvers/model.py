@@ -103,13 +103,13 @@ class WeightModel(CutModel):
         super().__init__(lam, design.shape[1], start, images=False)
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        vectors = _taken((yield Ask("pull", [cut.slope for cut in cuts])))
+        vectors = taken((yield Ask("pull", [cut.slope for cut in cuts])))
         self.n_passes += 1
         self._pool.append([cut.loss for cut in cuts], vectors, [], PATIENCE)
         return [Point(vector, _NONE) for vector in vectors]
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
-        scores = _taken((yield Ask("scores", [point.rep for point in points])))
+        scores = taken((yield Ask("scores", [point.rep for point in points])))
         self.n_passes += 1
         return [Point(point.rep, row, point.square) for point, row in zip(points, scores, strict=True)]
 
@@ -133,8 +133,8 @@ class ExampleModel(CutModel):
 
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
         slopes = [cut.slope for cut in cuts]
-        pulled = _taken((yield Ask("pull", slopes)))
-        scores = _taken((yield Ask("scores", pulled)))
+        pulled = taken((yield Ask("pull", slopes)))
+        scores = taken((yield Ask("scores", pulled)))
         self.n_passes += 2
         self._pool.append([cut.loss for cut in cuts], slopes, scores, PATIENCE)
         return [Point(slope, row) for slope, row in zip(slopes, scores, strict=True)]
@@ -175,7 +175,7 @@ def combine(*terms: tuple[float, Point]) -> Point:
     return Point(rep, _kernels.combine(shares, scores) if len(scores[0]) else _NONE)
 
 
-def _taken(answers: Any) -> list[Vector]:
+def taken(answers: Any) -> list[Vector]:
     """The products that came, taken over: who sent them does not keep them alive."""
     mine = list(answers)
     answers.clear()
