@@ -22,7 +22,7 @@ struct CountTables : Tables {
 
     CountTables(Index n_pos, Index m_low, Index m_high, ByCount u, ByCount v, double top, bool rising)
         : Tables(top, rising), n_pos(n_pos), m_low(m_low), m_high(m_high), u(u), v(v),
-          bent(CountScan::bent(u, m_high - m_low + 1) && CountScan::bent(v, m_high - m_low + 1)) {}
+          bent(metrimax::bent(u, m_high - m_low + 1) && metrimax::bent(v, m_high - m_low + 1)) {}
     Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
               const std::vector<double> &N) const override {
         const CountScan scan(pos, neg, P, N, n_pos, m_low, m_high, u, v);

@@ -95,6 +95,31 @@ struct ByCount {
     ByCount from(Index first) const { return {values + first * stride, stride}; }
 };
 
+// How much the values rise more from k to k + span than from k - span to k, at most and but for rounding.
+METRIMAX_CLONES inline double most_bend(const double *values, Index size, Index span) {
+    constexpr double kRounding = 1e-15;
+    double most = -std::numeric_limits<double>::infinity();
+#pragma omp simd reduction(max : most)
+    for (Index k = span; k < size - span; ++k) {
+        const double bend = values[k - span] + values[k + span] - 2 * values[k] - kRounding * std::abs(values[k]);
+        most = bend > most ? bend : most;
+    }
+    return most;
+}
+
+// Whether values by count, `size` of them, never fall and rise less and less, but for rounding: what that hides of
+// neighbours shows farther away.
+inline bool bent(ByCount values, Index size) {
+    if (values.stride != 1)
+        return values.stride == 0; // one number for all; others do not occur
+    if (!std::is_sorted(values.values, values.values + size))
+        return false;
+    for (Index span = 1; 2 * span < size; span *= 8)
+        if (most_bend(values.values, size, span) > 0)
+            return false;
+    return true;
+}
+
 // For measures that are linear in tp once the number m = tp + fp of predicted positives is given:
 //     D = u[m] + v[m] * tp,  m_low <= m <= m_high.
 // For fixed m, flipping one more pair (i, j) -> (i+1, j+1) gains -v[m] - step * (cost_i + cost_j), which never
@@ -140,19 +165,6 @@ class CountScan {
         offer(last, best);
         divide(first, last, best);
         return best;
-    }
-
-    // Whether values by count, `size` of them, never fall and rise less and less, but for rounding.
-    static bool bent(ByCount values, Index size) {
-        constexpr double kRounding = 1e-15;
-        for (Index k = 1; k < size; ++k)
-            if (values[k] < values[k - 1])
-                return false;
-        for (Index span = 1; 2 * span < size; span *= 8) // what is rounding for neighbours shows farther away
-            for (Index k = span; k + span < size; ++k)
-                if (values[k - span] + values[k + span] - 2 * values[k] > kRounding * std::abs(values[k]))
-                    return false;
-        return true;
     }
 
   private:

@@ -256,6 +256,13 @@ class CSR(_RowLengths):
     def _row_squares(self, bias: float) -> Vector:
         return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, bias)
 
+    @cached_property
+    def _mean_square(self) -> float:
+        """From all entries at once, in a fraction of the time; those of a repeated column are taken one by one."""
+        data = self.data
+        total = _kernels.dot(data, data) if data.dtype == np.float64 else np.einsum("i,i->", data, data, dtype=float)
+        return float(total) / self.shape[0]
+
     def dual_epochs(
         self,
         hinges: Hinges,

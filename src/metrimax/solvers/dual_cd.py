@@ -254,5 +254,5 @@ def _look(
 
 def _chosen(hinges: Hinges, upper: Vector, alpha: Vector, scores: Vector) -> tuple[float, float, Working]:
     """The sum of the hinges, the largest projected gradient, and the examples to visit next."""
-    loss, violation, *working = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)
-    return loss, violation, Working(*working)
+    found = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)
+    return found[0], found[1], Working(*found[2:])
