@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -65,12 +64,6 @@ class Timed:
         return self._clock.wrap(self._part, self._thing)(*args)
 
 
-@contextlib.contextmanager
-def _timed_model(clock: Clock) -> Iterator[None]:
-    with mock.patch.object(CutModel, "minimiser", clock.wrap("qp", CutModel.minimiser)):
-        yield
-
-
 def shares(
     name: str, measure: str, C: float, solver: str = "auto", tol: float = 1e-3, n_threads: int = 1
 ) -> dict[str, Any]:
@@ -82,7 +75,7 @@ def shares(
     timed_design = Timed(design, "products", clock, free=("inner",))
     oracle = Timed(get_measure(measure).oracle(task.y), "argmax", clock)
     ready = time.process_time()
-    with _timed_model(clock):
+    with mock.patch.object(CutModel, "minimiser", clock.wrap("qp", CutModel.minimiser)):
         steps = SOLVERS[solver]().steps(oracle, timed_design, C * oracle.price * oracle.n, tol=tol)
         (solution,) = run(timed_design, [steps])
     total = time.process_time() - ready

@@ -280,8 +280,7 @@ void bind_solvers(nb::module_ &m) {
         nb::arg("reach"), nb::arg("at_reach").none(),
         "Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point and move are given by "
         "entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent or planes "
-        "below "
-        "it, and maybe what it is at reach. Returns t, the risk there and the squared length.");
+        "below it, and maybe what it is at reach. Returns t, the risk there and the squared length.");
     m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {

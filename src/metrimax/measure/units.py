@@ -153,7 +153,7 @@ def _units(weight: Vector, most: int) -> tuple[int, float]:
 def split(y: Labels, sample_weight: Vector | None, most: int = MOST_COPIES) -> tuple[ClassUnits, ClassUnits]:
     """The positives and the negatives of a sample, without what has weight zero."""
     if len(y) > MOST_EXAMPLES:
-        raise ValueError(f"expected at most {MOST_EXAMPLES} examples, got {len(y)}")
+        raise ValueError(f"expected at most {MOST_EXAMPLES} examples, got {len(y)}: train on a part of them")
 
     def units(mask: Labels, sign: float) -> ClassUnits:
         members = np.flatnonzero(mask if sample_weight is None else mask & (sample_weight > 0)).astype(np.uint32)
