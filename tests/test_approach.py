@@ -17,6 +17,8 @@ from metrimax.solvers import LBFGS, Bundle, CuttingPlane, Hybrid
 class Counted:
     """An oracle that counts what it is asked."""
 
+    compiled = None
+
     def __init__(self, oracle):
         self._oracle, self.cuts, self.means, self.points = oracle, [], 0, 0
 

@@ -33,7 +33,7 @@ def test_one_number_for_all_counts_is_as_good_as_a_vector(alike):
         _kernels.count_values(*sorted_costs, 1 / 60, len(pos), 0, *both, values)
         loss, slope = search.cut(scores)
         argmax = _kernels.count_argmax(sorted_costs[0], 0, 0.0, sorted_costs[1], 0, 0.0, 1 / 60, len(pos), 0, *both)
-        found.append(np.concatenate((argmax, values, [loss], slope, search.line(scores, move)(0.5))))
+        found.append(np.concatenate((argmax, values, [loss], slope, _kernels.Line(search, scores, move)(0.5))))
     np.testing.assert_array_equal(*found)
 
 

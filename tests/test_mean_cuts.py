@@ -16,6 +16,8 @@ from metrimax.solvers import Auto, Bundle, Hybrid, along
 class Other:
     """An oracle with another mean of cuts: ``mean(oracle, scores, mu)``; the means asked for are noted."""
 
+    compiled = None
+
     def __init__(self, oracle, mean):
         self._oracle, self._mean, self.asked = oracle, mean, []
 

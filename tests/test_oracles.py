@@ -301,16 +301,16 @@ def test_kernels_refuse_other_dtypes_and_lengths():
         _kernels.count_bounds(np.zeros(7, dtype=np.float32), np.zeros(7), 3, 3, 0)
     none, far = np.zeros(0), np.array([0, 7, 1], dtype=np.uint32)
     with pytest.raises(ValueError, match="do not fit"):
-        _kernels.PairSearch(i, 1.0, d[:2].copy(), i, -1.0, none, 3)
+        _kernels.PairSearch(i, 1.0, d[:2].copy(), i, -1.0, none, 3, 9.0)
     with pytest.raises(ValueError, match="out of range"):
-        _kernels.PairSearch(far, 1.0, none, i, -1.0, none, 3)
-    pairs = _kernels.PairSearch(i, 1.0, none, i, -1.0, none, 3)
+        _kernels.PairSearch(far, 1.0, none, i, -1.0, none, 3, 9.0)
+    pairs = _kernels.PairSearch(i, 1.0, none, i, -1.0, none, 3, 9.0)
     with pytest.raises(ValueError, match="length"):
-        pairs.cut(np.zeros(4), 1.0)
+        pairs.cut(np.zeros(4))
     with pytest.raises(ValueError, match="length"):
-        pairs.risk(d, np.zeros(4), 0.5)
+        _kernels.Line(pairs, d, np.zeros(4))
     with pytest.raises(TypeError):
-        pairs.cut(d.astype(np.float32), 1.0)
+        pairs.cut(d.astype(np.float32))
     limits = (-np.inf, np.inf)
     with pytest.raises(ValueError, match="out of range"):
         _kernels.TableSearch(far, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True)
@@ -329,7 +329,7 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(ValueError, match="length"):
         search.cut(np.zeros(2))
     with pytest.raises(ValueError, match="length"):
-        search.line(d, np.zeros(2))
+        _kernels.Line(search, d, np.zeros(2))
 
 
 # --- means of cuts
@@ -392,7 +392,7 @@ def test_a_selection_of_values_that_are_no_numbers_comes_to_an_end(scores):
     search = _kernels.TopSearch(np.array([True, False, True, False, False]), 2, 1.0, -0.5)
     for mu in (0.0, 0.1):
         search.cut(scores, mu)
-    search.risk(scores, scores, 1.0)
+    _kernels.Line(search, scores, scores)(1.0)
 
 
 def test_labels_may_be_a_column_of_a_matrix():
@@ -411,7 +411,7 @@ def test_the_selection_checks_what_it_gets():
     with pytest.raises(ValueError, match="length"):
         search.cut(np.zeros(3))
     with pytest.raises(ValueError, match="length"):
-        search.risk(np.zeros(2), np.zeros(3), 1.0)
+        _kernels.Line(search, np.zeros(2), np.zeros(3))
 
 
 # --- along a line of scores

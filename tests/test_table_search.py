@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:recall_at_k")
 
 def compiled(case: ref.Case) -> bool:
     """Others, as user functions of no structure, look at everything every time."""
-    return getattr(case.measure.oracle(np.arange(40) < 10), "_compiled", None) is not None
+    return getattr(case.measure.oracle(np.arange(40) < 10), "compiled", None) is not None
 
 
 CASES = [pytest.param(case, id=case.name) for case in ref.CASES if compiled(case)]

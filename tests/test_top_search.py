@@ -84,7 +84,7 @@ def test_the_risk_on_a_line_is_that_of_a_sort_of_all(n):
             for t in (1.0, 0.3, 2.0):
                 here = before + t * move
                 _, slope, value = sort_all(y, k, u, v, here)
-                risk, rise = search.risk(before, move, t)
+                risk, rise = _kernels.Line(search, before, move)(t)
                 size = max(1.0, np.abs(here).max(), np.abs(move).max())
                 if value > 1e-12 * size:
                     assert risk == pytest.approx(value, rel=1e-12, abs=1e-12 * size)
@@ -147,6 +147,6 @@ def test_without_a_value_there_is_no_cut(at):
         loss, slope = search.cut(scores, mu)
         assert loss == 0
         assert not slope.any()
-    assert search.risk(scores, scores, 0.5) == (0.0, 0.0)
+    assert _kernels.Line(search, scores, scores)(0.5) == (0.0, 0.0)
     scores[at] = np.linspace(-1, 1, 600)[at]
     np.testing.assert_array_equal(search.cut(scores)[1], before[1])

@@ -128,37 +128,31 @@ def csr_products(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), ord
 def csr_products(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], bias: float, n_threads: int) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
     """X v, or X'v to pull, for each of several v."""
 
-class TableLine:
+class Line:
     """The risk along a line of scores."""
+
+    def __init__(self, risk: Risk, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     def __call__(self, t: float) -> tuple[float, float]:
         """The risk at t, and its slope there."""
 
-class TableSearch:
+class Risk:
+    """The risk of the scores of a sample."""
+
+    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float = 0.0) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        Loss and slope of the cut at these scores; with mu > 0 it may be a mean of cuts within mu of it there.
+        """
+
+class TableSearch(Risk):
     """The most violated labelling of a sample of whole units."""
 
     def __init__(self, pos: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, structure: str, units: tuple[float, float], n: float, pos_limits: tuple[float, float], neg_limits: tuple[float, float], first_count: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], top: float, rising: bool) -> None: ...
 
-    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float = 0.0) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
-        """
-        Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.
-        """
-
-    def line(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> TableLine:
-        """The risk on scores + t * move."""
-
-class TopSearch:
+class TopSearch(Risk):
     """The most violated labelling with exactly k positives, without weights."""
 
     def __init__(self, y: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, u: float, v: float) -> None: ...
-
-    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float = 0.0) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
-        """
-        Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.
-        """
-
-    def risk(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float) -> tuple[float, float]:
-        """The risk at scores + t * move, and its slope in t."""
 
 def collect(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float]:
     """
@@ -185,20 +179,10 @@ def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(N
     Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted ascending.
     """
 
-class PairSearch:
+class PairSearch(Risk):
     """The pairs inside the margin, of two classes of which one is sorted."""
 
-    def __init__(self, members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], other_sign: float, other_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int) -> None: ...
-
-    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: float) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
-        """
-        Loss and slope of the cut at these scores, for so many pairs (their weight).
-        """
-
-    def risk(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float) -> tuple[float, float]:
-        """
-        Sum of the hinges of all pairs at scores + t * move, and its slope in t.
-        """
+    def __init__(self, members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], other_sign: float, other_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, pairs: float) -> None: ...
 
 def ramp_sums(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
@@ -262,6 +246,41 @@ class QuasiNewton:
 
     def forget(self) -> None:
         """Do not compare the next gradient with the last one."""
+
+class BundleSteps:
+    """What the iterations of the bundle method do between products with X."""
+
+    def __init__(self, pool: CutPool, lam: float, stride: float, accuracy: float, memory: int, entries: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], square: float, risk: float) -> None:
+        """
+        From a point with this squared length and risk, which is moved in place.
+        """
+
+    def propose(self, losses: Sequence[float], entries: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], images: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], patience: int, precision: float, tol: float, quasi_newton: bool) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        Append cuts and minimise the model to within precision; returns the minimiser and, if asked for, the quasi-Newton direction by the last cut's slope. Nothing where the gap is within tol.
+        """
+
+    def search(self, oracle: object, scores: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]]) -> None:
+        """
+        Move the best point along the direction and towards the minimiser, whose scores these are (none where vectors have images).
+        """
+
+    def cuts(self, oracle: object, mu: float, at_best: float | None) -> tuple[list[float], list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]]:
+        """
+        The cut that follows, within mu of the risk where it is taken, and one at the best point if asked for: losses and slopes.
+        """
+
+    def forget(self) -> None:
+        """Do not compare the next gradient with the last one."""
+
+    @property
+    def bound(self) -> float: ...
+
+    @property
+    def square(self) -> float: ...
+
+    @property
+    def risk(self) -> float: ...
 
 def dot(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
     """

@@ -1,5 +1,6 @@
 // Python bindings of the argmax kernels.
 #include "bindings.hpp"
+#include "bundle.hpp"
 #include "ranking.hpp"
 #include "search.hpp"
 #include "tables.hpp"
@@ -30,8 +31,38 @@ static Members members_of(const In1<Place> &members, double sign) {
     return {members.data(), static_cast<Index>(members.size()), sign};
 }
 
+static std::pair<double, Out1<double>> cut(Risk &risk, In1<double> scores, double mu) {
+    check_length("scores", scores.size(), risk.size());
+    auto slope = empty<double>(risk.size());
+    double loss;
+    {
+        nb::gil_scoped_release unlocked;
+        loss = risk.plane(scores.data(), mu, slope.get());
+    }
+    return {loss, make_array(std::move(slope), risk.size())};
+}
+
+// The risk along a line, together with the arrays it looks at.
+class PyLine {
+  public:
+    PyLine(Risk &risk, In1<double> scores, In1<double> move) : scores(scores), move(move) {
+        check_length("scores", scores.size(), risk.size());
+        check_length("move", move.size(), risk.size());
+        line = risk.line(scores.data(), move.data());
+    }
+
+    Pair at(double t) const {
+        nb::gil_scoped_release unlocked;
+        return line(t);
+    }
+
+  private:
+    In1<double> scores, move;
+    Line line;
+};
+
 // The compiled search, together with the arrays it looks at.
-class PyTableSearch {
+class PyTableSearch : public Risk {
   public:
     PyTableSearch(In1<Place> pos, In1<Place> neg, Index size, const std::string &structure, Pair units, double n,
                   Pair pos_limits, Pair neg_limits, Index first_count, Strided1<double> u, Strided1<double> v,
@@ -40,19 +71,16 @@ class PyTableSearch {
           search(side(pos, +1.0, units.first / n, pos_limits), side(neg, -1.0, units.second / n, neg_limits),
                  tables(structure, first_count, top, rising)) {}
 
-    std::pair<double, Out1<double>> cut(In1<double> scores, double mu) {
-        check_length("scores", scores.size(), static_cast<size_t>(n_scores));
-        auto slope = zeros<double>(scores.size());
-        double loss;
-        {
-            nb::gil_scoped_release unlocked;
-            loss = search.cut(scores.data(), mu, slope.get());
-        }
-        return {loss, make_array(std::move(slope), scores.size())};
+    size_t size() const override { return static_cast<size_t>(n_scores); }
+
+    double plane(const double *scores, double mu, double *slope) override {
+        std::fill_n(slope, size(), 0.0);
+        return search.cut(scores, mu, slope);
     }
 
-    Index n_scores_expected() const { return n_scores; }
-    TableSearch &compiled() { return search; }
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) { return search.risk(scores, move, t); };
+    }
 
   private:
     Side side(const In1<Place> &members, double sign, double step, Pair limits) const {
@@ -89,22 +117,7 @@ class PyTableSearch {
     TableSearch search;
 };
 
-class PyTableLine {
-  public:
-    PyTableLine(PyTableSearch &search, In1<double> scores, In1<double> move)
-        : search(search.compiled()), scores(scores), move(move) {}
-
-    std::pair<double, double> at(double t) {
-        nb::gil_scoped_release unlocked;
-        return search.risk(scores.data(), move.data(), t);
-    }
-
-  private:
-    TableSearch &search;
-    In1<double> scores, move;
-};
-
-class PyTopSearch {
+class PyTopSearch : public Risk {
   public:
     PyTopSearch(In1<bool> y, Index k, double u, double v)
         : y(y), search(y.data(), static_cast<Index>(y.size()), k, u, v) {
@@ -112,22 +125,12 @@ class PyTopSearch {
                 "TopSearch: k must be between 1 and the number of examples");
     }
 
-    std::pair<double, Out1<double>> cut(In1<double> scores, double mu) {
-        check_length("scores", scores.size(), y.size());
-        auto slope = empty<double>(y.size());
-        double loss;
-        {
-            nb::gil_scoped_release unlocked;
-            loss = search.cut(scores.data(), mu, slope.get());
-        }
-        return {loss, make_array(std::move(slope), y.size())};
-    }
+    size_t size() const override { return y.size(); }
 
-    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) {
-        check_length("scores", scores.size(), y.size());
-        check_length("move", move.size(), y.size());
-        nb::gil_scoped_release unlocked;
-        return search.risk(scores.data(), move.data(), t);
+    double plane(const double *scores, double mu, double *slope) override { return search.cut(scores, mu, slope); }
+
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) { return search.risk(scores, move, t); };
     }
 
   private:
@@ -135,13 +138,13 @@ class PyTopSearch {
     TopSearch search;
 };
 
-class PyPairSearch {
+class PyPairSearch : public Risk {
   public:
     PyPairSearch(In1<Place> members, double sign, In1<double> weights, In1<Place> other_members, double other_sign,
-                 In1<double> other_weights, Index size)
+                 In1<double> other_weights, Index size, double pairs)
         : members(members), other_members(other_members), weights(weights), other_weights(other_weights),
           own(view(members, sign, weights, size)), other(view(other_members, other_sign, other_weights, size)),
-          size(static_cast<size_t>(size)) {
+          n_scores(static_cast<size_t>(size)), pairs(pairs) {
         if (other.weights == nullptr) { // which are by member
             inside = inside_large(other.members.at, other.members.size, size);
             other.members.inside = inside.get();
@@ -149,22 +152,18 @@ class PyPairSearch {
         }
     }
 
-    std::pair<double, Out1<double>> cut(In1<double> scores, double pairs) {
-        check_length("scores", scores.size(), size);
-        auto slope = zeros<double>(size);
-        double total;
-        {
-            nb::gil_scoped_release unlocked;
-            total = MarginPairs(own, other, scores.data(), nullptr, 0.0, room).slopes(1 / pairs, slope.get());
-        }
-        return {total / pairs, make_array(std::move(slope), size)};
+    size_t size() const override { return n_scores; }
+
+    double plane(const double *scores, double, double *slope) override {
+        std::fill_n(slope, n_scores, 0.0);
+        return MarginPairs(own, other, scores, nullptr, 0.0, room).slopes(1 / pairs, slope) / pairs;
     }
 
-    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) {
-        check_length("scores", scores.size(), size);
-        check_length("move", move.size(), size);
-        nb::gil_scoped_release unlocked;
-        return MarginPairs(own, other, scores.data(), move.data(), t, room).risk();
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) {
+            const auto [value, rise] = MarginPairs(own, other, scores, move, t, room).risk();
+            return Pair(value / pairs, rise / pairs);
+        };
     }
 
   private:
@@ -181,7 +180,8 @@ class PyPairSearch {
     PairClass own, other;
     std::unique_ptr<unsigned char[]> inside;
     MarginPairs::Room room;
-    size_t size;
+    size_t n_scores;
+    double pairs; // their number, or weight
 };
 
 template <class Link> static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
@@ -190,33 +190,23 @@ template <class Link> static Best monge(const Queue &pos, const Queue &neg, cons
 }
 
 void bind_oracles(nb::module_ &m) {
-    nb::class_<PyTableLine>(m, "TableLine", "The risk along a line of scores.")
-        .def("__call__", &PyTableLine::at, nb::arg("t"), "The risk at t, and its slope there.");
-    nb::class_<PyTableSearch>(m, "TableSearch", "The most violated labelling of a sample of whole units.")
+    nb::class_<PyLine>(m, "Line", "The risk along a line of scores.")
+        .def(nb::init<Risk &, In1<double>, In1<double>>(), nb::keep_alive<1, 2>(), nb::arg("risk"),
+             nb::arg("scores").noconvert(), nb::arg("move").noconvert())
+        .def("__call__", &PyLine::at, nb::arg("t"), "The risk at t, and its slope there.");
+    nb::class_<Risk>(m, "Risk", "The risk of the scores of a sample.")
+        .def("cut", &cut, nb::arg("scores").noconvert(), nb::arg("mu") = 0.0,
+             "Loss and slope of the cut at these scores; with mu > 0 it may be a mean of cuts within mu of it there.");
+    nb::class_<PyTableSearch, Risk>(m, "TableSearch", "The most violated labelling of a sample of whole units.")
         .def(nb::init<In1<Place>, In1<Place>, Index, const std::string &, Pair, double, Pair, Pair, Index,
                       Strided1<double>, Strided1<double>, double, bool>(),
              nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("size"), nb::arg("structure"),
              nb::arg("units"), nb::arg("n"), nb::arg("pos_limits"), nb::arg("neg_limits"), nb::arg("first_count"),
-             nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"), nb::arg("rising"))
-        .def("cut", &PyTableSearch::cut, nb::arg("scores").noconvert(), nb::arg("mu") = 0.0,
-             "Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.")
-        .def(
-            "line",
-            [](PyTableSearch &search, In1<double> scores, In1<double> move) {
-                const auto size = static_cast<size_t>(search.n_scores_expected());
-                check_length("scores", scores.size(), size);
-                check_length("move", move.size(), size);
-                return new PyTableLine(search, scores, move);
-            },
-            nb::keep_alive<0, 1>(), nb::arg("scores").noconvert(), nb::arg("move").noconvert(),
-            "The risk on scores + t * move.");
-    nb::class_<PyTopSearch>(m, "TopSearch", "The most violated labelling with exactly k positives, without weights.")
+             nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"), nb::arg("rising"));
+    nb::class_<PyTopSearch, Risk>(m, "TopSearch",
+                                  "The most violated labelling with exactly k positives, without weights.")
         .def(nb::init<In1<bool>, Index, double, double>(), nb::arg("y").noconvert(), nb::arg("k"), nb::arg("u"),
-             nb::arg("v"))
-        .def("cut", &PyTopSearch::cut, nb::arg("scores").noconvert(), nb::arg("mu") = 0.0,
-             "Loss and slope of the cut at these scores; with mu > 0, of a mean of cuts within mu of it there.")
-        .def("risk", &PyTopSearch::risk, nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("t"),
-             "The risk at scores + t * move, and its slope in t.");
+             nb::arg("v"));
     m.def(
         "collect",
         [](In1<double> scores, In1<Place> members, double sign, double low, double high, Vec out) {
@@ -303,15 +293,12 @@ void bind_oracles(nb::module_ &m) {
         nb::arg("A").noconvert(), nb::arg("B").noconvert(),
         "Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted "
         "ascending.");
-    nb::class_<PyPairSearch>(m, "PairSearch", "The pairs inside the margin, of two classes of which one is sorted.")
-        .def(nb::init<In1<Place>, double, In1<double>, In1<Place>, double, In1<double>, Index>(),
+    nb::class_<PyPairSearch, Risk>(m, "PairSearch",
+                                   "The pairs inside the margin, of two classes of which one is sorted.")
+        .def(nb::init<In1<Place>, double, In1<double>, In1<Place>, double, In1<double>, Index, double>(),
              nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("weights").noconvert(),
              nb::arg("other_members").noconvert(), nb::arg("other_sign"), nb::arg("other_weights").noconvert(),
-             nb::arg("size"))
-        .def("cut", &PyPairSearch::cut, nb::arg("scores").noconvert(), nb::arg("pairs"),
-             "Loss and slope of the cut at these scores, for so many pairs (their weight).")
-        .def("risk", &PyPairSearch::risk, nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("t"),
-             "Sum of the hinges of all pairs at scores + t * move, and its slope in t.");
+             nb::arg("size"), nb::arg("pairs"));
 }
 
 } // namespace metrimax

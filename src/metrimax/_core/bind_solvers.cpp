@@ -1,10 +1,8 @@
 // Python bindings of what the solvers do with small or single vectors.
 #include "bindings.hpp"
-#include "cut_pool.hpp"
 #include "descent.hpp"
 #include "line_search.hpp"
 #include "loops.hpp"
-#include "quasi_newton.hpp"
 #include "simplex_qp.hpp"
 
 #include <nanobind/stl/array.h>
@@ -14,7 +12,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
-#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -24,159 +21,14 @@ namespace metrimax {
 
 using Pair = std::pair<double, double>;
 using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Strided = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
-
-// The quasi-Newton matrix, made for the vectors of the first call.
-class PyQuasiNewton {
-  public:
-    PyQuasiNewton(double lam, size_t memory) : lam(lam), memory(memory) {
-        require(memory > 0, "QuasiNewton: expected a memory of one pair or more, got 0");
-    }
-
-    // Vectors come by their entries and images; without images these are empty.
-    std::pair<Out1<double>, Out1<double>> direction(In1<double> point, In1<double> image, In1<double> slope,
-                                                    In1<double> slope_image) {
-        const size_t n = point.size(), images = image.size();
-        require(images == 0 || images == n, "direction: an image is as long as its vector, or empty");
-        check_length("slope", slope.size(), n);
-        check_length("slope_image", slope_image.size(), images);
-        if (!matrix) {
-            matrix.emplace(memory, n, images > 0);
-            size = n, scored = images;
-        }
-        check_length("point", n, size);
-        check_length("image", images, scored);
-        auto entries = empty<double>(n), out = empty<double>(images);
-        double *const both[] = {entries.get(), out.get()};
-        {
-            nb::gil_scoped_release unlocked;
-            const bool given = images > 0;
-            matrix->direction(lam, {point.data(), given ? image.data() : nullptr},
-                              {slope.data(), given ? slope_image.data() : nullptr}, both);
-        }
-        return {make_array(std::move(entries), n), make_array(std::move(out), images)};
-    }
-
-    void forget() {
-        if (matrix)
-            matrix->forget();
-    }
-
-  private:
-    double lam;
-    size_t memory, size = 0, scored = 0;
-    std::optional<QuasiNewton> matrix;
-};
-
-// Vectors come by their entries and images; without images these are empty.
-class PyCutPool {
-  public:
-    PyCutPool(size_t width, bool images, size_t room) : pool(width, images, room) {}
-
-    void begin(In1<double> losses, In2<double> gram, const std::vector<In2<double>> &rows) {
-        const size_t count = losses.size();
-        check_length("begin: rows", rows.size(), pool.parts);
-        for (const auto &one : rows)
-            require(one.shape(0) == count && one.shape(1) == pool.width,
-                    "begin: rows do not fit the losses or the pool");
-        require(gram.shape(0) == count && gram.shape(1) == count, "begin: gram does not fit the losses");
-        pool.begin(count, losses.data(), gram.data(), {rows[0].data(), pool.parts == 2 ? rows[1].data() : nullptr});
-    }
-
-    void append(const std::vector<double> &losses, const std::vector<In1<double>> &entries,
-                const std::vector<In1<double>> &images, size_t patience) {
-        const size_t count = losses.size();
-        check_length("append: entries", entries.size(), count);
-        check_length("append: images", images.size(), pool.parts == 2 ? count : 0);
-        std::vector<CutPool::Parts> vectors(count);
-        for (size_t k = 0; k < count; ++k) {
-            check_length("append", entries[k].size(), pool.width);
-            vectors[k] = {entries[k].data(), nullptr};
-            if (pool.parts == 2) {
-                check_length("append", images[k].size(), pool.width);
-                vectors[k][1] = images[k].data();
-            }
-        }
-        bool finite;
-        {
-            nb::gil_scoped_release unlocked;
-            pool.prune(patience);
-            finite = pool.append(losses, vectors);
-        }
-        require(finite, "the features are too large: their inner products overflow; scale them before training");
-    }
-
-    std::tuple<Out1<double>, Out1<double>, double, double> minimise(double lam, double tol) {
-        const size_t images = pool.parts == 2 ? pool.width : 0;
-        auto entries = empty<double>(pool.width), out = empty<double>(images);
-        Minimised found;
-        {
-            nb::gil_scoped_release unlocked;
-            found = pool.minimise(lam, tol, {entries.get(), out.get()});
-        }
-        return {make_array(std::move(entries), pool.width), make_array(std::move(out), images), found.square,
-                found.bound};
-    }
-
-    // Views, which stay valid.
-    Out1<double> losses() const { return Out1<double>(pool.losses.get(), {pool.size}, owner(pool.losses)); }
-    Out1<double> alpha() const { return Out1<double>(pool.alpha.get(), {pool.size}, owner(pool.alpha)); }
-    Strided gram() const {
-        return Strided(pool.gram.get(), {pool.size, pool.size}, owner(pool.gram), {static_cast<int64_t>(pool.room), 1});
-    }
-    std::vector<Out2<double>> rows() const {
-        std::vector<Out2<double>> views;
-        for (size_t part = 0; part < pool.parts; ++part)
-            views.emplace_back(pool.rows[part].get(), std::initializer_list<size_t>{pool.size, pool.width},
-                               owner(pool.rows[part]));
-        return views;
-    }
-
-    CutPool pool;
-
-  private:
-    static nb::capsule owner(const CutPool::Values &values) {
-        return nb::capsule(new CutPool::Values(values),
-                           [](void *kept) noexcept { delete static_cast<CutPool::Values *>(kept); });
-    }
-};
 
 using Callable = nb::typed<nb::callable, nb::object(double)>;
 
-// The least point along a line whose risk and rise a Python function gives.
-static LineStep search_line(const Callable &line, const Parabola &parabola, double risk, std::optional<Pair> tangent,
-                            double accuracy, double reach, std::optional<Pair> at_reach) {
-    const LineSearch search(parabola);
-    const auto at = [&](double t) { return nb::cast<Pair>(line(t)); };
-    const auto [value, rise] = tangent ? *tangent : Pair(risk, at(0.0).second);
-    return search.minimise(search.step(0.0, {risk, rise}), search.step(0.0, {value, rise}), accuracy, reach,
-                           at_reach ? *at_reach : at(reach), at);
+static auto evaluated(const Callable &line) {
+    return [&line](double t) { return nb::cast<Pair>(line(t)); };
 }
 
 void bind_solvers(nb::module_ &m) {
-    nb::class_<PyCutPool>(m, "CutPool", "Cuts of a risk, their Gram matrix, and the program over them.")
-        .def(nb::init<size_t, bool, size_t>(), nb::arg("width"), nb::arg("images"), nb::arg("room"))
-        .def("begin", &PyCutPool::begin, nb::arg("losses").noconvert(), nb::arg("gram").noconvert(),
-             nb::arg("rows").noconvert(),
-             "Start from the cuts of another pool: they take the place of all but the zero cut.")
-        .def("append", &PyCutPool::append, nb::arg("losses"), nb::arg("entries").noconvert(),
-             nb::arg("images").noconvert(), nb::arg("patience") = std::numeric_limits<size_t>::max(),
-             "Append cuts by their losses, vectors and, if there are any, images. Before that, those go that had no "
-             "weight in more than so many solutions in a row.")
-        .def("minimise", &PyCutPool::minimise, nb::arg("lam"), nb::arg("tol"),
-             "Minimise lam/2 |w|^2 + max_k (losses[k] + <rows[k], w>) to within tol; returns w, its image, its squared "
-             "length and the lower bound that this proves.")
-        .def_prop_ro("size", [](const PyCutPool &self) { return self.pool.size; })
-        .def_prop_ro("losses", &PyCutPool::losses, nb::rv_policy::automatic)
-        .def_prop_ro("alpha", &PyCutPool::alpha, nb::rv_policy::automatic)
-        .def_prop_ro("gram", &PyCutPool::gram, nb::rv_policy::automatic)
-        .def_prop_ro("rows", &PyCutPool::rows, nb::rv_policy::automatic);
-    nb::class_<PyQuasiNewton>(m, "QuasiNewton", "The matrix of limited-memory BFGS.")
-        .def(nb::init<double, size_t>(), nb::arg("lam"), nb::arg("memory"))
-        .def("direction", &PyQuasiNewton::direction, nb::arg("point").noconvert(), nb::arg("image").noconvert(),
-             nb::arg("slope").noconvert(), nb::arg("slope_image").noconvert(),
-             "Minus the inverse Hessian times lam point + slope, and its image; learns from the last call.")
-        .def("forget", &PyQuasiNewton::forget, "Do not compare the next gradient with the last one.");
     m.def(
         "dot",
         [](In1<double> u, In1<double> v) {
@@ -235,8 +87,8 @@ void bind_solvers(nb::module_ &m) {
         [](Callable line, std::array<double, 4> parabola, double risk, std::optional<Pair> tangent, double accuracy,
            double reach) {
             const auto [lam, square, cross, bend] = parabola;
-            const LineStep found =
-                search_line(line, {lam, square, cross, bend}, risk, tangent, accuracy, reach, std::nullopt);
+            const LineStep found = LineSearch({lam, square, cross, bend})
+                                       .minimise(risk, tangent, accuracy, reach, std::nullopt, evaluated(line));
             return std::make_tuple(found.t, found.risk);
         },
         nb::arg("line"), nb::arg("parabola"), nb::arg("risk"), nb::arg("tangent").none(), nb::arg("accuracy"),
@@ -260,19 +112,9 @@ void bind_solvers(nb::module_ &m) {
                 check_length("descend: slope", slopes[k].size(), width);
                 planes.push_back({losses[k], slopes[k].data()});
             }
-            Parabola parabola{};
-            {
-                nb::gil_scoped_release unlocked;
-                parabola = track.parabola(square);
-                if (!tangent)
-                    tangent = track.tangent(planes);
-            }
-            const LineStep found = search_line(line, parabola, risk, tangent, accuracy, reach, at_reach);
-            if (found.t > 0) {
-                nb::gil_scoped_release unlocked;
-                track.advance(found.t);
-            }
-            return std::make_tuple(found.t, found.risk, parabola.square_at(found.t));
+            const LineStep found =
+                track.descend(square, risk, tangent, planes, accuracy, reach, at_reach, evaluated(line));
+            return std::make_tuple(found.t, found.risk, square);
         },
         nb::arg("line"), nb::arg("lam"), nb::arg("point").noconvert(), nb::arg("scores").noconvert(), nb::arg("square"),
         nb::arg("risk"), nb::arg("move").noconvert(), nb::arg("move_scores").noconvert(), nb::arg("images"),

@@ -6,6 +6,7 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_products(m);
     metrimax::bind_oracles(m);
     metrimax::bind_smoothing(m);
+    metrimax::bind_bundle(m);
     metrimax::bind_solvers(m);
     metrimax::bind_files(m);
     metrimax::bind_dual(m);

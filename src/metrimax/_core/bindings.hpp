@@ -57,6 +57,7 @@ inline void check_length(const char *what, std::size_t came, std::size_t expecte
 void bind_products(nb::module_ &m);
 void bind_oracles(nb::module_ &m);
 void bind_smoothing(nb::module_ &m);
+void bind_bundle(nb::module_ &m);
 void bind_solvers(nb::module_ &m);
 void bind_files(nb::module_ &m);
 void bind_dual(nb::module_ &m);

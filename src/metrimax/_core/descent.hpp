@@ -27,6 +27,24 @@ struct Track {
     size_t width, n;
     bool images;
 
+    // Go where the objective is least, which it is told of as LineSearch has it; without a tangent the highest of the
+    // planes takes its place. In and out: the squared length of the point.
+    template <class Risk>
+    LineStep descend(double &square, double risk_here, std::optional<std::pair<double, double>> known,
+                     const std::vector<Plane> &planes, double accuracy, double reach,
+                     std::optional<std::pair<double, double>> at_reach, Risk risk) const {
+        const Parabola parabola = this->parabola(square);
+        const LineStep found =
+            LineSearch(parabola).minimise(risk_here, known ? known : tangent(planes), accuracy, reach, at_reach, risk);
+        if (found.t > 0) {
+            add_scaled(found.t, move[0], point[0], width);
+            add_scaled(found.t, move[1], point[1], n);
+            square = parabola.square_at(found.t);
+        }
+        return found;
+    }
+
+  private:
     // How the squared length of the point, `square` at first, changes on its way.
     Parabola parabola(double square) const {
         double cross = 0, bend = 0;
@@ -46,12 +64,6 @@ struct Track {
                 highest = one;
         }
         return highest;
-    }
-
-    // Go as far as t.
-    void advance(double t) const {
-        add_scaled(t, move[0], point[0], width);
-        add_scaled(t, move[1], point[1], n);
     }
 };
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace metrimax {
@@ -63,6 +64,15 @@ class LineSearch {
             (here.slope < 0 ? left : right) = here;
         }
         return lowest;
+    }
+
+    // The same from a point of which the risk is known and maybe a tangent to it, or else asked for; so is `at_reach`.
+    template <class Risk>
+    LineStep minimise(double risk_here, std::optional<std::pair<double, double>> tangent, double accuracy, double reach,
+                      std::optional<std::pair<double, double>> at_reach, Risk risk) const {
+        const auto [value, rise] = tangent ? *tangent : std::pair(risk_here, risk(0.0).second);
+        return minimise(step(0.0, {risk_here, rise}), step(0.0, {value, rise}), accuracy, reach,
+                        at_reach ? *at_reach : risk(reach), risk);
     }
 
   private:

@@ -245,7 +245,7 @@ class ForcedOracle(ContingencyOracle):
 
     def __init__(self, measure: ContingencyMeasure, y: Labels, *, positive: bool) -> None:
         super().__init__(measure, y)
-        self._compiled = None  # which knows no such thing
+        self.compiled = None  # which knows no such thing
         self._positive = positive
 
     def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:

@@ -205,6 +205,7 @@ class TopOracle(SampleOracle):
         self._y = np.ascontiguousarray(y, dtype=bool)
         self._weight = sample_weight
         self.n_pos = pos.total
+        self.smaller = min(len(pos.members), len(neg.members))
         self.k = k = measure.number(pos.total, neg.total)
         least, most = max(0.0, k - neg.total), min(k, pos.total)
 
@@ -216,7 +217,7 @@ class TopOracle(SampleOracle):
         self._u = loss(least) - self._v * least
         self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
         self.smooth = top_smoothing(pos, neg, k, self._u, self._v)
-        self._compiled = _kernels.TopSearch(self._y, round(k), self._u, self._v) if sample_weight is None else None
+        self.compiled = _kernels.TopSearch(self._y, round(k), self._u, self._v) if sample_weight is None else None
 
     def __call__(self, scores: Vector) -> Cut:
         return self.mean_cut(scores, 0.0)
@@ -224,8 +225,8 @@ class TopOracle(SampleOracle):
     def mean_cut(self, scores: Vector, mu: float) -> Cut:
         """As the cut; without weights, those of about the merit of the last one are called positive in part."""
         self.check(scores)
-        if self._compiled is not None:
-            return Cut(*self._compiled.cut(scores, mu))
+        if self.compiled is not None:
+            return Cut(*self.compiled.cut(scores, mu))
         assert self._weight is not None
         order = np.argsort(-(scores / self.n + self._v * self._y), kind="stable")
         weight = self._weight[order]
@@ -239,8 +240,7 @@ class TopOracle(SampleOracle):
 
     def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``."""
-        compiled = self._compiled
-        return super().line(scores, move) if compiled is None else lambda t: compiled.risk(scores, move, t)
+        return super().line(scores, move) if self.compiled is None else _kernels.Line(self.compiled, scores, move)
 
     def mistakes(self) -> Hinges:
         """The error rate of the sample: where a solver may begin."""

@@ -142,12 +142,12 @@ class ContingencyOracle(SampleOracle):
                 self._rising = _rises(self._A) and _rises(self._B)
             self._set_bounds(*tables.monge_marginals(self._loss, n_pos, n_neg))
         self.price = self._price()
-        self._compiled = self._compile() if self.pos.whole and self.neg.whole else None
+        self.compiled = self._compile() if self.pos.whole and self.neg.whole else None
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        if self._compiled is not None:
-            return Cut(*self._compiled.cut(scores))
+        if self.compiled is not None:
+            return Cut(*self.compiled.cut(scores))
         queues = [units.queue(scores, *limit) for units, limit in zip((self.pos, self.neg), self._limits, strict=True)]
         value, *flips = self._argmax(*queues)
         slope = np.zeros(self.size)
@@ -160,26 +160,38 @@ class ContingencyOracle(SampleOracle):
     def mean_cut(self, scores: Vector, mu: float) -> Cut:
         """With the table of the cut; flips of about the same cost are shared out, where the search is compiled."""
         self.check(scores)
-        return self(scores) if self._compiled is None else Cut(*self._compiled.cut(scores, mu))
+        return self(scores) if self.compiled is None else Cut(*self.compiled.cut(scores, mu))
 
     def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``, any t."""
-        if self._compiled is None:
+        if self.compiled is None:
             return super().line(scores, move)
-        return self._compiled.line(scores, move)
+        return _kernels.Line(self.compiled, scores, move)
 
-    def hinges(self) -> Hinges | None:
-        """The risk as a sum over examples, for a D that is linear in (fn, fp); None where mistakes do not add up."""
+    @cached_property
+    def margins(self) -> tuple[float, float] | None:
+        """What one more mistake of either class costs, times n, where D is linear in (fn, fp); None where it is not."""
         if self._rises is None or self._counts is not None:
             return None
         least, most, slack = self._rises[::2], self._rises[1::2], 1e-9 * max(map(abs, self._rises))
         if any(b - a > slack for a, b in zip(least, most, strict=True)):  # one more mistake does not always cost alike
             return None
-        margins = [
+        pos, neg = (
             max(0.0, (a + b) / 2) * self.n / units.unit
             for units, a, b in zip((self.pos, self.neg), least, most, strict=True)
-        ]
-        return self.mistakes()._replace(margin=self._by_class(*margins))
+        )
+        return pos, neg
+
+    def hinges(self) -> Hinges | None:
+        """The risk as a sum over examples; None where mistakes do not add up."""
+        if self.margins is None:
+            return None
+        return self.mistakes()._replace(margin=self._by_class(*self.margins))
+
+    @property
+    def smaller(self) -> int:
+        """How many examples the smaller class has."""
+        return min(len(self.pos.members), len(self.neg.members))
 
     def mistakes(self) -> Hinges:
         """The error rate of the sample: where a solver may begin."""

@@ -49,8 +49,7 @@ def wants_hinges(measure: Measure) -> bool:
 
 def _additive(measure: ContingencyMeasure) -> bool:
     sample = np.arange(12) < 5  # with very few examples a measure may look like a sum
-    hinges = getattr(measure.oracle(sample, None), "hinges", None)
-    return hinges is not None and hinges() is not None
+    return getattr(measure.oracle(sample, None), "margins", None) is not None
 
 
 def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:

@@ -84,26 +84,23 @@ class ROCOracle(SampleOracle):
     Joachims (2005), Algorithm 3.
     """
 
+    compiled: _kernels.PairSearch
+
     def __init__(self, y: Labels, sample_weight: Vector | None = None) -> None:
         pos, neg = split(y, sample_weight)
         super().__init__(pos.total + neg.total, len(y))
-        self._pairs = pos.total * neg.total
         small, large = sorted((pos, neg), key=lambda units: len(units.members))
         weights = [np.empty(0) if sample_weight is None else sample_weight[u.members] for u in (small, large)]
-        self._search = _kernels.PairSearch(
-            small.members, small.sign, weights[0], large.members, large.sign, weights[1], self.size
+        pairs = pos.total * neg.total
+        self.compiled = _kernels.PairSearch(
+            small.members, small.sign, weights[0], large.members, large.sign, weights[1], self.size, pairs
         )
         self.smooth = pair_smoothing(pos, neg)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        return Cut(*self._search.cut(scores, self._pairs))
+        return Cut(*self.compiled.cut(scores))
 
     def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``."""
-
-        def risk(t: float) -> tuple[float, float]:
-            value, rise = self._search.risk(scores, move, t)
-            return value / self._pairs, rise / self._pairs
-
-        return risk
+        return _kernels.Line(self.compiled, scores, move)

@@ -10,6 +10,8 @@ class SampleOracle:
     """An oracle on ``size`` examples of total weight ``n``. A subclass gives the cut that attains the risk."""
 
     price: float = 1.0
+    compiled: _kernels.Risk | None = None
+    """The kernel that answers in its place, without Python, where there is one."""
 
     def __init__(self, n: float, size: int) -> None:
         self.n = n

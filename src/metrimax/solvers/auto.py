@@ -24,7 +24,7 @@ from metrimax.protocols import (
 )
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import FINE, DualCD
-from metrimax.solvers.head_start import head_start, own_score, plane_cut, smaller_class, start_with_mistakes
+from metrimax.solvers.head_start import head_start, own_score, plane_cut, start_with_mistakes
 from metrimax.solvers.hybrid import Hybrid
 
 FEW, MANY = 40, 1000
@@ -38,7 +38,7 @@ there are: on few of them; on more a third of their number, but at least and at 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
 
-LOOSE_FEW, LOOSE, LOOSE_TEXT = 3.0, 3000.0, 5000.0
+LOOSE_FEW, LOOSE, LOOSE_TEXT = 1.0, 3000.0, 5000.0
 """Where an example's own score (`own_score`) is more than this many times the margin, on few features and on more,
 coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more than this many
 times the share of the smaller class and the root of n / p: the easier it is to tell the class from the others, the
@@ -50,7 +50,7 @@ MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
 score is more than so many times the margin, and either class has at least so many examples.
 """
 
-PLAIN, PLAIN_TEXT, PLAIN_SMOOTH = 8, 2, 2
+PLAIN, PLAIN_TEXT, PLAIN_SMOOTH = 3, 2, 2
 """Plain iterations that come first in the hybrid; fewer on text, and where the risk is smooth."""
 
 PATIENT = 24
@@ -99,16 +99,13 @@ class Auto:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
         begins = (start is None or len(start.losses) == 0) and has_rows(design)
-        hinges = cast(Any, oracle).hinges() if begins and hasattr(oracle, "hinges") else None
-        if hinges is not None:
-            smaller = smaller_class(hinges)
-            del hinges  # vectors of length n
-            return (yield from self._additive(oracle, smaller, design, weight, tol, start, callback))
+        if begins and has_hinges(oracle):
+            return (yield from self._additive(oracle, design, weight, tol, start, callback))
         starts: list[Any] = [start]  # popped, so that only the solver holds it
         may = begins and start is None and self.labels == 1 and hasattr(oracle, "mistakes")
         may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
         may = may and own_score(oracle, design, weight) > LOOSE_MISTAKES
-        if may and smaller_class(cast(Any, oracle).mistakes()) >= RARE:
+        if may and cast(Any, oracle).smaller >= RARE:
             starts = [(yield from start_with_mistakes(oracle, design, weight, tol))]
             if starts[0].best[0].square > 0:  # away from w = 0
                 chosen = Hybrid(self.max_iter)
@@ -118,18 +115,16 @@ class Auto:
     def _additive(
         self,
         oracle: Oracle,
-        smaller: int,
         design: Design,
         weight: float,
         tol: float,
         start: Cuts | None,
         callback: Callback | None,
     ) -> Steps:
-        """The choice for a risk that is a sum of hinges; the smaller class has so many examples."""
+        """The choice for a risk that is a sum of hinges."""
         features = design.shape[1]
-        cast(RowDesign, design).squares()  # which coordinate descent needs: kept from here on
         chosen, with_plane = self._hybrid(design), {"plain": 1, "smooth": 1, "patient": 0}
-        share = max(smaller, RARE) / design.shape[0]
+        share = max(cast(Any, oracle).smaller, RARE) / design.shape[0]
         loose = LOOSE_TEXT * share * math.sqrt(design.shape[0] / features)
         if features <= MANY:
             loose = LOOSE_FEW if features <= FEW else LOOSE
@@ -188,7 +183,7 @@ def has_rows(design: Design) -> bool:
 
 def has_hinges(oracle: Oracle) -> bool:
     """Whether the risk is a sum over examples."""
-    return hasattr(oracle, "hinges") and cast(Any, oracle).hinges() is not None
+    return getattr(oracle, "margins", None) is not None
 
 
 def _limit(features: int, tol: float) -> float:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
-from metrimax.solvers.approach import Approach
+from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.progress import Progress
-from metrimax.solvers.search import Planes
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,37 @@ class Bundle:
     max_iter: int = 10_000
     stride: float = 0.1
     accuracy: float = 0.02
-    line_search: ClassVar[bool] = True
+
+    def steps(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        *,
+        tol: float,
+        start: Cuts | None = None,
+        callback: Callback | None = None,
+    ) -> Steps:
+        """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
+        plain = Hybrid(self.max_iter, plain=self.max_iter, stride=self.stride, accuracy=self.accuracy)
+        return plain.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
+
+
+@dataclass(frozen=True)
+class CuttingPlane:
+    """The plain cutting-plane algorithm: the new cut is taken where the model is least. The reference.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations.
+
+    References
+    ----------
+    Joachims (2005), Algorithm 1.
+    """
+
+    max_iter: int = 10_000
 
     def steps(
         self,
@@ -58,34 +86,15 @@ class Bundle:
         run = Progress(oracle, design, weight, tol, cut.loss, start, callback)
         model = run.model
         del start  # the model has what it needs
-        slopes = (yield from model.add(cut)) if model.size == 1 else []
-        approach = Approach(run, oracle, self.stride, self.accuracy)
+        if model.size == 1:
+            yield from model.add(cut)
         for _ in range(self.max_iter):
             target = model.minimiser(run.precision)
-            planes = Planes([cut.loss] * len(slopes), [slope.rep for slope in slopes])
-            del cut  # a vector of length n
             if not run.closed:
                 [target] = yield from model.score(target)
-                if self.line_search:
-                    approach.step(target, planes)
-                else:
-                    _, cut = run.offer(target)
+                _, cut = run.offer(target)
             del target
             if run.done():
                 break
-            if self.line_search:
-                cut = approach.cut()
-            slopes = yield from model.add(cut)
+            yield from model.add(cut)
         return (yield from run.solution())
-
-
-@dataclass(frozen=True)
-class CuttingPlane(Bundle):
-    """The plain cutting-plane algorithm: the new cut is taken where the model is least. The reference.
-
-    References
-    ----------
-    Joachims (2005), Algorithm 1.
-    """
-
-    line_search: ClassVar[bool] = False

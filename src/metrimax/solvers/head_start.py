@@ -25,12 +25,6 @@ def own_score(oracle: Oracle, design: Design, weight: float) -> float:
     return weight / (oracle.price * design.shape[0]) * cast(RowDesign, design).mean_square()
 
 
-def smaller_class(hinges: Hinges) -> int:
-    """How many examples the smaller class has."""
-    counts = hinges.weight > 0
-    return min(int(np.count_nonzero(counts & (hinges.sign > 0))), int(np.count_nonzero(counts & (hinges.sign < 0))))
-
-
 def head_start(oracle: Oracle, hinges: Hinges, design: Design, weight: float) -> Generator[Ask, Vector, Cuts]:
     """A few passes on the risk, which is a sum of hinges: their multipliers make up the cut to start from."""
     began = time.perf_counter()

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
-from metrimax.solvers.approach import Approach
 from metrimax.solvers.progress import Progress
-from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Planes, descend, next_reach
 
 START = 0.1
 """mu of the first mean of cuts, at most; it then follows the gap, in steps of a quarter or less."""
@@ -81,45 +78,35 @@ class Hybrid:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        cuts = [oracle(np.zeros(design.shape[0]))]
-        run = Progress(oracle, design, weight, tol, cuts[0].loss, start, callback)
-        model = run.model
+        zero = oracle(np.zeros(design.shape[0]))
+        run = Progress(oracle, design, weight, tol, zero.loss, start, callback)
         del start  # the model has what it needs
         plain, patient = self.plain, self.patient
-        if np.count_nonzero(cuts[0].slope) >= MOST * design.shape[0]:
+        if np.count_nonzero(zero.slope) >= MOST * design.shape[0]:
             plain, patient = plain if self.smooth is None else self.smooth, 0
-        matrix = QuasiNewton(model, self.memory)
-        approach = Approach(run, oracle, self.stride, self.accuracy)
-        mu, far = min(START, run.best.value), 1.0
-        if model.size > 1:  # it starts from others
-            cuts.clear()
+        model, asked = run.model, getattr(oracle, "compiled", None) or oracle
+        steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, self.memory)
+        mu = min(START, run.best.value)
+        losses, slopes = ([zero.loss], [zero.slope]) if model.size == 1 else ([], [])  # else it starts from others
+        del zero  # vectors of length n are let go of as soon as they can be
         both = plain == 0  # directions, and cuts
         if both:
-            cuts.append(oracle.mean_cut(run.best.point.scores, mu))
+            cut = oracle.mean_cut(run.best.point.scores, mu)
+            losses.append(cut.loss)
+            slopes.append(cut.slope)
+            del cut
         for k in range(self.max_iter):
-            losses = [cut.loss for cut in cuts]
-            slopes = (yield from model.add(*cuts)) if cuts else []
-            planes = Planes(losses, [slope.rep for slope in slopes])
-            cuts.clear()  # vectors of length n are let go of as soon as they can be
-            target = model.minimiser(run.precision)
-            if not run.closed:
-                directions = [matrix.direction(run.best.point, slopes[-1])] if both else []
-                target, *directions = yield from model.score(target, *directions)
-                if directions:
-                    run.best, t = descend(
-                        oracle, model, run.best, directions.pop(), self.accuracy * run.gap, far, planes=planes
-                    )
-                    far = next_reach(far, t)
-                approach.step(target, planes)
-            del target
+            moves = yield from model.propose(steps, losses, slopes, run.precision, tol, both)
+            if moves:
+                steps.search(asked, (yield from model.scores(moves)))
+                moves.clear()
+                run.moved(steps.square, steps.risk)
             if run.done():
                 break
-            cuts.append(approach.cut())
             if not both and k + 1 >= plain and run.best.point.square > 0:
                 both = k + 1 >= patient or model.bound <= GOOD * run.best.value
-            if both:
-                if run.gap < mu / 4:
-                    mu = run.gap
-                    matrix.forget()  # slopes of another mu do not compare
-                cuts.append(oracle.mean_cut(run.best.point.scores, mu))
+            if both and run.gap < mu / 4:
+                mu = run.gap
+                steps.forget()  # slopes of another mu do not compare
+            losses, slopes = steps.cuts(asked, run.blur, mu if both else None)
         return (yield from run.solution())

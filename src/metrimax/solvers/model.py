@@ -15,7 +15,7 @@ new cut and the model's next minimiser cost one ``X' v`` and one ``X v``.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from metrimax import _kernels
 from metrimax.protocols import Ask, Cut, Cuts, Design, Point, Vector
 
 _NONE = np.empty(0)
+
+Pulled: TypeAlias = tuple[list[Vector], list[Vector]]
+"""Vectors, and their images."""
 
 ROOM = 64
 """For so many cuts there is room from the start; what is not used is not touched."""
@@ -50,13 +53,49 @@ class CutModel:
             losses, gram = (np.ascontiguousarray(values) for values in (start.losses, start.gram))
             self._pool.begin(losses, gram, [np.ascontiguousarray(rows) for rows in start.rows])
 
+    def pulled(self, slopes: list[Vector]) -> Generator[Ask, Vector, Pulled]:
+        """The vectors of slopes, all in one pass, and their images where vectors have any."""
+        raise NotImplementedError
+
+    def scores(self, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
+        """The scores of vectors, all in one pass; none where they are their images."""
+        raise NotImplementedError
+
     def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
         """Append cuts, all in one pass; returns their vectors. Those that have long been without weight make room."""
-        raise NotImplementedError
+        vectors, images = yield from self.pulled([cut.slope for cut in cuts])
+        self._pool.append([cut.loss for cut in cuts], vectors, images, PATIENCE)
+        return [Point(*both) for both in zip(vectors, images or [_NONE] * len(vectors), strict=True)]
 
     def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
         """The points with their scores, all in one pass where there is need of one."""
-        raise NotImplementedError
+        scores = yield from self.scores([point.rep for point in points])
+        if not scores:  # which are known
+            return list(points)
+        return [Point(point.rep, row, point.square) for point, row in zip(points, scores, strict=True)]
+
+    def steps(self, point: Point, risk: float, stride: float, accuracy: float, memory: int) -> _kernels.BundleSteps:
+        """The iterations of the bundle method from a point, which they move in place (`_core/bundle.hpp`)."""
+        return _kernels.BundleSteps(self._pool, self.lam, stride, accuracy, memory, *point, risk)
+
+    def propose(
+        self,
+        steps: _kernels.BundleSteps,
+        losses: list[float],
+        slopes: list[Vector],
+        precision: float,
+        tol: float,
+        quasi_newton: bool,
+    ) -> Generator[Ask, Vector, list[Vector]]:
+        """Append cuts, whose slopes are let go of, and minimise the model to within ``precision``.
+
+        Returns where an iteration is to go: nowhere if the gap is within ``tol``.
+        """
+        vectors, images = (yield from self.pulled(slopes)) if slopes else ([], [])
+        slopes.clear()
+        moves = steps.propose(losses, vectors, images, PATIENCE, precision, tol, quasi_newton)
+        self.bound = steps.bound
+        return moves
 
     def bare(self, point: Point) -> Point:
         """The point without scores, where the model's vectors have none: to be combined with them."""
@@ -102,16 +141,13 @@ class WeightModel(CutModel):
     def __init__(self, design: Design, lam: float, start: Cuts | None = None) -> None:
         super().__init__(lam, design.shape[1], start, images=False)
 
-    def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        vectors = taken((yield Ask("pull", [cut.slope for cut in cuts])))
+    def pulled(self, slopes: list[Vector]) -> Generator[Ask, Vector, Pulled]:
         self.n_passes += 1
-        self._pool.append([cut.loss for cut in cuts], vectors, [], PATIENCE)
-        return [Point(vector, _NONE) for vector in vectors]
+        return taken((yield Ask("pull", slopes))), []
 
-    def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
-        scores = taken((yield Ask("scores", [point.rep for point in points])))
+    def scores(self, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
         self.n_passes += 1
-        return [Point(point.rep, row, point.square) for point, row in zip(points, scores, strict=True)]
+        return taken((yield Ask("scores", vectors)))
 
     def bare(self, point: Point) -> Point:
         return Point(point.rep, _NONE, point.square)
@@ -131,16 +167,14 @@ class ExampleModel(CutModel):
         n, self._width = design.shape
         super().__init__(lam, n, start, images=True)
 
-    def add(self, *cuts: Cut) -> Generator[Ask, Vector, list[Point]]:
-        slopes = [cut.slope for cut in cuts]
-        pulled = taken((yield Ask("pull", slopes)))
-        scores = taken((yield Ask("scores", pulled)))
+    def pulled(self, slopes: list[Vector]) -> Generator[Ask, Vector, Pulled]:
         self.n_passes += 2
-        self._pool.append([cut.loss for cut in cuts], slopes, scores, PATIENCE)
-        return [Point(slope, row) for slope, row in zip(slopes, scores, strict=True)]
+        vectors = list(slopes)
+        pulled = taken((yield Ask("pull", slopes)))
+        return vectors, taken((yield Ask("scores", pulled)))
 
-    def score(self, *points: Point) -> Generator[Ask, Vector, list[Point]]:
-        return list(points)
+    def scores(self, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
+        return []
         yield  # nothing to ask for: the scores are known
 
     def bare(self, point: Point) -> Point:

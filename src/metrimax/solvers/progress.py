@@ -19,7 +19,6 @@ from metrimax.protocols import (
     Solution,
     Status,
     Steps,
-    Vector,
     offer,
 )
 from metrimax.solvers.model import cut_model
@@ -88,14 +87,21 @@ class Progress:
             self.best = here
         return here.value, cut
 
-    def cut(self, scores: Vector) -> Cut:
-        """The cut to be added: a mean of cuts within the gap, or the exact one where the last mean was of little use.
+    def moved(self, square: float, risk: float) -> None:
+        """The best point, whose vectors were moved in place, has this squared length and risk now."""
+        rep, scores, _ = self.best.point
+        self.best = Best(Point(rep, scores, square), risk, self.lam)
+
+    @property
+    def blur(self) -> float:
+        """How far the next cut may be below the risk: a mean of cuts within the gap, or the exact one (0).
 
         A mean stands for many cuts that differ in a few examples, which would otherwise be asked for one by one. But it
-        may say nothing new, as the exact one a little beyond the best point always does.
+        may say nothing new, as the exact one a little beyond the best point always does: that comes where the last mean
+        was of little use.
         """
         gap, before = self.gap, self.history[-2].gap if len(self.history) > 1 else np.inf
-        return self._oracle(scores) if gap > (1 - SLOW) * before else self._oracle.mean_cut(scores, gap)
+        return 0.0 if gap > (1 - SLOW) * before else gap
 
     def done(self) -> bool:
         """Write the history; whether to stop."""

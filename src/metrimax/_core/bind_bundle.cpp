@@ -1,0 +1,351 @@
+// Python bindings of the cuts of a run, and of what its iterations do with them.
+#include "bindings.hpp"
+#include "bundle.hpp"
+#include "cut_pool.hpp"
+#include "quasi_newton.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace metrimax {
+
+using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Strided = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+using Vectors = std::vector<In1<double>>;
+
+// The quasi-Newton matrix, made for the vectors of the first call.
+class PyQuasiNewton {
+  public:
+    PyQuasiNewton(double lam, size_t memory) : lam(lam), memory(memory) {
+        require(memory > 0, "QuasiNewton: expected a memory of one pair or more, got 0");
+    }
+
+    // Vectors come by their entries and images; without images these are empty.
+    std::pair<Out1<double>, Out1<double>> direction(In1<double> point, In1<double> image, In1<double> slope,
+                                                    In1<double> slope_image) {
+        const size_t n = point.size(), images = image.size();
+        require(images == 0 || images == n, "direction: an image is as long as its vector, or empty");
+        check_length("slope", slope.size(), n);
+        check_length("slope_image", slope_image.size(), images);
+        if (!matrix) {
+            matrix.emplace(memory, n, images > 0);
+            size = n, scored = images;
+        }
+        check_length("point", n, size);
+        check_length("image", images, scored);
+        auto entries = empty<double>(n), out = empty<double>(images);
+        double *const both[] = {entries.get(), out.get()};
+        {
+            nb::gil_scoped_release unlocked;
+            const bool given = images > 0;
+            matrix->direction(lam, {point.data(), given ? image.data() : nullptr},
+                              {slope.data(), given ? slope_image.data() : nullptr}, both);
+        }
+        return {make_array(std::move(entries), n), make_array(std::move(out), images)};
+    }
+
+    void forget() {
+        if (matrix)
+            matrix->forget();
+    }
+
+  private:
+    double lam;
+    size_t memory, size = 0, scored = 0;
+    std::optional<QuasiNewton> matrix;
+};
+
+// Vectors come by their entries and images; without images these are empty.
+class PyCutPool {
+  public:
+    PyCutPool(size_t width, bool images, size_t room) : pool(width, images, room) {}
+
+    void begin(In1<double> losses, In2<double> gram, const std::vector<In2<double>> &rows) {
+        const size_t count = losses.size();
+        check_length("begin: rows", rows.size(), pool.parts);
+        for (const auto &one : rows)
+            require(one.shape(0) == count && one.shape(1) == pool.width,
+                    "begin: rows do not fit the losses or the pool");
+        require(gram.shape(0) == count && gram.shape(1) == count, "begin: gram does not fit the losses");
+        pool.begin(count, losses.data(), gram.data(), {rows[0].data(), pool.parts == 2 ? rows[1].data() : nullptr});
+    }
+
+    void append(const std::vector<double> &losses, const std::vector<In1<double>> &entries,
+                const std::vector<In1<double>> &images, size_t patience) {
+        const size_t count = losses.size();
+        check_length("append: entries", entries.size(), count);
+        check_length("append: images", images.size(), pool.parts == 2 ? count : 0);
+        std::vector<CutPool::Parts> vectors(count);
+        for (size_t k = 0; k < count; ++k) {
+            check_length("append", entries[k].size(), pool.width);
+            vectors[k] = {entries[k].data(), nullptr};
+            if (pool.parts == 2) {
+                check_length("append", images[k].size(), pool.width);
+                vectors[k][1] = images[k].data();
+            }
+        }
+        bool finite;
+        {
+            nb::gil_scoped_release unlocked;
+            pool.prune(patience);
+            finite = pool.append(losses, vectors);
+        }
+        require(finite, "the features are too large: their inner products overflow; scale them before training");
+    }
+
+    std::tuple<Out1<double>, Out1<double>, double, double> minimise(double lam, double tol) {
+        const size_t images = pool.parts == 2 ? pool.width : 0;
+        auto entries = empty<double>(pool.width), out = empty<double>(images);
+        Minimised found;
+        {
+            nb::gil_scoped_release unlocked;
+            found = pool.minimise(lam, tol, {entries.get(), out.get()});
+        }
+        return {make_array(std::move(entries), pool.width), make_array(std::move(out), images), found.square,
+                found.bound};
+    }
+
+    // Views, which stay valid.
+    Out1<double> losses() const { return Out1<double>(pool.losses.get(), {pool.size}, owner(pool.losses)); }
+    Out1<double> alpha() const { return Out1<double>(pool.alpha.get(), {pool.size}, owner(pool.alpha)); }
+    Strided gram() const {
+        return Strided(pool.gram.get(), {pool.size, pool.size}, owner(pool.gram), {static_cast<int64_t>(pool.room), 1});
+    }
+    std::vector<Out2<double>> rows() const {
+        std::vector<Out2<double>> views;
+        for (size_t part = 0; part < pool.parts; ++part)
+            views.emplace_back(pool.rows[part].get(), std::initializer_list<size_t>{pool.size, pool.width},
+                               owner(pool.rows[part]));
+        return views;
+    }
+
+    CutPool pool;
+
+  private:
+    static nb::capsule owner(const CutPool::Values &values) {
+        return nb::capsule(new CutPool::Values(values),
+                           [](void *kept) noexcept { delete static_cast<CutPool::Values *>(kept); });
+    }
+};
+
+// An oracle written in Python. Its methods are called with the GIL.
+class PythonRisk : public Risk {
+  public:
+    PythonRisk(nb::handle oracle, size_t n) : oracle(oracle), n(n) {}
+
+    size_t size() const override { return n; }
+
+    double plane(const double *scores, double mu, double *slope) override {
+        const nb::object cut = mu > 0 ? oracle.attr("mean_cut")(seen(scores), mu) : oracle(seen(scores));
+        const auto values = nb::cast<Strided1<double>>(cut.attr("slope"));
+        check_length("the slope of a cut", values.size(), n);
+        for (size_t i = 0; i < n; ++i)
+            slope[i] = values.data()[static_cast<int64_t>(i) * values.stride(0)];
+        return nb::cast<double>(cut.attr("loss"));
+    }
+
+    Line line(const double *scores, const double *move) override {
+        const nb::object line = oracle.attr("line")(seen(scores), seen(move));
+        return [line](double t) { return nb::cast<std::pair<double, double>>(line(t)); };
+    }
+
+  private:
+    nb::handle oracle;
+    size_t n;
+
+    nb::object seen(const double *values) const {
+        return nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(values, {n}, nb::handle()),
+                        nb::rv_policy::reference);
+    }
+};
+
+// The steps of a run, with the vectors that are on their way between Python and here.
+class PyBundleSteps {
+  public:
+    PyBundleSteps(PyCutPool &pool, double lam, double stride, double accuracy, size_t memory, Vec entries, Vec scores,
+                  double square, double risk)
+        : pool(pool), lam(lam), memory(memory), n(scores.size()), images(pool.pool.parts == 2), best{entries, scores},
+          steps(lam, pool.pool.width, n, images, stride, accuracy) {
+        check_length("BundleSteps: entries", entries.size(), pool.pool.width);
+        require(!images || n == pool.pool.width, "BundleSteps: expected as many entries as scores");
+        steps.best = {entries.data(), scores.data()};
+        steps.square = square;
+        steps.risk = risk;
+    }
+
+    // The cuts join the pool, and the model is minimised. The moves of the iteration: the minimiser, and the
+    // quasi-Newton direction if there is one; none where the gap is closed.
+    std::vector<Out1<double>> propose(const std::vector<double> &losses, const Vectors &entries, const Vectors &scores,
+                                      size_t patience, double precision, double tol, bool quasi_newton) {
+        require(!quasi_newton || !losses.empty(),
+                "propose: a quasi-Newton direction needs the slope at the best point");
+        pool.append(losses, entries, scores, patience);
+        planes.clear();
+        for (size_t k = 0; k < losses.size(); ++k)
+            planes.push_back({losses[k], entries[k].data()});
+        slopes = entries;
+        moves.clear();
+        if (quasi_newton && !matrix)
+            matrix.emplace(memory, pool.pool.width, images);
+        Move minimiser(pool.pool.width, images), direction(quasi_newton ? pool.pool.width : 0, images);
+        bool closed;
+        {
+            nb::gil_scoped_release unlocked;
+            const Minimised found = pool.pool.minimise(lam, precision, minimiser.at);
+            steps.bound = std::max(steps.bound, found.bound);
+            closed = steps.gap() <= tol;
+            if (quasi_newton && !closed) {
+                const double *image = images ? scores.back().data() : nullptr;
+                matrix->direction(lam, {steps.best[0], steps.best[1]}, {planes.back().entries, image},
+                                  direction.at.data());
+            }
+        }
+        if (closed)
+            return {};
+        moves.push_back(std::move(minimiser));
+        if (quasi_newton)
+            moves.push_back(std::move(direction));
+        std::vector<Out1<double>> wanted;
+        for (const Move &move : moves)
+            wanted.push_back(move.entries);
+        return wanted;
+    }
+
+    // The moves, whose scores have come, are made; the last one first.
+    void search(nb::handle oracle, const std::vector<Vec> &scores) {
+        require(!moves.empty(), "search: nothing was proposed");
+        check_length("search: scores", scores.size(), images ? 0 : moves.size());
+        for (size_t k = 0; k < scores.size(); ++k) {
+            check_length("search: scores", scores[k].size(), n);
+            moves[k].at[1] = scores[k].data();
+        }
+        if (!images)
+            way = scores[0];
+        with(oracle, [&](Risk &risk) {
+            if (moves.size() > 1)
+                steps.along(risk, moves[1].at, planes);
+            steps.towards(risk, moves[0].at, planes);
+        });
+        slopes.clear();
+        planes.clear();
+        moves.resize(1, moves[0]);
+    }
+
+    // The next cuts: losses and slopes.
+    std::pair<std::vector<double>, std::vector<Out1<double>>> cuts(nb::handle oracle, double mu,
+                                                                   std::optional<double> at_best) {
+        require(!moves.empty(), "cuts: no search came before");
+        std::vector<std::pair<double, Fresh<double>>> found;
+        with(oracle, [&](Risk &risk) {
+            found.push_back(steps.cut(risk, mu));
+            if (at_best)
+                found.push_back(steps.cut_at_best(risk, *at_best));
+        });
+        moves.clear();
+        way = std::nullopt;
+        std::pair<std::vector<double>, std::vector<Out1<double>>> out;
+        for (auto &[loss, slope] : found) {
+            out.first.push_back(loss);
+            out.second.push_back(make_array(std::move(slope), n));
+        }
+        return out;
+    }
+
+    void forget() {
+        if (matrix)
+            matrix->forget();
+    }
+
+    BundleSteps &state() { return steps; }
+
+  private:
+    // A vector that is to be scored, or is by its image.
+    struct Move {
+        Move(size_t width, bool images)
+            : entries(make_array(empty<double>(width), width)),
+              image(make_array(empty<double>(images ? width : 0), images ? width : 0)),
+              at{entries.data(), image.data()} {}
+        Out1<double> entries, image;
+        Scored at;
+    };
+
+    template <class F> void with(nb::handle oracle, F &&f) {
+        if (nb::isinstance<Risk>(oracle)) {
+            Risk &risk = nb::cast<Risk &>(oracle);
+            require(risk.size() == n, "BundleSteps: the oracle is of another sample");
+            nb::gil_scoped_release unlocked;
+            f(risk);
+        } else {
+            PythonRisk risk(oracle, n);
+            f(risk);
+        }
+    }
+
+    PyCutPool &pool;
+    double lam;
+    size_t memory, n;
+    bool images;
+    std::array<Vec, 2> best;
+    BundleSteps steps;
+    std::optional<QuasiNewton> matrix;
+    std::vector<Plane> planes; // the newest cuts,
+    Vectors slopes;            // and what holds their entries
+    std::vector<Move> moves;
+    std::optional<Vec> way; // what holds the scores of the first move
+};
+
+void bind_bundle(nb::module_ &m) {
+    nb::class_<PyCutPool>(m, "CutPool", "Cuts of a risk, their Gram matrix, and the program over them.")
+        .def(nb::init<size_t, bool, size_t>(), nb::arg("width"), nb::arg("images"), nb::arg("room"))
+        .def("begin", &PyCutPool::begin, nb::arg("losses").noconvert(), nb::arg("gram").noconvert(),
+             nb::arg("rows").noconvert(),
+             "Start from the cuts of another pool: they take the place of all but the zero cut.")
+        .def("append", &PyCutPool::append, nb::arg("losses"), nb::arg("entries").noconvert(),
+             nb::arg("images").noconvert(), nb::arg("patience") = std::numeric_limits<size_t>::max(),
+             "Append cuts by their losses, vectors and, if there are any, images. Before that, those go that had no "
+             "weight in more than so many solutions in a row.")
+        .def("minimise", &PyCutPool::minimise, nb::arg("lam"), nb::arg("tol"),
+             "Minimise lam/2 |w|^2 + max_k (losses[k] + <rows[k], w>) to within tol; returns w, its image, its squared "
+             "length and the lower bound that this proves.")
+        .def_prop_ro("size", [](const PyCutPool &self) { return self.pool.size; })
+        .def_prop_ro("losses", &PyCutPool::losses, nb::rv_policy::automatic)
+        .def_prop_ro("alpha", &PyCutPool::alpha, nb::rv_policy::automatic)
+        .def_prop_ro("gram", &PyCutPool::gram, nb::rv_policy::automatic)
+        .def_prop_ro("rows", &PyCutPool::rows, nb::rv_policy::automatic);
+    nb::class_<PyQuasiNewton>(m, "QuasiNewton", "The matrix of limited-memory BFGS.")
+        .def(nb::init<double, size_t>(), nb::arg("lam"), nb::arg("memory"))
+        .def("direction", &PyQuasiNewton::direction, nb::arg("point").noconvert(), nb::arg("image").noconvert(),
+             nb::arg("slope").noconvert(), nb::arg("slope_image").noconvert(),
+             "Minus the inverse Hessian times lam point + slope, and its image; learns from the last call.")
+        .def("forget", &PyQuasiNewton::forget, "Do not compare the next gradient with the last one.");
+    nb::class_<PyBundleSteps>(m, "BundleSteps", "What the iterations of the bundle method do between products with X.")
+        .def(nb::init<PyCutPool &, double, double, double, size_t, Vec, Vec, double, double>(), nb::arg("pool"),
+             nb::arg("lam"), nb::arg("stride"), nb::arg("accuracy"), nb::arg("memory"), nb::arg("entries").noconvert(),
+             nb::arg("scores").noconvert(), nb::arg("square"), nb::arg("risk"), nb::keep_alive<1, 2>(),
+             "From a point with this squared length and risk, which is moved in place.")
+        .def("propose", &PyBundleSteps::propose, nb::arg("losses"), nb::arg("entries").noconvert(),
+             nb::arg("images").noconvert(), nb::arg("patience"), nb::arg("precision"), nb::arg("tol"),
+             nb::arg("quasi_newton"),
+             "Append cuts and minimise the model to within precision; returns the minimiser and, if asked for, the "
+             "quasi-Newton direction by the last cut's slope. Nothing where the gap is within tol.")
+        .def("search", &PyBundleSteps::search, nb::arg("oracle"), nb::arg("scores").noconvert(),
+             "Move the best point along the direction and towards the minimiser, whose scores these are (none where "
+             "vectors have images).")
+        .def("cuts", &PyBundleSteps::cuts, nb::arg("oracle"), nb::arg("mu"), nb::arg("at_best").none(),
+             "The cut that follows, within mu of the risk where it is taken, and one at the best point if asked for: "
+             "losses and slopes.")
+        .def("forget", &PyBundleSteps::forget, "Do not compare the next gradient with the last one.")
+        .def_prop_ro("bound", [](PyBundleSteps &self) { return self.state().bound; })
+        .def_prop_ro("square", [](PyBundleSteps &self) { return self.state().square; })
+        .def_prop_ro("risk", [](PyBundleSteps &self) { return self.state().risk; });
+}
+
+} // namespace metrimax
