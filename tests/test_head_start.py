@@ -114,6 +114,20 @@ def test_mistakes_lead_to_the_least_point_in_their_direction(n, p, measure):
     assert objective(1.0) <= min(map(objective, (0.0, 0.5, 0.9, 1.1, 2.0))) + 1e-6
 
 
+@pytest.mark.parametrize("measure", ["f1", "prbep", "mcc", "error"])
+def test_the_smaller_class_is_counted_without_those_of_no_weight(measure):
+    y = np.arange(20) < 7
+    assert get_measure(measure).oracle(y).smaller == get_measure(measure).oracle(~y).smaller == 7
+    assert get_measure(measure).oracle(y, np.where(np.arange(20) < 3, 0.0, 1.0)).smaller == 4
+
+
+@pytest.mark.parametrize(("measure", "margins"), [("error", (1.0, 1.0)), ("balanced_error", (1.25, 0.8333333))])
+def test_margins_are_what_a_mistake_costs(measure, margins):
+    oracle = get_measure(measure).oracle(np.arange(20) < 8)
+    assert oracle.margins == pytest.approx(margins)
+    assert get_measure("f1").oracle(np.arange(20) < 8).margins is None
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("measure", ["f1", "prbep", "mcc", "error"])
 def test_mistakes_are_the_error_rate(measure, weighted):
@@ -194,6 +208,9 @@ def test_sums_of_hinges_begin_by_the_size_of_c():
     wide = sparse.hstack([X, sparse.csr_array((300, 13_500))], format="csr")  # ten times the features
     assert epochs(X, 100.0) > EPOCHS + 1
     assert EPOCHS <= epochs(wide, 100.0) < EPOCHS + 1
+    oracle = get_measure("error").oracle(np.arange(len(y)) < RARE - 1)
+    assert epochs(X, 1.0) == epochs(X, 1000.0) == 0, "a class of a few examples"
+    oracle = smaller
     few = X[:, :20].toarray()
     assert epochs(few, 0.01) > 0
     assert epochs(few, 1e4) == 0, "the hybrid at once"

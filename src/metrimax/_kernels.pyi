@@ -282,6 +282,10 @@ class BundleSteps:
     @property
     def risk(self) -> float: ...
 
+    @property
+    def in_vain(self) -> int:
+        """Quasi-Newton directions in a row that led nowhere."""
+
 def dot(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
     """
     u'v in the calling thread (a threaded BLAS spends more on its threads than they give).

@@ -144,7 +144,7 @@ class PythonRisk : public Risk {
     size_t size() const override { return n; }
 
     double plane(const double *scores, double mu, double *slope) override {
-        const nb::object cut = mu > 0 ? oracle.attr("mean_cut")(seen(scores), mu) : oracle(seen(scores));
+        const nb::object cut = mu > 0 ? oracle.attr("mean_cut")(copied(scores), mu) : oracle(copied(scores));
         const auto values = nb::cast<Strided1<double>>(cut.attr("slope"));
         check_length("the slope of a cut", values.size(), n);
         for (size_t i = 0; i < n; ++i)
@@ -153,7 +153,7 @@ class PythonRisk : public Risk {
     }
 
     Line line(const double *scores, const double *move) override {
-        const nb::object line = oracle.attr("line")(seen(scores), seen(move));
+        const nb::object line = oracle.attr("line")(copied(scores), copied(move));
         return [line](double t) { return nb::cast<std::pair<double, double>>(line(t)); };
     }
 
@@ -161,9 +161,11 @@ class PythonRisk : public Risk {
     nb::handle oracle;
     size_t n;
 
-    nb::object seen(const double *values) const {
-        return nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(values, {n}, nb::handle()),
-                        nb::rv_policy::reference);
+    // It may keep what it gets.
+    Out1<double> copied(const double *values) const {
+        auto copy = empty<double>(n);
+        std::copy_n(values, n, copy.get());
+        return make_array(std::move(copy), n);
     }
 };
 
@@ -174,6 +176,7 @@ class PyBundleSteps {
                   double square, double risk)
         : pool(pool), lam(lam), memory(memory), n(scores.size()), images(pool.pool.parts == 2), best{entries, scores},
           steps(lam, pool.pool.width, n, images, stride, accuracy) {
+        require(memory > 0, "BundleSteps: expected a memory of one pair or more, got 0");
         check_length("BundleSteps: entries", entries.size(), pool.pool.width);
         require(!images || n == pool.pool.width, "BundleSteps: expected as many entries as scores");
         steps.best = {entries.data(), scores.data()};
@@ -193,6 +196,7 @@ class PyBundleSteps {
             planes.push_back({losses[k], entries[k].data()});
         slopes = entries;
         moves.clear();
+        searched = false;
         if (quasi_newton && !matrix)
             matrix.emplace(memory, pool.pool.width, images);
         Move minimiser(pool.pool.width, images), direction(quasi_newton ? pool.pool.width : 0, images);
@@ -221,7 +225,7 @@ class PyBundleSteps {
 
     // The moves, whose scores have come, are made; the last one first.
     void search(nb::handle oracle, const std::vector<Vec> &scores) {
-        require(!moves.empty(), "search: nothing was proposed");
+        require(!moves.empty() && !searched, "search: nothing was proposed");
         check_length("search: scores", scores.size(), images ? 0 : moves.size());
         for (size_t k = 0; k < scores.size(); ++k) {
             check_length("search: scores", scores[k].size(), n);
@@ -237,12 +241,13 @@ class PyBundleSteps {
         slopes.clear();
         planes.clear();
         moves.resize(1, moves[0]);
+        searched = true;
     }
 
     // The next cuts: losses and slopes.
     std::pair<std::vector<double>, std::vector<Out1<double>>> cuts(nb::handle oracle, double mu,
                                                                    std::optional<double> at_best) {
-        require(!moves.empty(), "cuts: no search came before");
+        require(searched, "cuts: no search came before");
         std::vector<std::pair<double, Fresh<double>>> found;
         with(oracle, [&](Risk &risk) {
             found.push_back(steps.cut(risk, mu));
@@ -251,6 +256,7 @@ class PyBundleSteps {
         });
         moves.clear();
         way = std::nullopt;
+        searched = false;
         std::pair<std::vector<double>, std::vector<Out1<double>>> out;
         for (auto &[loss, slope] : found) {
             out.first.push_back(loss);
@@ -300,6 +306,7 @@ class PyBundleSteps {
     Vectors slopes;            // and what holds their entries
     std::vector<Move> moves;
     std::optional<Vec> way; // what holds the scores of the first move
+    bool searched = false;
 };
 
 void bind_bundle(nb::module_ &m) {
@@ -345,7 +352,10 @@ void bind_bundle(nb::module_ &m) {
         .def("forget", &PyBundleSteps::forget, "Do not compare the next gradient with the last one.")
         .def_prop_ro("bound", [](PyBundleSteps &self) { return self.state().bound; })
         .def_prop_ro("square", [](PyBundleSteps &self) { return self.state().square; })
-        .def_prop_ro("risk", [](PyBundleSteps &self) { return self.state().risk; });
+        .def_prop_ro("risk", [](PyBundleSteps &self) { return self.state().risk; })
+        .def_prop_ro(
+            "in_vain", [](PyBundleSteps &self) { return self.state().in_vain; },
+            "Quasi-Newton directions in a row that led nowhere.");
 }
 
 } // namespace metrimax

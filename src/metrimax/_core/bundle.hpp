@@ -50,11 +50,15 @@ class BundleSteps {
     Scored best{};
     double square = 0, risk = 0, bound = -std::numeric_limits<double>::infinity();
 
+    int in_vain = 0; // quasi-Newton directions in a row that led nowhere
+
     double gap() const { return lam / 2 * square + risk - bound; }
 
     // Along the quasi-Newton direction.
     void along(Risk &oracle, Scored direction, const std::vector<Plane> &planes) {
-        far = next_reach(far, descend(oracle, direction, planes, far, std::nullopt));
+        const double t = descend(oracle, direction, planes, far, std::nullopt);
+        far = next_reach(far, t);
+        in_vain = t > 0 ? 0 : in_vain + 1;
     }
 
     // Towards the minimiser of the model, which becomes the way there. As long as w = 0 is the best point it may well

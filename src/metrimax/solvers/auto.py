@@ -38,7 +38,7 @@ there are: on few of them; on more a third of their number, but at least and at 
 EASY_FINE = 50
 """Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
 
-LOOSE_FEW, LOOSE, LOOSE_TEXT = 1.0, 3000.0, 5000.0
+LOOSE_FEW, LOOSE, LOOSE_TEXT = 0.3, 3000.0, 5000.0
 """Where an example's own score (`own_score`) is more than this many times the margin, on few features and on more,
 coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more than this many
 times the share of the smaller class and the root of n / p: the easier it is to tell the class from the others, the
@@ -50,10 +50,12 @@ MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
 score is more than so many times the margin, and either class has at least so many examples.
 """
 
-PLAIN, PLAIN_TEXT, PLAIN_SMOOTH = 3, 2, 2
-"""Plain iterations that come first in the hybrid; fewer on text, and where the risk is smooth."""
+PLAIN, PLAIN_TEXT, PLAIN_HINGES = (4, 1), (2, 1), 3
+"""Plain iterations that come first in the hybrid, and where the risk is smooth; on text; for sums of hinges, smooth as
+they are, on fewer features.
+"""
 
-PATIENT = 24
+PATIENT = 16
 """And in an easy problem on text, where a second vector makes an iteration nearly twice as dear."""
 
 ALONG = 32
@@ -129,11 +131,16 @@ class Auto:
         if features <= MANY:
             loose = LOOSE_FEW if features <= FEW else LOOSE
         may = start is None and self.labels == 1 and tol >= FINE
-        if may and own_score(oracle, design, weight) > loose:
+        rare = features > MANY and cast(Any, oracle).smaller < RARE
+        if may and (rare or own_score(oracle, design, weight) > loose):
             starts: list[Any] = [None]  # popped, so that only the solver holds it
-            if features > MANY:
+            if rare:
+                chosen = Hybrid(self.max_iter)
+            elif features > MANY:
                 chosen = replace(chosen, **with_plane)
                 starts = [(yield from head_start(oracle, cast(Any, oracle).hinges(), design, weight))]
+            else:
+                chosen = replace(chosen, smooth=PLAIN_HINGES)
             return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
         begun = DualCD(self.max_iter, _limit(features, tol))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
@@ -159,8 +166,8 @@ class Auto:
 
     def _hybrid(self, design: Design) -> Hybrid:
         if design.shape[1] > MANY:
-            return Hybrid(self.max_iter, PLAIN_TEXT, PLAIN_SMOOTH, PATIENT)
-        return Hybrid(self.max_iter, PLAIN, PLAIN_SMOOTH)
+            return Hybrid(self.max_iter, *PLAIN_TEXT, PATIENT)
+        return Hybrid(self.max_iter, *PLAIN)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.

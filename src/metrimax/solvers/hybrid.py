@@ -18,6 +18,10 @@ GOOD = 0.01
 MOST = 0.6
 """Where the cut at w = 0 concerns such a share of the examples the risk is smooth enough for L-BFGS."""
 
+VAIN, PAUSE, LONGEST = 8, 16, 64
+"""After so many directions in a row that led nowhere so many plain iterations follow; next time twice as many, at most.
+"""
+
 
 @dataclass(frozen=True)
 class Hybrid:
@@ -34,7 +38,8 @@ class Hybrid:
 
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
-    is a kink that quasi-Newton steps do not get away from, and may go on where a good bound shows an easy problem.
+    is a kink that quasi-Newton steps do not get away from, and may go on where a good bound shows an easy problem. And
+    they come back for a while where the quasi-Newton directions lead nowhere.
 
     Parameters
     ----------
@@ -89,14 +94,15 @@ class Hybrid:
         mu = min(START, run.best.value)
         losses, slopes = ([zero.loss], [zero.slope]) if model.size == 1 else ([], [])  # else it starts from others
         del zero  # vectors of length n are let go of as soon as they can be
-        both = plain == 0  # directions, and cuts
+        both = direct = plain == 0  # from when on there are two directions and cuts, and whether there are two now
         if both:
             cut = oracle.mean_cut(run.best.point.scores, mu)
             losses.append(cut.loss)
             slopes.append(cut.slope)
             del cut
+        rest, pause = 0, PAUSE
         for k in range(self.max_iter):
-            moves = yield from model.propose(steps, losses, slopes, run.precision, tol, both)
+            moves = yield from model.propose(steps, losses, slopes, run.precision, tol, direct)
             if moves:
                 steps.search(asked, (yield from model.scores(moves)))
                 moves.clear()
@@ -105,8 +111,13 @@ class Hybrid:
                 break
             if not both and k + 1 >= plain and run.best.point.square > 0:
                 both = k + 1 >= patient or model.bound <= GOOD * run.best.value
+            rest = max(rest - 1, 0)
+            if direct and steps.in_vain >= VAIN:
+                rest, pause = pause, min(2 * pause, LONGEST)
+                steps.forget()  # what lies far apart does not compare
+            direct = both and rest == 0
             if both and run.gap < mu / 4:
                 mu = run.gap
-                steps.forget()  # slopes of another mu do not compare
-            losses, slopes = steps.cuts(asked, run.blur, mu if both else None)
+                steps.forget()  # nor do slopes of another mu
+            losses, slopes = steps.cuts(asked, run.blur, mu if direct else None)
         return (yield from run.solution())
