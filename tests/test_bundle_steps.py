@@ -52,10 +52,9 @@ def test_a_risk_in_python_takes_the_same_way_as_its_kernel(measure, solver, n, p
     assert kernel.bound == python.bound
 
 
-def steps(images=False, n=5, width=3):
-    pool = _kernels.CutPool(n if images else width, images, 8)
-    point = np.zeros(n if images else width)
-    return _kernels.BundleSteps(pool, 1.0, 0.1, 0.02, 10, point, np.zeros(n), 0.0, 1.0)
+def steps(pool=None, n=5, risk=1.0):
+    pool = pool or _kernels.CutPool(3, False, 8)
+    return _kernels.BundleSteps(pool, 1.0, 0.1, 0.02, 10, np.zeros(len(pool.rows[0][0])), np.zeros(n), 0.0, risk)
 
 
 def zero_risk(n=5):
@@ -97,28 +96,96 @@ def test_what_does_not_fit_is_refused():
         one.search(zero_risk(), [np.zeros(5), np.zeros(5)])
     with pytest.raises(ValueError, match="scores: expected length 5, got 4"):
         one.search(zero_risk(), [np.zeros(4)])
-    with pytest.raises(ValueError, match="of another sample"):
-        one.search(zero_risk(6), [np.zeros(5)])
     one.search(zero_risk(), [np.arange(5.0)])
     losses, slopes = one.cuts(zero_risk(), 0.0, 0.1)
     assert len(losses) == len(slopes) == 2
+    proposed(one)
+    with pytest.raises(ValueError, match="of another sample"):
+        one.search(zero_risk(6), [np.zeros(5)])
 
 
-def test_an_oracle_that_answers_wrongly_is_told_so():
-    class Short:
-        def __call__(self, scores):
-            return Cut(1.0, np.zeros(2))
+def test_vectors_with_images_need_no_scores():
+    pool = _kernels.CutPool(5, True, 8)
+    one, slope, image = steps(pool), np.linspace(-1, 1, 5), np.linspace(-2, 2, 5)
+    with pytest.raises(ValueError, match="images: expected length 1, got 0"):
+        one.propose([1.0], [slope], [], 12, 1e-9, 1e-3, False)
+    assert len(one.propose([1.0], [slope], [image], 12, 1e-9, 1e-3, False)) == 1
+    with pytest.raises(ValueError, match="scores: expected length 0, got 1"):
+        one.search(zero_risk(), [np.zeros(5)])
+    one.search(zero_risk(), [])
+    assert len(one.cuts(zero_risk(), 0.0, None)[0]) == 1
 
-    class Failing:
-        def __call__(self, scores):
-            raise RuntimeError("no such labelling")
 
+def test_cuts_that_were_given_stay_until_a_program_has_seen_them():
+    """On a path they were idle for the last C; the next one may want them."""
+    pool = _kernels.CutPool(3, False, 8)
+    one = steps(pool)
+    proposed(one)
+    pool.append([0.1] * 4, list(np.eye(4, 3)), [])
+    for _ in range(3):
+        pool.minimise(1.0, 1e-9)
+    size = pool.size
+    steps(pool).propose([], [], [], 1, 1e-9, 1e-3, False)
+    assert pool.size == size
+    steps(pool).propose([0.2], [np.ones(3)], [], 1, 1e-9, 1e-3, False)
+    assert pool.size < size + 1, "with a new one they make room"
+
+
+class Answering:
+    """An oracle that answers what it is told to: a cut, or an error to raise; and its line."""
+
+    def __init__(self, cut, along=None):
+        self._cut, self._along = cut, along
+
+    def __call__(self, scores):
+        if isinstance(self._cut, Exception):
+            raise self._cut
+        return self._cut
+
+    def line(self, scores, move):
+        return lambda t: self._along
+
+
+@pytest.mark.parametrize(
+    ("oracle", "error", "message"),
+    [
+        (Answering(Cut(1.0, np.zeros(2))), ValueError, "slope of a cut: expected length 5, got 2"),
+        (Answering(Cut(1.0, [0.0] * 5)), TypeError, "slope of a cut as an array of float64"),
+        (Answering(Cut(0.4, np.linspace(-1, 0, 5)), "risk"), TypeError, "two numbers of a risk along a line"),
+        (Answering(RuntimeError("no such labelling")), RuntimeError, "no such labelling"),
+    ],
+)
+def test_an_oracle_that_answers_wrongly_is_told_so(oracle, error, message):
     one = steps()
     proposed(one)
-    with pytest.raises(ValueError, match="slope of a cut: expected length 5, got 2"):
-        one.search(Short(), [np.arange(5.0)])
-    with pytest.raises(RuntimeError, match="no such labelling"):
-        one.search(Failing(), [np.arange(5.0)])
+    with pytest.raises(error, match=message):
+        one.search(oracle, [np.arange(5.0)])
+    with pytest.raises(ValueError, match="nothing was proposed"):  # there is no going on from there
+        one.search(zero_risk(), [np.arange(5.0)])
+    with pytest.raises(ValueError, match="no search came before"):
+        one.cuts(zero_risk(), 0.0, None)
+
+
+def test_cuts_are_asked_for_once():
+    one = steps()
+    proposed(one)
+    one.search(zero_risk(), [np.arange(5.0)])
+    one.cuts(zero_risk(), 0.0, None)
+    with pytest.raises(ValueError, match="no search came before"):
+        one.cuts(zero_risk(), 0.0, None)
+
+
+def test_the_last_iteration_asks_for_no_cut():
+    X, y = sample(200, 6)
+    design, oracle = as_design(X, intercept_scaling=1.0), InPython(get_measure("f1").oracle(y))
+    asked = []
+    oracle.mean_cut = lambda scores, mu: asked.append(mu) or oracle._oracle.mean_cut(scores, mu)
+    for most in (0, 3):
+        asked.clear()
+        [solution] = run(design, [Bundle(most).steps(oracle, design, 30 * oracle.n, tol=1e-9)])
+        assert solution.n_iter == most
+        assert len(asked) <= max(most - 1, 0)
+        assert solution.n_passes == 2 * most
 
 
 def test_directions_that_lead_nowhere_make_room_for_plain_iterations(monkeypatch):

@@ -88,7 +88,7 @@ def test_average_precision_leaves_out_negatives_that_stay_below(weight):
         moved = scores + 0.7 * move
         cut, risk = oracle(moved), oracle.line(scores, move)(0.7)
         everything = AveragePrecision().oracle(y, weights)
-        everything._search = None
+        everything.compiled = None
         true = everything(moved)
         assert value(cut, moved) == pytest.approx(value(true, moved), rel=1e-12)
         np.testing.assert_allclose(cut.slope, true.slope, atol=1e-14)
@@ -392,4 +392,4 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(ValueError, match="expected length 3, got 2"):
         search.cut(d[:2].copy())
     with pytest.raises(ValueError, match="move: expected length 3, got 2"):
-        search.risk(d, d[:2].copy(), 0.0)
+        _kernels.Line(search, d, d[:2].copy())

@@ -291,23 +291,17 @@ def dot(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', devi
     u'v in the calling thread (a threaded BLAS spends more on its threads than they give).
     """
 
-def axpy(t: float, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """y += t x, in place and without a copy."""
-
 def combine(shares: Sequence[float], vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
     """The sum of the vectors, each times its share."""
-
-def blend(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], t: float, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-    """x = y + t x, in place."""
 
 def line_search(line: Callable[[float], object], parabola: Sequence[float], risk: float, tangent: tuple[float, float] | None, accuracy: float, reach: float) -> tuple[float, float]:
     """
     Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(t) is the risk at t and its rise, known at 0; returns t and the risk there.
     """
 
-def descend(line: Callable[[float], object], lam: float, point: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], square: float, risk: float, move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], images: bool, losses: Sequence[float], slopes: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], tangent: tuple[float, float] | None, accuracy: float, reach: float, at_reach: tuple[float, float] | None) -> tuple[float, float, float]:
+def descend(line: Callable[[float], object], lam: float, point: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], square: float, risk: float, move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], images: bool, tangent: tuple[float, float], accuracy: float) -> tuple[float, float, float]:
     """
-    Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point and move are given by entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent or planes below it, and maybe what it is at reach. Returns t, the risk there and the squared length.
+    Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point and move are given by entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent to it. Returns t, the risk there and the squared length.
     """
 
 def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_changes: int) -> int:
@@ -369,16 +363,10 @@ def csr_dual_cd(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
     Dual coordinate descent in place on alpha, w and order. Returns the row visits, whether tol was reached, what the gap looks like, how many rows of the order were not set aside, and the limits for the next call.
     """
 
-class PrecisionSearch:
+class PrecisionSearch(Risk):
     """The most violated ranking of average precision."""
 
     def __init__(self, pos: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: float, size: int) -> None: ...
-
-    def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
-        """Loss and slope of the cut at these scores."""
-
-    def risk(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float) -> tuple[float, float]:
-        """The risk at scores + t * move, and its slope in t."""
 
 def interleave(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: float) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
     """

@@ -145,7 +145,9 @@ class PythonRisk : public Risk {
 
     double plane(const double *scores, double mu, double *slope) override {
         const nb::object cut = mu > 0 ? oracle.attr("mean_cut")(copied(scores), mu) : oracle(copied(scores));
-        const auto values = nb::cast<Strided1<double>>(cut.attr("slope"));
+        Strided1<double> values;
+        if (!nb::try_cast(cut.attr("slope"), values))
+            throw nb::type_error("expected the slope of a cut as an array of float64");
         check_length("the slope of a cut", values.size(), n);
         for (size_t i = 0; i < n; ++i)
             slope[i] = values.data()[static_cast<int64_t>(i) * values.stride(0)];
@@ -154,7 +156,12 @@ class PythonRisk : public Risk {
 
     Line line(const double *scores, const double *move) override {
         const nb::object line = oracle.attr("line")(copied(scores), copied(move));
-        return [line](double t) { return nb::cast<std::pair<double, double>>(line(t)); };
+        return [line](double t) {
+            std::pair<double, double> risk;
+            if (!nb::try_cast(line(t), risk))
+                throw nb::type_error("expected two numbers of a risk along a line: its value and its rise");
+            return risk;
+        };
     }
 
   private:
@@ -190,13 +197,14 @@ class PyBundleSteps {
                                       size_t patience, double precision, double tol, bool quasi_newton) {
         require(!quasi_newton || !losses.empty(),
                 "propose: a quasi-Newton direction needs the slope at the best point");
-        pool.append(losses, entries, scores, patience);
+        if (!losses.empty()) // or cuts of another C would go before they had a say
+            pool.append(losses, entries, scores, patience);
         planes.clear();
         for (size_t k = 0; k < losses.size(); ++k)
             planes.push_back({losses[k], entries[k].data()});
         slopes = entries;
         moves.clear();
-        searched = false;
+        stage = Stage::kIdle;
         if (quasi_newton && !matrix)
             matrix.emplace(memory, pool.pool.width, images);
         Move minimiser(pool.pool.width, images), direction(quasi_newton ? pool.pool.width : 0, images);
@@ -205,7 +213,7 @@ class PyBundleSteps {
             nb::gil_scoped_release unlocked;
             const Minimised found = pool.pool.minimise(lam, precision, minimiser.at);
             steps.bound = std::max(steps.bound, found.bound);
-            closed = steps.gap() <= tol;
+            closed = steps.gap() <= tol; // as Progress has it: both sum alike
             if (quasi_newton && !closed) {
                 const double *image = images ? scores.back().data() : nullptr;
                 matrix->direction(lam, {steps.best[0], steps.best[1]}, {planes.back().entries, image},
@@ -220,12 +228,13 @@ class PyBundleSteps {
         std::vector<Out1<double>> wanted;
         for (const Move &move : moves)
             wanted.push_back(move.entries);
+        stage = Stage::kProposed;
         return wanted;
     }
 
     // The moves, whose scores have come, are made; the last one first.
     void search(nb::handle oracle, const std::vector<Vec> &scores) {
-        require(!moves.empty() && !searched, "search: nothing was proposed");
+        require(stage == Stage::kProposed, "search: nothing was proposed");
         check_length("search: scores", scores.size(), images ? 0 : moves.size());
         for (size_t k = 0; k < scores.size(); ++k) {
             check_length("search: scores", scores[k].size(), n);
@@ -233,6 +242,7 @@ class PyBundleSteps {
         }
         if (!images)
             way = scores[0];
+        stage = Stage::kIdle; // should the oracle fail on the way, there is no going on from there
         with(oracle, [&](Risk &risk) {
             if (moves.size() > 1)
                 steps.along(risk, moves[1].at, planes);
@@ -240,14 +250,15 @@ class PyBundleSteps {
         });
         slopes.clear();
         planes.clear();
-        moves.resize(1, moves[0]);
-        searched = true;
+        moves.erase(moves.begin() + 1, moves.end());
+        stage = Stage::kSearched;
     }
 
     // The next cuts: losses and slopes.
     std::pair<std::vector<double>, std::vector<Out1<double>>> cuts(nb::handle oracle, double mu,
                                                                    std::optional<double> at_best) {
-        require(searched, "cuts: no search came before");
+        require(stage == Stage::kSearched, "cuts: no search came before");
+        stage = Stage::kIdle;
         std::vector<std::pair<double, Fresh<double>>> found;
         with(oracle, [&](Risk &risk) {
             found.push_back(steps.cut(risk, mu));
@@ -256,7 +267,6 @@ class PyBundleSteps {
         });
         moves.clear();
         way = std::nullopt;
-        searched = false;
         std::pair<std::vector<double>, std::vector<Out1<double>>> out;
         for (auto &[loss, slope] : found) {
             out.first.push_back(loss);
@@ -306,7 +316,7 @@ class PyBundleSteps {
     Vectors slopes;            // and what holds their entries
     std::vector<Move> moves;
     std::optional<Vec> way; // what holds the scores of the first move
-    bool searched = false;
+    enum class Stage { kIdle, kProposed, kSearched } stage = Stage::kIdle;
 };
 
 void bind_bundle(nb::module_ &m) {

@@ -1,5 +1,6 @@
 // Python bindings of the argmax kernels of ranking measures.
 #include "bindings.hpp"
+#include "bundle.hpp"
 #include "precision.hpp"
 #include "rankings.hpp"
 
@@ -9,10 +10,10 @@ namespace metrimax {
 
 constexpr double kMostStates = 1 << 24; // nine bytes each
 
-class PyPrecisionSearch {
+class PyPrecisionSearch : public Risk {
   public:
     PyPrecisionSearch(In1<Place> pos, In1<Place> neg, double ratio, Index size)
-        : pos(pos), neg(neg), ratio(ratio), size(static_cast<size_t>(size)) {
+        : pos(pos), neg(neg), ratio(ratio), n_scores(static_cast<size_t>(size)) {
         for (const In1<Place> &members : {pos, neg}) {
             require(members.size() > 0, "PrecisionSearch: a class is empty");
             for (size_t k = 0; k < members.size(); ++k)
@@ -20,24 +21,17 @@ class PyPrecisionSearch {
         }
     }
 
-    std::pair<double, Out1<double>> cut(In1<double> scores) {
-        check_length("scores", scores.size(), size);
-        auto slope = zeros<double>(size);
-        double loss;
-        {
-            nb::gil_scoped_release unlocked;
-            const PrecisionRanking worst = ranking(scores.data(), nullptr, 0.0);
-            worst.slope(slope.get());
-            loss = worst.loss();
-        }
-        return {loss, make_array(std::move(slope), size)};
+    size_t size() const override { return n_scores; }
+
+    double plane(const double *scores, double, double *slope) override {
+        std::fill_n(slope, n_scores, 0.0);
+        const PrecisionRanking worst = ranking(scores, nullptr, 0.0);
+        worst.slope(slope);
+        return worst.loss();
     }
 
-    std::pair<double, double> risk(In1<double> scores, In1<double> move, double t) {
-        check_length("scores", scores.size(), size);
-        check_length("move", move.size(), size);
-        nb::gil_scoped_release unlocked;
-        return ranking(scores.data(), move.data(), t).risk();
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) { return ranking(scores, move, t).risk(); };
     }
 
   private:
@@ -51,18 +45,14 @@ class PyPrecisionSearch {
 
     In1<Place> pos, neg;
     double ratio;
-    size_t size;
+    size_t n_scores;
     Index enough = 0;
 };
 
 void bind_rankings(nb::module_ &m) {
-    nb::class_<PyPrecisionSearch>(m, "PrecisionSearch", "The most violated ranking of average precision.")
+    nb::class_<PyPrecisionSearch, Risk>(m, "PrecisionSearch", "The most violated ranking of average precision.")
         .def(nb::init<In1<Place>, In1<Place>, double, Index>(), nb::arg("pos").noconvert(), nb::arg("neg").noconvert(),
-             nb::arg("ratio"), nb::arg("size"))
-        .def("cut", &PyPrecisionSearch::cut, nb::arg("scores").noconvert(),
-             "Loss and slope of the cut at these scores.")
-        .def("risk", &PyPrecisionSearch::risk, nb::arg("scores").noconvert(), nb::arg("move").noconvert(), nb::arg("t"),
-             "The risk at scores + t * move, and its slope in t.");
+             nb::arg("ratio"), nb::arg("size"));
     m.def(
         "interleave",
         [](In1<double> pos, In1<double> neg, double ratio) {

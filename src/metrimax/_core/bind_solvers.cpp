@@ -43,17 +43,6 @@ void bind_solvers(nb::module_ &m) {
         nb::arg("u").noconvert(), nb::arg("v").noconvert(),
         "u'v in the calling thread (a threaded BLAS spends more on its threads than they give).");
     m.def(
-        "axpy",
-        [](double t, In1<double> x, Vec y) {
-            check_length("axpy", y.size(), x.size());
-            const double *a = x.data();
-            double *out = y.data();
-            const size_t size = x.size();
-            nb::gil_scoped_release unlocked;
-            add_scaled(t, a, out, size);
-        },
-        nb::arg("t"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), "y += t x, in place and without a copy.");
-    m.def(
         "combine",
         [](const std::vector<double> &shares, const std::vector<In1<double>> &vectors) {
             check_length("combine", vectors.size(), shares.size());
@@ -71,18 +60,6 @@ void bind_solvers(nb::module_ &m) {
         },
         nb::arg("shares"), nb::arg("vectors").noconvert(), "The sum of the vectors, each times its share.");
     m.def(
-        "blend",
-        [](Vec x, double t, In1<double> y) {
-            check_length("blend", x.size(), y.size());
-            double *out = x.data();
-            const double *start = y.data();
-            const size_t size = y.size();
-            nb::gil_scoped_release unlocked;
-            for (size_t i = 0; i < size; ++i)
-                out[i] = start[i] + t * out[i];
-        },
-        nb::arg("x").noconvert(), nb::arg("t"), nb::arg("y").noconvert(), "x = y + t x, in place.");
-    m.def(
         "line_search",
         [](Callable line, std::array<double, 4> parabola, double risk, std::optional<Pair> tangent, double accuracy,
            double reach) {
@@ -98,31 +75,22 @@ void bind_solvers(nb::module_ &m) {
     m.def(
         "descend",
         [](Callable line, double lam, Vec point, Vec scores, double square, double risk, In1<double> move,
-           In1<double> move_scores, bool images, const std::vector<double> &losses,
-           const std::vector<In1<double>> &slopes, std::optional<Pair> tangent, double accuracy, double reach,
-           std::optional<Pair> at_reach) {
+           In1<double> move_scores, bool images, Pair tangent, double accuracy) {
             const size_t width = point.size(), n = scores.size();
             check_length("descend: move", move.size(), width);
             check_length("descend: move_scores", move_scores.size(), n);
-            check_length("descend: losses", losses.size(), slopes.size());
             require(!images || width == n, "descend: expected as many entries as scores");
             const Track track{lam, {point.data(), scores.data()}, {move.data(), move_scores.data()}, width, n, images};
-            std::vector<Plane> planes;
-            for (size_t k = 0; k < slopes.size(); ++k) {
-                check_length("descend: slope", slopes[k].size(), width);
-                planes.push_back({losses[k], slopes[k].data()});
-            }
             const LineStep found =
-                track.descend(square, risk, tangent, planes, accuracy, reach, at_reach, evaluated(line));
+                track.descend(square, risk, tangent, {}, accuracy, 1.0, std::nullopt, evaluated(line));
             return std::make_tuple(found.t, found.risk, square);
         },
         nb::arg("line"), nb::arg("lam"), nb::arg("point").noconvert(), nb::arg("scores").noconvert(), nb::arg("square"),
         nb::arg("risk"), nb::arg("move").noconvert(), nb::arg("move_scores").noconvert(), nb::arg("images"),
-        nb::arg("losses"), nb::arg("slopes").noconvert(), nb::arg("tangent").none(), nb::arg("accuracy"),
-        nb::arg("reach"), nb::arg("at_reach").none(),
+        nb::arg("tangent"), nb::arg("accuracy"),
         "Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point and move are given by "
-        "entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent or planes "
-        "below it, and maybe what it is at reach. Returns t, the risk there and the squared length.");
+        "entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent to it. "
+        "Returns t, the risk there and the squared length.");
     m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -64,14 +63,13 @@ class AveragePrecisionOracle(SampleOracle):
         # per swapped pair nothing costs more than one negative above all positives
         self.price = max(1.0, neg.count / pos.count * float((self._ratio / (self._rank + self._ratio)).sum()))
 
-        self._search = None
         if pos.whole and neg.whole:
-            self._search = _kernels.PrecisionSearch(pos.members, neg.members, self._ratio, self.size)
+            self.compiled = _kernels.PrecisionSearch(pos.members, neg.members, self._ratio, self.size)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        if self._search is not None:
-            return Cut(*self._search.cut(np.ascontiguousarray(scores)))
+        if self.compiled is not None:
+            return Cut(*self.compiled.cut(np.ascontiguousarray(scores)))
         pos, neg = self._pos.sorted(scores), self._neg.sorted(scores)
         highest_first = (self._pos.unit_costs(*pos)[::-1].copy(), -self._neg.unit_costs(*neg))
         above = _kernels.interleave(*highest_first, self._ratio)
@@ -85,6 +83,6 @@ class AveragePrecisionOracle(SampleOracle):
 
     def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move``."""
-        if self._search is None:
+        if self.compiled is None:
             return super().line(scores, move)
-        return partial(self._search.risk, scores, move)
+        return _kernels.Line(self.compiled, scores, move)

@@ -47,7 +47,8 @@ sooner.
 
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
 """For other measures a few epochs on mistakes are a good start: on more than so many features, where an example's own
-score is more than so many times the margin, and either class has at least so many examples.
+score is more than so many times the margin, and either class has at least so many examples. (Sums of hinges with fewer
+are solved by the hybrid, on text, before an epoch has ended.)
 """
 
 PLAIN, PLAIN_TEXT, PLAIN_HINGES = (4, 1), (2, 1), 3
@@ -71,7 +72,8 @@ class Auto:
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
     What does not look like being solved soon is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
-    get away from a kink, but with the plane that the multipliers make up as its first cut.
+    get away from a kink, but with the plane that the multipliers make up as its first cut. On few features that is for
+    small C only, and on text not for classes of a few examples, which the hybrid solves in three passes.
 
     For large C the hybrid begins at once. On many features a few epochs of coordinate descent then make its start
     (`metrimax.solvers.head_start`), which count as passes and not as iterations: the data can nearly be separated, and

@@ -18,8 +18,8 @@ class Bundle:
     Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut.
     The line search moves only scores, ``s + t X d``, so however many points it tries, X is not touched.
 
-    The new cut is a mean of cuts while the gap comes down (`Progress.cut`): the exact one turns on single examples, and
-    on many features it would take many of them to say what one mean does.
+    The new cut is a mean of cuts while the gap comes down (`Progress.blur`): the exact one turns on single examples,
+    and on many features it would take many of them to say what one mean does.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Bundle:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        plain = Hybrid(self.max_iter, plain=self.max_iter, stride=self.stride, accuracy=self.accuracy)
+        plain = Hybrid(self.max_iter, plain=self.max_iter + 1, stride=self.stride, accuracy=self.accuracy)
         return plain.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
 
 
@@ -88,6 +88,7 @@ class CuttingPlane:
         del start  # the model has what it needs
         if model.size == 1:
             yield from model.add(cut)
+        del cut  # a vector of length n
         for _ in range(self.max_iter):
             target = model.minimiser(run.precision)
             if not run.closed:
@@ -97,4 +98,5 @@ class CuttingPlane:
             if run.done():
                 break
             yield from model.add(cut)
+            del cut
         return (yield from run.solution())

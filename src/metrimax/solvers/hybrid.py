@@ -107,7 +107,7 @@ class Hybrid:
                 steps.search(asked, (yield from model.scores(moves)))
                 moves.clear()
                 run.moved(steps.square, steps.risk)
-            if run.done():
+            if run.done() or k + 1 == self.max_iter:
                 break
             if not both and k + 1 >= plain and run.best.point.square > 0:
                 both = k + 1 >= patient or model.bound <= GOOD * run.best.value

@@ -70,9 +70,9 @@ class Progress:
 
     @property
     def precision(self) -> float:
-        """How well the quadratic program has to be solved: exactly where a start is one plane.
+        """How well the quadratic program has to be solved: exactly at first, unless a run starts from several cuts.
 
-        Its own bound may be far below the tolerance, and it still says where to go.
+        The bound of one plane may be far below the tolerance, and it still says where to go.
         """
         tol = max(self.tol, 1e-15)
         if not self.history:

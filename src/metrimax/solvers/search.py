@@ -1,34 +1,21 @@
-"""The line search in score space: however many points it tries, X is not touched."""
+"""A point that moves along a line in score space: however many points are tried, X is not touched."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from metrimax import _kernels
 from metrimax.protocols import Line, Point, Vector
 from metrimax.solvers.model import CutModel
-
-LEAST = 1e-3
-"""The least reach; shorter steps are found from there, by tangents."""
 
 Tangent: TypeAlias = tuple[float, float]
 """A value at a point of a line, and the rise along it."""
 
 
 class Risk(Protocol):
-    """What is minimised along a line: an oracle, or a smoothed risk."""
+    """What is minimised along a line."""
 
     def line(self, scores: Vector, move: Vector) -> Line: ...
-
-
-class Planes(NamedTuple):
-    """Cuts, which are below the risk: their losses, and the representations of their slopes."""
-
-    losses: list[float]
-    slopes: list[Vector]
-
-
-NONE = Planes([], [])
 
 
 class Best:
@@ -42,16 +29,7 @@ class Best:
 
 
 def descend(
-    risk: Risk,
-    model: CutModel,
-    best: Best,
-    move: Point,
-    accuracy: float,
-    reach: float,
-    *,
-    planes: Planes = NONE,
-    tangent: Tangent | None = None,
-    at_reach: Tangent | None = None,
+    risk: Risk, model: CutModel, best: Best, move: Point, accuracy: float, tangent: Tangent
 ) -> tuple[Best, float]:
     """Minimise from a point along a move, and go there; returns where that is and how far along the move.
 
@@ -71,26 +49,12 @@ def descend(
         The move, with its scores.
     accuracy : float
         Of the least value.
-    reach : float
-        The search begins on [0, reach] and widens that, by more every time, until the minimum is inside.
-    planes : Planes
-        The highest of them serves as the tangent at the start.
-    tangent : Tangent or None
-        That tangent itself, where it is known. With neither it is evaluated.
-    at_reach : Tangent or None
-        The risk at ``reach`` and its rise, where they are known.
+    tangent : Tangent
+        The risk at the point, and its rise along the move.
     """
     rep, scores, square = best.point
     t, value, square = _kernels.descend(
         risk.line(scores, move.scores), model.lam, rep, scores, square, best.risk, move.rep, move.scores,
-        model.images, planes.losses, planes.slopes, tangent, accuracy, reach, at_reach,
+        model.images, tangent, accuracy,
     )  # fmt: skip
     return (Best(Point(rep, scores, square), value, model.lam) if t > 0 else best), t
-
-
-def next_reach(reach: float, t: float) -> float:
-    """Where the search after one that ended at t begins: at twice that, or half as far if no step was found.
-
-    Not below `LEAST`: after many searches without a step one must still get to t = 1.
-    """
-    return min(1.0, max(2 * t or reach / 2, LEAST))

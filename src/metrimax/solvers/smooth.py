@@ -91,7 +91,7 @@ class _Smooth:
         start = Best(Point(rep.copy(), scores.copy(), square), here.risk, self.run.lam)  # which is moved
         tangent = here.risk, _kernels.dot(self.gradient, direction.scores)
         for _ in range(4):
-            moved, t = descend(self.risk, self.run.model, start, direction, accuracy, 1.0, tangent=tangent)
+            moved, t = descend(self.risk, self.run.model, start, direction, accuracy, tangent)
             if t > 0:
                 return moved
             accuracy *= 0.01
