@@ -215,10 +215,10 @@ def by_cell(rows: list[dict[str, str]]) -> dict[tuple[str, str, str], dict[str, 
     return cells
 
 
-def ratio(cell: dict[str, dict[str, str]], unit: str, *, without: str = "") -> float:
-    """What the default took, relative to the best of the solvers that reached the gap."""
+def ratio(cell: dict[str, dict[str, str]], unit: str, solver: str = "auto", *, without: str = "") -> float:
+    """What a solver took, relative to the best of those that reached the gap."""
     reached = {name: float(row[unit]) for name, row in cell.items() if float(row["gap"]) <= TOL and name != without}
-    return reached["auto"] / min(reached.values()) if "auto" in reached else np.inf
+    return reached[solver] / min(reached.values()) if solver in reached else np.inf
 
 
 def main() -> None:
@@ -318,6 +318,13 @@ def page(rows: list[dict[str, str]]) -> str:
                 f"{np.exp(np.mean(np.log(seconds))):.2f} times its seconds "
                 "(geometric means over the cells where both reached it)."
             )
+    within = {name: sum(all(ratio(c, unit, name) <= AIM for unit in worst) for c in cells.values()) for name in RUNS}
+    nobody = sum(not any(all(ratio(c, unit, name) <= AIM for unit in worst) for name in RUNS) for c in cells.values())
+    lines.append(
+        f"* Within {AIM} times the best, in passes and in seconds: "
+        + ", ".join(f"{name} in {count}" for name, count in within.items())
+        + f" of {len(cells)} cells; in {nobody} cells no solver is within that of both."
+    )
     for unit, values in worst.items():
         over = sorted(value for value in values if value[0] > AIM)[::-1]
         top = max(values)
