@@ -150,8 +150,13 @@ class Answering:
     ("oracle", "error", "message"),
     [
         (Answering(Cut(1.0, np.zeros(2))), ValueError, "slope of a cut: expected length 5, got 2"),
-        (Answering(Cut(1.0, [0.0] * 5)), TypeError, "slope of a cut as an array of float64"),
-        (Answering(Cut(0.4, np.linspace(-1, 0, 5)), "risk"), TypeError, "two numbers of a risk along a line"),
+        (Answering(Cut(1.0, [0.0] * 5)), TypeError, "slope of a cut as an array of float64, got <class 'list'>"),
+        (Answering(Cut("1", np.zeros(5))), TypeError, "loss of a cut as a number, got <class 'str'>"),
+        (
+            Answering(Cut(0.4, np.linspace(-1, 0, 5)), "risk"),
+            TypeError,
+            "two numbers of a risk along a line, value and rise, got <class 'str'>",
+        ),
         (Answering(RuntimeError("no such labelling")), RuntimeError, "no such labelling"),
     ],
 )

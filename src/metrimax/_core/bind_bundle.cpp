@@ -6,11 +6,13 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <limits>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -145,28 +147,32 @@ class PythonRisk : public Risk {
 
     double plane(const double *scores, double mu, double *slope) override {
         const nb::object cut = mu > 0 ? oracle.attr("mean_cut")(copied(scores), mu) : oracle(copied(scores));
-        Strided1<double> values;
-        if (!nb::try_cast(cut.attr("slope"), values))
-            throw nb::type_error("expected the slope of a cut as an array of float64");
+        const auto values = as<Strided1<double>>(cut.attr("slope"), "the slope of a cut as an array of float64");
         check_length("the slope of a cut", values.size(), n);
         for (size_t i = 0; i < n; ++i)
             slope[i] = values.data()[static_cast<int64_t>(i) * values.stride(0)];
-        return nb::cast<double>(cut.attr("loss"));
+        return as<double>(cut.attr("loss"), "the loss of a cut as a number");
     }
 
     Line line(const double *scores, const double *move) override {
         const nb::object line = oracle.attr("line")(copied(scores), copied(move));
         return [line](double t) {
-            std::pair<double, double> risk;
-            if (!nb::try_cast(line(t), risk))
-                throw nb::type_error("expected two numbers of a risk along a line: its value and its rise");
-            return risk;
+            return as<std::pair<double, double>>(line(t), "two numbers of a risk along a line, value and rise");
         };
     }
 
   private:
     nb::handle oracle;
     size_t n;
+
+    template <class T> static T as(nb::handle answer, const char *expected) {
+        T value;
+        if (!nb::try_cast(answer, value))
+            throw nb::type_error(("the oracle: expected " + std::string(expected) + ", got " +
+                                  nb::cast<std::string>(nb::repr(answer.type())))
+                                     .c_str());
+        return value;
+    }
 
     // It may keep what it gets.
     Out1<double> copied(const double *values) const {
