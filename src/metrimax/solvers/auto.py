@@ -45,16 +45,22 @@ times the share of the smaller class and the root of n / p: the easier it is to 
 sooner.
 """
 
+SMALL = 1000
+"""Nor is it begun for up to so many examples with more than a few features: the hybrid takes no more passes there."""
+
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
 """For other measures a few epochs on mistakes are a good start: on more than so many features, where an example's own
 score is more than so many times the margin, and either class has at least so many examples. (Sums of hinges with fewer
 are solved by the hybrid, on text, before an epoch has ended.)
 """
 
-PLAIN, PLAIN_TEXT, PLAIN_HINGES = (4, 1), (2, 1), 3
-"""Plain iterations that come first in the hybrid, and where the risk is smooth; on text; for sums of hinges, smooth as
-they are, on fewer features.
+PLAIN_FEW, PLAIN, PLAIN_TEXT, PLAIN_HINGES = (4, 1), (6, 3), (2, 1), 3
+"""Plain iterations that come first in the hybrid, and where the risk is smooth: on few features, on more, on text; for
+sums of hinges, smooth as they are, on all but text.
 """
+
+WITH_PLANE = 1, 1
+"""And where a plane of coordinate descent is the first cut."""
 
 PATIENT = 16
 """And in an easy problem on text, where a second vector makes an iteration nearly twice as dear."""
@@ -101,20 +107,16 @@ class Auto:
         callback: Callback | None = None,
     ) -> Steps:
         """Minimise ``1/2 |w|^2 + weight R(w)`` with the solver chosen."""
+        if (start is None or len(start.losses) == 0) and has_rows(design):
+            if has_hinges(oracle):
+                return self._additive(oracle, design, weight, tol, start, callback)
+            may = start is None and self.labels == 1 and hasattr(oracle, "mistakes")
+            may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
+            may = may and own_score(oracle, design, weight) > LOOSE_MISTAKES
+            if may and cast(Any, oracle).smaller >= RARE:
+                return self._after_mistakes(oracle, design, weight, tol, callback)
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
-        begins = (start is None or len(start.losses) == 0) and has_rows(design)
-        if begins and has_hinges(oracle):
-            return (yield from self._additive(oracle, design, weight, tol, start, callback))
-        starts: list[Any] = [start]  # popped, so that only the solver holds it
-        may = begins and start is None and self.labels == 1 and hasattr(oracle, "mistakes")
-        may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
-        may = may and own_score(oracle, design, weight) > LOOSE_MISTAKES
-        if may and cast(Any, oracle).smaller >= RARE:
-            starts = [(yield from start_with_mistakes(oracle, design, weight, tol))]
-            if starts[0].best[0].square > 0:  # away from w = 0
-                chosen = Hybrid(self.max_iter)
-        del start
-        return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
+        return chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
 
     def _additive(
         self,
@@ -126,31 +128,57 @@ class Auto:
         callback: Callback | None,
     ) -> Steps:
         """The choice for a risk that is a sum of hinges."""
-        features = design.shape[1]
-        chosen, with_plane = self._hybrid(design), {"plain": 1, "smooth": 1, "patient": 0}
-        share = max(cast(Any, oracle).smaller, RARE) / design.shape[0]
-        loose = LOOSE_TEXT * share * math.sqrt(design.shape[0] / features)
+        n, features = design.shape
+        if start is not None or self.labels > 1 or tol < FINE:
+            return self._after_descent(oracle, design, weight, tol, start, callback)
         if features <= MANY:
             loose = LOOSE_FEW if features <= FEW else LOOSE
-        may = start is None and self.labels == 1 and tol >= FINE
-        rare = features > MANY and cast(Any, oracle).smaller < RARE
-        if may and (rare or own_score(oracle, design, weight) > loose):
-            starts: list[Any] = [None]  # popped, so that only the solver holds it
-            if rare:
-                chosen = Hybrid(self.max_iter)
-            elif features > MANY:
-                chosen = replace(chosen, **with_plane)
-                starts = [(yield from head_start(oracle, cast(Any, oracle).hinges(), design, weight))]
-            else:
-                chosen = replace(chosen, smooth=PLAIN_HINGES)
-            return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
-        begun = DualCD(self.max_iter, _limit(features, tol))
+            if (n <= SMALL and features > FEW) or own_score(oracle, design, weight) > loose:
+                chosen = self._hybrid(design, PLAIN_HINGES)
+                return chosen.steps(oracle, design, weight, tol=tol, callback=callback)
+        else:
+            smaller = cast(Any, oracle).smaller
+            if smaller < RARE:
+                return Hybrid(self.max_iter).steps(oracle, design, weight, tol=tol, callback=callback)
+            if own_score(oracle, design, weight) > LOOSE_TEXT * smaller / n * math.sqrt(n / features):
+                return self._after_epochs(oracle, design, weight, tol, callback)
+        return self._after_descent(oracle, design, weight, tol, start, callback)
+
+    def _after_mistakes(
+        self, oracle: Oracle, design: Design, weight: float, tol: float, callback: Callback | None
+    ) -> Steps:
+        """The hybrid, from where a few epochs on the error rate lead."""
+        starts = [(yield from start_with_mistakes(oracle, design, weight, tol))]  # popped: only the solver holds it
+        point, _ = cast(Any, starts[0].best)
+        chosen = Hybrid(self.max_iter) if point.square > 0 else self._hybrid(design)
+        del point
+        return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
+
+    def _after_epochs(
+        self, oracle: Oracle, design: Design, weight: float, tol: float, callback: Callback | None
+    ) -> Steps:
+        """The hybrid, with the plane that a few epochs on the risk make up."""
+        starts = [(yield from head_start(oracle, cast(Any, oracle).hinges(), design, weight))]
+        chosen = Hybrid(self.max_iter, *WITH_PLANE)
+        return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
+
+    def _after_descent(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        tol: float,
+        start: Cuts | None,
+        callback: Callback | None,
+    ) -> Steps:
+        """Coordinate descent, and the hybrid with the plane it got to where that looks like taking long."""
+        begun = DualCD(self.max_iter, _limit(design.shape[1], tol))
         first = yield from begun.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
         if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:
             return first
         loss = first.bound + _kernels.dot(first.w, first.w) / 2
         starts = [(yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), loss))]
-        rest = replace(chosen, max_iter=self.max_iter - first.n_passes, **with_plane)
+        rest = Hybrid(self.max_iter - first.n_passes, *WITH_PLANE)
         later = None if callback is None else _Later(first, callback)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
@@ -166,10 +194,13 @@ class Auto:
             history=first.history + [_after(first, record) for record in second.history],
         )
 
-    def _hybrid(self, design: Design) -> Hybrid:
-        if design.shape[1] > MANY:
+    def _hybrid(self, design: Design, smooth: int | None = None) -> Hybrid:
+        """After the plain iterations that suit the number of features, or so many where the risk is smooth."""
+        features = design.shape[1]
+        if features > MANY:
             return Hybrid(self.max_iter, *PLAIN_TEXT, PATIENT)
-        return Hybrid(self.max_iter, *PLAIN)
+        plain, usual = PLAIN_FEW if features <= FEW else PLAIN
+        return Hybrid(self.max_iter, plain, usual if smooth is None else smooth)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.

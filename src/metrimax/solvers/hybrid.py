@@ -18,6 +18,11 @@ GOOD = 0.01
 MOST = 0.6
 """Where the cut at w = 0 concerns such a share of the examples the risk is smooth enough for L-BFGS."""
 
+MEMORY, SHORT, LONG = 30, 10, 1000
+"""Past steps that make up the quasi-Newton matrix, and how many where vectors have more than so many entries: there
+older ones help no more and cost as much as a product.
+"""
+
 VAIN, PAUSE, LONGEST = 8, 16, 64
 """After so many directions in a row that led nowhere so many plain iterations follow; next time twice as many, at most.
 """
@@ -51,8 +56,8 @@ class Hybrid:
         So many instead, where the risk is smooth.
     patient : int
         And so many for as long as the bound is `GOOD`, unless the risk is smooth.
-    memory : int
-        Number of past steps that make up the quasi-Newton matrix.
+    memory : int or None
+        Number of past steps that make up the quasi-Newton matrix; by default `MEMORY` or `SHORT` of them.
     stride : float
         The cut of the bundle method is taken at ``best + stride (minimiser - best)``, or nearer.
     accuracy : float
@@ -68,7 +73,7 @@ class Hybrid:
     plain: int = 0
     smooth: int | None = None
     patient: int = 0
-    memory: int = 10
+    memory: int | None = None
     stride: float = 0.1
     accuracy: float = 0.02
 
@@ -90,7 +95,8 @@ class Hybrid:
         if np.count_nonzero(zero.slope) >= MOST * design.shape[0]:
             plain, patient = plain if self.smooth is None else self.smooth, 0
         model, asked = run.model, getattr(oracle, "compiled", None) or oracle
-        steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, self.memory)
+        memory = self.memory or (MEMORY if min(design.shape) <= LONG else SHORT)
+        steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, memory)
         mu = min(START, run.best.value)
         losses, slopes = ([zero.loss], [zero.slope]) if model.size == 1 else ([], [])  # else it starts from others
         del zero  # vectors of length n are let go of as soon as they can be
