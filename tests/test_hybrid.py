@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
+from metrimax import _kernels
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Status
 from metrimax.risk import run
 from metrimax.solvers import Bundle, Hybrid
+from metrimax.solvers.hybrid import LONG, MEMORY, SHORT
 
 
 def sample(n=300, p=8, seed=0, shift=1.0):
@@ -78,3 +82,20 @@ def test_weights_that_are_zero_cost_no_pass():
     assert solution.status is Status.TRIVIAL
     assert solution.n_passes == len(asked) == 2 * solution.n_iter
     np.testing.assert_array_equal(solution.w, np.zeros(301))
+
+
+def test_the_quasi_newton_matrix_remembers_more_where_vectors_are_short():
+    made = []
+
+    class Steps(_kernels.BundleSteps):
+        def __init__(self, pool, lam, stride, accuracy, memory, *point):
+            super().__init__(pool, lam, stride, accuracy, memory, *point)
+            made.append(memory)
+
+    rng = np.random.default_rng(0)
+    for n, p, memory in ((40, 5, None), (40, LONG + 10, None), (LONG + 10, LONG + 5, None), (40, 5, 3)):
+        X, y = rng.standard_normal((n, p)), np.arange(n) < 10
+        with mock.patch.object(_kernels, "BundleSteps", Steps):
+            design, oracle = as_design(X), get_measure("f1").oracle(y)
+            run(design, [Hybrid(max_iter=2, memory=memory).steps(oracle, design, oracle.n, tol=1e-3)])
+    assert made == [MEMORY, MEMORY, SHORT, 3]

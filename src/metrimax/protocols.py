@@ -76,8 +76,9 @@ class Oracle(Protocol):
 
     It may have more, which solvers look for: ``compiled``, the kernel that answers the same questions and is asked in
     its place (`_kernels.Risk`; None where a subclass or a wrapper answers otherwise); ``smooth``, the smoothed risk;
-    ``mistakes()``, the error rate of the sample, with ``smaller``, the size of the smaller class; and where the risk is
-    a sum over examples ``hinges()``, with ``margins``, those of the two classes.
+    ``mistakes()``, the error rate of the sample, with ``smaller``, the size of the smaller class; where the risk is a
+    sum over examples ``hinges()``, with ``margins``, those of the two classes; and ``k``, where so many are called
+    positive.
     """
 
     @property
