@@ -296,8 +296,8 @@ def page(rows: list[dict[str, str]]) -> str:
         "runs of a solver the least counts.",
         "",
         "The rule by which auto chooses was settled on tables like these, in its fourteenth form, on all but the fresh",
-        "data (and on most of the small KEEL sets that are not here), and so were changes of the solvers: what the first",
-        "two tables say of auto is favourable to it. The fresh sets were run once, after all that.",
+        "data (and on most of the small KEEL sets that are not here), and so were changes of the solvers: what the",
+        "first two tables say of auto is favourable to it. The fresh sets were run once, after all that.",
         "",
     ]
     worst: dict[str, list[tuple[float, str, str]]] = {"passes": [], "seconds": []}

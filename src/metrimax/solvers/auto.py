@@ -82,7 +82,8 @@ class Auto:
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
     What does not look like being solved soon is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
     get away from a kink, but with the plane that the multipliers make up as its first cut. On few features that is for
-    small C only, and on text not for classes of a few examples, which the hybrid solves in three passes.
+    small C only, on more not for small samples, and on text not for classes of a few examples, which the hybrid solves
+    in three passes.
 
     For large C the hybrid begins at once. On many features a few epochs of coordinate descent then make its start
     (`metrimax.solvers.head_start`), which count as passes and not as iterations: the data can nearly be separated, and
