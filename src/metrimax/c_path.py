@@ -60,7 +60,8 @@ def path(
 ) -> Path:
     """Train for every C of a grid, each solution with its own certificate.
 
-    A cut found for one C is valid for every C, so the solutions share all of them.
+    A cut found for one C is valid for every C, so each solution starts from the cuts that the one before has kept (sums
+    of hinges on many features from its multipliers).
 
     Parameters
     ----------

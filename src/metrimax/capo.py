@@ -53,8 +53,10 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     estimators : list of (name, auxiliary)
         An auxiliary is a scikit-learn classifier or regressor (trained on labels +1 and -1), or the number of a column
         of X that holds outputs computed elsewhere, which neither the delta function nor the other auxiliaries see.
-    measure, C
+    measure
         As in `MeasureSVC`.
+    C : float, default=1.0
+        Weight of one margin violation, as in `MeasureSVC` (whose default is 4).
     B : float, default=1.0
         Price of the auxiliaries' weights: the larger, the less the result relies on them.
     delta : str, callable or None, default="linear"

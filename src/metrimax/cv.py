@@ -32,7 +32,7 @@ MOST_EXTENSIONS = 10
 class MeasureSVCCV(MeasureSVC):
     """`MeasureSVC` with the C that does best.
 
-    One path over C per training part: a cut found for one C is valid for every C, so along the path all are shared.
+    One path over C per training part: a cut found for one C is valid for every C, so along the path they are shared.
     The classifier is then trained on everything with the C chosen.
 
     Parameters

@@ -46,8 +46,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``. The
         default suits text of unit length and features of scale 1 (docs/results/default_c.md); `MeasureSVCCV` chooses.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
-        "auto" chooses by what was measured: the hybrid of bundle method and quasi-Newton steps, begun by dual
-        coordinate descent for error and cost, and on many features with large C; the bundle method for several labels.
+        "auto" chooses by what was measured: the hybrid of bundle method and quasi-Newton steps; for error, cost and
+        balanced error begun by dual coordinate descent where that looks quicker, and on many features with large C for
+        other measures of labellings, too; the bundle method for several labels of measures other than these three.
         "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang
         et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also gives the
         multipliers `dual_coef_`.

@@ -28,7 +28,7 @@ from metrimax.solvers.head_start import head_start, own_score, plane_cut, start_
 from metrimax.solvers.hybrid import Hybrid
 
 FEW, MANY = 40, 1000
-"""Up to so many features are few; more than so many are taken for text."""
+"""Up to so many features, the constant one included, are few; more than so many are taken for text."""
 
 EASY_FEW, EASY, EASY_MOST, EASY_TEXT = 18, 30, 100, 80
 """Passes that coordinate descent may look like needing before the hybrid takes over, which needs more the more features
@@ -36,7 +36,9 @@ there are: on few of them; on more a third of their number, but at least and at 
 """
 
 EASY_FINE = 50
-"""Where the gap is to be `FINE` it may take more, since it converges linearly; on text it goes on to the end."""
+"""Where the tolerance is below `FINE` it may take so many on all but text, since it converges linearly; on text it goes
+on to the end.
+"""
 
 LOOSE_FEW, LOOSE, LOOSE_TEXT = 0.3, 3000.0, 5000.0
 """Where an example's own score (`own_score`) is more than this many times the margin, on few features and on more,
@@ -46,7 +48,9 @@ sooner.
 """
 
 SMALL = 1000
-"""Nor is it begun for up to so many examples with more than a few features: the hybrid takes no more passes there."""
+"""Nor is it begun for up to so many examples with more than a few features, text aside: the hybrid takes no more passes
+there.
+"""
 
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
 """For other measures a few epochs on mistakes are a good start: on more than so many features, where an example's own
@@ -59,7 +63,7 @@ MISTAKES_AT_K, RARE_AT_K = 1000, 20
 
 PLAIN_FEW, PLAIN, PLAIN_TEXT, PLAIN_HINGES = (4, 1), (6, 3), (2, 1), 0
 """Plain iterations that come first in the hybrid, and where the risk is smooth: on few features, on more, on text; for
-sums of hinges, smooth as they are, on all but text.
+sums of hinges, smooth as they are, on all but text (where those with a rare class have none either).
 """
 
 WITH_PLANE = 1, 1
@@ -77,17 +81,17 @@ class Auto:
     """The choice by passes and seconds (docs/results/solvers.md): the hybrid, after a few plain bundle iterations.
 
     Labels side by side share every pass, so what an iteration does besides counts for more: they go to the bundle
-    method.
+    method, unless their risk is a sum of hinges.
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
     What does not look like being solved soon is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
     get away from a kink, but with the plane that the multipliers make up as its first cut. On few features that is for
     small C only, on more not for small samples, and on text not for classes of a few examples, which the hybrid solves
-    in three passes.
+    in three passes. (For labels side by side, and tolerances below `FINE`, it always is.)
 
     For large C the hybrid begins at once. On many features a few epochs of coordinate descent then make its start
     (`metrimax.solvers.head_start`), which count as passes and not as iterations: the data can nearly be separated, and
-    whoever does it, for whatever measure, comes close to the solution.
+    whoever does it, for any measure of labellings, comes close to the solution.
 
     Parameters
     ----------
@@ -210,8 +214,8 @@ class Auto:
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.
 
-        On few features the cheapest iterations do; on many the multipliers of the last point, where there are any, or
-        the cheapest iterations, and the hybrid where they take long.
+        On all but text the cheapest iterations do; on text the multipliers of the last point, where there are any, or
+        the cheapest iterations, and for one label the hybrid where they take long.
         """
         if design.shape[1] <= MANY:
             return Bundle(self.max_iter)

@@ -31,7 +31,7 @@ ROOM = 64
 """For so many cuts there is room from the start; what is not used is not touched."""
 
 PATIENCE = 12
-"""A cut that had no weight in this many solutions in a row is dropped, where there are more cuts than that."""
+"""A cut that had no weight in more solutions in a row than this is dropped, where there are more cuts than this."""
 
 
 class CutModel:

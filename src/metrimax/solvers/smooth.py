@@ -1,4 +1,4 @@
-"""Solvers of the smoothed problem: L-BFGS, Nesterov's accelerated method, and their union with the bundle method.
+"""Solvers of the smoothed problem: L-BFGS and Nesterov's accelerated method.
 
 They minimise ``J_mu(w) = lam/2 |w|^2 + R_mu(X w)``, where ``R - mu <= R_mu <= R`` (see `metrimax.measure.smoothing`),
 and report the exact J. Every smoothed gradient is the slope of a mean of cuts, hence of a cut, so the same small
