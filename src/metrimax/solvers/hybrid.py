@@ -39,7 +39,8 @@ class Hybrid:
     the cut of the bundle method, a little further towards the minimiser of the model.
 
     A mean of cuts rather than the cut itself, since the cut of a measure turns on single examples: the flips of about
-    the same cost are shared out among them, as far as the risk at the point is missed by no more than mu, which follows the gap.
+    the same cost are shared out among them, as far as the risk at the point is missed by no more than mu, which follows
+    the gap.
 
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
