@@ -10,6 +10,7 @@ import sklearn.metrics
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
@@ -20,7 +21,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metrimax import CAPOClassifier, MeasureSVC
+from metrimax.auxiliary import report as report_of
 from metrimax.designs import ExtraColumns, as_design
+from metrimax.measure import get_measure
 from metrimax.protocols import Status
 
 rng = np.random.default_rng(3)
@@ -228,6 +231,45 @@ def test_several_classes_and_labels():
         clf = CAPOClassifier([("tree", tree)], outputs=outputs).fit(X, Y)
         assert clf.predict(new).shape == (1000, 2)
         assert clf.score(X, Y) > 0.7
+
+
+@pytest.mark.parametrize("centers", [3, 5])
+def test_scores_of_pairs_of_classes_are_refused(centers):
+    """Three classes have three pairs, so the number of scores does not tell."""
+    blobs, classes = make_blobs(90, centers=centers, random_state=0)
+    pairs = SVC(decision_function_shape="ovo")
+    search = GridSearchCV(make_pipeline(StandardScaler(), pairs), {"svc__C": [1.0]}, cv=2)
+    for auxiliary in (pairs, make_pipeline(StandardScaler(), pairs), search):
+        with pytest.raises(ValueError, match=f"each of {centers} classes .* set its decision_function_shape='ovr'"):
+            CAPOClassifier([("s", auxiliary)], outputs="score").fit(blobs, classes)
+    assert CAPOClassifier([("s", pairs)], outputs="label").fit(blobs, classes).score(blobs, classes) > 0.6
+    two = classes < 2
+    plain = CAPOClassifier([("s", SVC())], outputs="score").fit(blobs[two], classes[two])
+    same = CAPOClassifier([("s", pairs)], outputs="score").fit(blobs[two], classes[two])
+    np.testing.assert_allclose(same.decision_function(blobs), plain.decision_function(blobs))
+
+
+def test_report_calls_one_class_of_equal_scores():
+    """The first one, as `predict` does."""
+    labels = np.eye(3, dtype=bool)
+    tied = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    made = report_of(get_measure("error"), labels, False, ["a"], [tied], 2.0 * labels - 1, None)
+    assert made["before"] == {"a": 1.0}
+    assert made["flipped"] == {"a": 0}
+
+
+@pytest.mark.parametrize("delta", ["linear", "rbf"])
+def test_refitted_without_delta_function(delta):
+    clf = CAPOClassifier(AUX, delta=delta).fit(X, y)
+    scores = clf.decision_function(new)
+    clf.set_params(delta=None)
+    np.testing.assert_array_equal(clf.decision_function(new), scores)  # what was fitted
+    clf.fit(X, y)
+    fresh = CAPOClassifier(AUX, delta=None).fit(X, y)
+    assert vars(clf).keys() == vars(fresh).keys()
+    expected = fresh.decision_function(new)
+    np.testing.assert_allclose(clf.decision_function(new), expected)
+    np.testing.assert_allclose(clf.set_params(delta="linear").decision_function(new), expected)
 
 
 def test_sample_weight_reaches_the_auxiliaries():

@@ -20,6 +20,7 @@ from metrimax.cli import main
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.io.files import FileError
 from metrimax.io.writing import ShardWriter
+from metrimax.protocols import Record
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +135,39 @@ def test_other_rows_other_labels_other_measures(tall, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="cannot be a folder for checkpoints"):
         clone(clf).set_params(checkpoint=tmp_path / "file").fit(X, y)
+
+
+def test_a_checkpoint_without_one_of_its_arrays(tall, tmp_path):
+    X, y = tall
+    clf = MeasureSVC(checkpoint=Checkpoint(tmp_path, minutes=0))
+    with pytest.raises(Stop):
+        clone(clf).set_params(callback=stop_at(5)).fit(X, y)
+    (kept,) = tmp_path.iterdir()
+    with np.load(kept) as archive:
+        arrays = dict(archive)
+    assert {"losses", "gram", "rows0"} < arrays.keys()
+    for lost in sorted(arrays):
+        np.savez(kept, **{name: array for name, array in arrays.items() if name != lost})
+        with pytest.raises(FileError, match=rf"damaged, or no checkpoint \(.*{lost}.*\): remove it to start anew"):
+            clone(clf).fit(X, y)
+
+
+def test_a_fit_that_ends_does_not_end_another(tmp_path):
+    """The one removes the folder that both share before the other has written anything."""
+    state, probe = tmp_path / "of" / "both", np.ones(4)
+    running, ending = Checkpoint(state), Checkpoint(state)
+    run = running.begin("one", probe)
+    ending.begin("two", probe)
+    ending.clear()
+    assert not state.exists()
+    run.save({"losses": np.arange(3.0)}, Record(1, 2, 3.0, 2.0, 1, 0.5))
+    arrays, record = run.load()
+    assert_allclose(arrays["losses"], [0, 1, 2])
+    assert record.n_passes == 2
+    running.clear()
+    (tmp_path / "of" / "both").write_text("no folder")
+    with pytest.raises(FileError, match="both: cannot be a folder for checkpoints"):
+        run.save({}, record)
 
 
 def test_nothing_is_written_before_it_is_time(tall, tmp_path):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score, cross_validate
 from sklearn.svm import SVC
 
 from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
@@ -212,6 +213,84 @@ def test_refusals():
         MeasureSVCCV("error", selection="xi_alpha", scoring="roc_area").fit(X, y)
     with pytest.raises(ValueError, match="mistakes add up"):
         MeasureSVCCV("f1", selection="xi_alpha").fit(X, y)
+
+
+@pytest.mark.parametrize("measure", ["roc_area", "average_precision"])
+def test_folds_that_lack_a_label_or_a_class(measure):
+    X, y = sample(10, n=80)
+    rng = np.random.default_rng(0)
+    Y = np.column_stack([y, rng.random(80) < 0.5, np.arange(80) < 2]).astype(int)
+    model = MeasureSVCCV(measure, Cs=[0.1, 1.0], cv=5).fit(X, Y)
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+    classes = np.where(np.arange(80) < 3, 2, y)
+    splitter = StratifiedKFold(5)
+    with pytest.warns(match="least populated class"):
+        several = MeasureSVCCV(measure, Cs=[1.0], cv=splitter, tol=1e-6).fit(X, classes)
+    with pytest.warns(match="least populated class"):
+        expected = cross_val_score(MeasureSVC(measure, C=1.0, tol=1e-6), X, classes, cv=splitter, error_score="raise")
+    assert several.best_score_ == pytest.approx(expected.mean(), abs=0.01)
+
+
+def test_nothing_is_left_of_earlier_fits():
+    (X, y), (Z, z) = sample(11, n=120), sample(12, n=80)
+    model = MeasureSVCCV("error", Cs=[0.1, 1.0], selection="xi_alpha").fit(X, y)
+    assert model.dual_coef_.shape == (1, 120)
+    assert "f1" in model.cv_results_
+    model.set_params(selection="cv", cv=3, solver="bundle").fit(Z, z)
+    assert not hasattr(model, "dual_coef_")
+    for kernel, there in (("rbf", {"kernel_coef_", "support_"}), ("linear", {"coef_"})):
+        model.set_params(kernel=kernel).fit(Z, z)
+        fresh = clone(model).fit(Z, z)
+        assert vars(model).keys() == vars(fresh).keys()
+        assert vars(model).keys() & {"coef_", "kernel_coef_", "support_"} == there
+        plain = model.plain().fit(Z, z)
+        plain.left_over_ = 1
+        assert vars(plain.fit(Z, z)).keys() == vars(model.plain().fit(Z, z)).keys()
+
+
+def test_an_interrupted_fit_leaves_the_earlier_one():
+    X, y = sample(11, n=60)
+    model = MeasureSVCCV("error", Cs=[0.1, 1.0], cv=2).fit(X, y)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full_like(X, np.nan), y)
+    assert vars(model) == before
+
+
+def test_weights_are_those_of_the_estimator():
+    X, y = sample(13, n=60)
+    options = {"Cs": [0.1, 1.0], "cv": 2, "tol": 1e-6}
+    for selection in ("cv", "holdout", "xi_alpha"):
+        model = MeasureSVCCV("error", selection=selection, **options)
+        scalar, array = (clone(model).fit(X, y, sample_weight=w) for w in (2.0, np.full(60, 2.0)))
+        np.testing.assert_array_equal(scalar.coef_, array.coef_)
+        with pytest.raises(ValueError, match=r"sample_weight.shape == \(50,\), expected \(60,\)"):
+            model.fit(X, y, sample_weight=np.ones(50))
+        with pytest.raises(ValueError, match="Negative values"):
+            model.fit(X, y, sample_weight=np.where(np.arange(60) == 3, -1.0, 1.0))
+
+
+def test_groups():
+    X, y = sample(14, n=90)
+    groups = np.random.default_rng(0).integers(0, 9, 90)
+    splits = list(GroupKFold(3).split(X, y, groups))
+    options = {"Cs": [0.1, 1.0], "tol": 1e-6}
+    model = MeasureSVCCV("f1", cv=GroupKFold(3), **options).fit(X, y, groups=groups)
+    given = MeasureSVCCV("f1", cv=splits, **options).fit(X, y)
+    for k in range(3):
+        name = f"split{k}_test_score"
+        np.testing.assert_array_equal(model.cv_results_[name], given.cv_results_[name])
+    with pytest.raises(ValueError, match="'groups' parameter should not be None"):
+        MeasureSVCCV(cv=GroupKFold(3)).fit(X, y)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[90, 5\]"):
+        MeasureSVCCV(cv=GroupKFold(3)).fit(X, y, groups=groups[:5])
+    for selection in ("holdout", "xi_alpha"):
+        with pytest.raises(ValueError, match=f"got selection='{selection}', which has no use for them"):
+            MeasureSVCCV("error", selection=selection).fit(X, y, groups=groups)
+    with config_context(enable_metadata_routing=True):
+        asked = MeasureSVCCV("f1", cv=GroupKFold(3), **options).set_fit_request(groups=True)
+        outer = cross_validate(asked, X, y, params={"groups": groups}, cv=2, error_score="raise")
+    assert np.isfinite(outer["test_score"]).all()
 
 
 def test_estimator_table():

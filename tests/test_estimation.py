@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
-from metrimax import CostModel, MeasureSVC, leave_one_out, xi_alpha
+from metrimax import CAPOClassifier, CostModel, MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.machine import linear_R2, machine
 
 problems = st.fixed_dictionaries(
@@ -235,6 +236,37 @@ def test_refusals():
         xi_alpha(LinearSVC().fit(X, y), X, y)
     with pytest.raises(ValueError, match="two classes"):
         xi_alpha(MeasureSVC("error", solver="dual_cd").fit(X, np.arange(30) % 3), X, np.arange(30) % 3)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (MeasureSVC("error", kernel="rbf"), "got a MeasureSVC with a kernel, .* scikit-learn's SVC"),
+        (MeasureSVC("error", kernel="precomputed"), "got a MeasureSVC with a kernel"),
+        (MeasureSVC("error", kernel="rbf", n_components=10, solver="dual_cd"), "got a MeasureSVC with a kernel"),
+        (MeasureSVCCV("error", kernel="rbf", Cs=[1.0], cv=2), "got a MeasureSVCCV with a kernel"),
+        (CAPOClassifier([("a", DecisionTreeClassifier())], "error"), "got a CAPOClassifier with auxiliaries"),
+        (MeasureSVC("error", hinge=5.0), "got a MeasureSVC with hinge=5.0, .*: train with hinge=0"),
+        (MeasureSVC("balanced_error", threshold="placed"), "a placed threshold, .*: train with threshold='trained'"),
+        (MeasureSVCCV("error", threshold="placed", Cs=[1.0], cv=2), "a placed threshold"),
+    ],
+)
+@pytest.mark.parametrize("estimate", [xi_alpha, leave_one_out])
+def test_other_machines_are_refused(estimate, model, message):
+    """Not judged as the linear machine on X that they are not."""
+    X, y = draw(10, 30, 3, 1.0)
+    if model.kernel == "precomputed":
+        X = X @ X.T
+    with pytest.raises(ValueError, match=message):
+        estimate(model.fit(X, y), X, y)
+
+
+def test_a_threshold_moved_at_fit_is_refused_whatever_the_parameter_says_now():
+    X, y = draw(10, 60, 3, 0.5, positives=0.1)
+    model = MeasureSVC("balanced_error", C=0.01, threshold="placed").fit(X, y)
+    assert model.threshold_[0] != 0
+    with pytest.raises(ValueError, match="placed threshold"):
+        xi_alpha(model.set_params(threshold="trained"), X, y)
 
 
 @pytest.mark.shared_data

@@ -59,6 +59,55 @@ def test_gamma():
         choose_gamma("auto", X)
 
 
+FAR = [(3000, np.float32), (10_000, np.float32), (1e6, np.float64)]
+
+
+@pytest.mark.parametrize(("shift", "dtype"), FAR)
+def test_far_from_the_origin(shift, dtype):
+    """Nothing but the distances counts, and these are taken of the numbers as they came."""
+    far = (X + shift).astype(dtype)
+    near = far.astype(np.float64) - shift
+    assert choose_gamma("scale", far) == pytest.approx(1 / (3 * near.var()), rel=1e-6)
+    assert choose_gamma("mean_distance", far) == pytest.approx(1 / (2 * near.var(axis=0).sum()), rel=1e-6)
+    for name in set(KERNELS) - {"poly"}:
+        kernel = Kernel(name, gamma=0.3)
+        np.testing.assert_allclose(kernel(far[:40], far), kernel(near[:40], near), atol=1e-7)
+    options = {"kernel": "rbf", "tol": 1e-6}
+    clf, same = (MeasureSVC("error", **options).fit(data, y) for data in (far, near))
+    assert clf.status_ is Status.CONVERGED
+    np.testing.assert_allclose(clf.decision_function(far), same.decision_function(near), atol=0.02)
+
+
+def test_sparse_single_precision_counts_as_double():
+    far = (X + 3000).astype(np.float32)
+    thin, near = sparse.csr_matrix(far), far.astype(np.float64) - 3000
+    assert choose_gamma("scale", thin) == pytest.approx(1 / (3 * near.var()), rel=1e-6)
+    expected = Kernel("rbf", 0.3)(near, near)
+    for A, B in ((thin, thin), (far, thin), (thin, far)):
+        np.testing.assert_allclose(Kernel("rbf", 0.3)(A, B), expected, atol=1e-6)
+
+
+def test_block_by_block(monkeypatch):
+    """No array of all of X in double precision, and the same distances and gamma."""
+    expected, scale = Kernel("rbf", 0.3)(new, X), choose_gamma("scale", X)
+    monkeypatch.setattr("metrimax.designs.kernel.BLOCK", 200)
+    for A, B in ((new, X), (sparse.csr_matrix(new), sparse.csr_matrix(X))):
+        np.testing.assert_allclose(Kernel("rbf", 0.3)(A, B), expected, atol=1e-12)
+        assert choose_gamma("scale", B) == pytest.approx(scale)
+
+
+def test_gamma_of_a_constant_that_rounds():
+    table = np.full((1000, 3), 0.1) + np.arange(3)
+    assert choose_gamma("mean_distance", table) == 1.0
+    assert choose_gamma("scale", table[:, :1]) == 1.0
+
+
+def test_no_support_vector_at_all():
+    clf = MeasureSVC("f1", kernel="rbf", C=1e-9).fit(X, y)
+    np.testing.assert_array_equal(Kernel("rbf")(new, X[:0]), np.empty((40, 0)))
+    assert np.isfinite(clf.decision_function(new)).all()
+
+
 def designs():
     kernel = Kernel("poly", degree=2)
     yield "gram", kernel_design(kernel, X)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,6 +154,46 @@ def test_bad_manifests(shards, content):
         open_dataset(shards)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"feature_names": 5}, "expected feature_names as 30 strings or null, got 5"),
+        ({"feature_names": [1] * P}, "expected feature_names as 30 strings"),
+        ({"feature_names": ["a"]}, "expected feature_names as 30 strings"),
+        ({"parts": ["X", "X"]}, "expected the parts"),
+        ({"parts": [["X"]]}, "expected the parts"),
+        ({"columns": -1}, "expected a number of columns, got -1"),
+        ({"columns": float("inf")}, "OverflowError"),
+        ({"index_base": "1"}, "expected index_base as a whole number"),
+        ({"shards": []}, "expected shards, got none"),
+        ({"shards": [{"name": 5, "rows": 1, "files": {}}]}, "expected the name of a shard and its rows, got 5 and 1"),
+        ({"shards": [{"name": "a", "rows": -1, "files": {}}]}, "expected the name of a shard and its rows"),
+        ({"shards": [{"name": "a", "rows": 1, "files": {"X": 5}}]}, "TypeError"),
+    ],
+)
+def test_manifests_that_no_writer_wrote(shards, change, said):
+    manifest = json.loads((shards / MANIFEST).read_text())
+    (shards / MANIFEST).write_text(json.dumps(manifest | change))
+    with pytest.raises(FileError, match=rf"metrimax\.json: damaged.*{said}.*convert the data again"):
+        open_dataset(shards)
+    (shards / MANIFEST).write_text("[" * 100_000)
+    with pytest.raises(FileError, match=r"metrimax\.json: damaged"):
+        open_dataset(shards)
+
+
+def test_folders_that_may_not_be_read(shards, tmp_path, monkeypatch):
+    def refused(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with pytest.raises(FileError, match=r"data: expected a folder to read, got an error \(Permission denied\)"):
+        open_dataset(shards)
+    with pytest.raises(FileError, match="text: expected a folder to read"):
+        convert(tmp_path / "text", tmp_path / "out")
+    with pytest.raises(FileError, match="data: cannot be written: Permission denied"):
+        convert(tmp_path / "text", shards)
+
+
 def test_sizes():
     assert [parse_size(size) for size in (7, "1kB", "2 MiB", "1.5G")] == [7, 1000, 2 << 20, 1_500_000_000]
     for size in ("", "lots", 0, "-3MB", "1XB"):
@@ -173,11 +215,11 @@ def test_a_limit_below_one_shard_is_an_error(shards):
 
 
 def test_the_writer_refuses_what_does_not_fit_together(tmp_path):
-    def write(*blocks):
+    def write(*blocks, **about):
         with ShardWriter(tmp_path / "out") as writer:
             for block in blocks:
                 writer.add(*block)
-            writer.finish()
+            writer.finish(**about)
 
     with pytest.raises(FileError, match="of one width"):
         write([np.ones((2, 3))], [np.ones((2, 4))])
@@ -185,6 +227,10 @@ def test_the_writer_refuses_what_does_not_fit_together(tmp_path):
         write([np.ones((2, 3))], [sparse.csr_array(np.ones((2, 3)))])
     with pytest.raises(FileError, match="some rows have labels"):
         write([np.ones((2, 3)), np.ones(2)], [np.ones((2, 3))])
+    with pytest.raises(FileError, match=r"expected feature_names as a list of 3 strings, one per column, got \['a'\]"):
+        write([np.ones((2, 3))], feature_names=["a"])
+    with pytest.raises(FileError, match="expected feature_names as a list of 3 strings"):
+        write([np.ones((2, 3))], feature_names=[1, 2, 3])
     assert not list(tmp_path.iterdir())
 
 

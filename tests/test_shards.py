@@ -280,6 +280,27 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path, problem, capsys):
     assert not (tmp_path / "out").exists()
 
 
+def test_convert_zstandard(problem, tmp_path):
+    compress = pytest.importorskip("zstandard").ZstdCompressor().compress
+    X, y = problem
+    halves = [compress(svmlight(X[rows], y[rows]).encode()) for rows in (slice(0, 150), slice(150, N))]
+    file = tmp_path / "all.svm.zst"
+    file.write_bytes(halves[0] + compress(b"") + halves[1])  # one file may hold several frames
+    convert(file, tmp_path / "shards", shard_size="5kB")
+    dataset = open_dataset(tmp_path / "shards")
+    assert_allclose(dataset.matvec(np.eye(P)), X)
+    assert_array_equal(dataset.labels, y)
+    end = len(halves[0])
+    for cut in (end // 2, end - 1, end + 2, end + len(halves[1]) // 2, end + len(halves[1]) - 1):
+        file.write_bytes((halves[0] + halves[1])[:cut])
+        with pytest.raises(FileError, match=r"all\.svm\.zst: the data are damaged or cut off \(the last frame"):
+            convert(file, tmp_path / "out", shard_size="5kB")
+    file.write_bytes(halves[0] + b"no frame")
+    with pytest.raises(FileError, match="damaged or cut off"):
+        convert(file, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_convert_stopped_by_kill_leaves_no_folder(tmp_path):
     """A reader never sees a folder that is half there."""
     program = """

@@ -82,9 +82,23 @@ class AuxiliaryOutputs:
         own = np.asarray(auxiliary.classes_)
         if values.ndim == 1:  # two classes, one score
             values = np.column_stack([-values, values])
+        elif values.shape[1] != len(own) or (len(own) > 2 and _one_vs_one(auxiliary)):
+            raise ValueError(
+                f"expected a score for each of {len(own)} classes from the auxiliary {type(auxiliary).__name__}, got "
+                f"{values.shape[1]} scores, of pairs of classes if it is one-vs-one: set its "
+                "decision_function_shape='ovr', or outputs='label'"
+            )
         block = np.full((len(values), len(self.classes)), rest)
-        block[:, np.searchsorted(self.classes, own)] = values[:, : len(own)]
+        block[:, np.searchsorted(self.classes, own)] = values
         return block[:, 1:] if len(self.classes) == 2 else block
+
+
+def _one_vs_one(auxiliary: Any) -> bool:
+    """Whether the scores are those of pairs of classes: three classes have as many pairs."""
+    auxiliary = getattr(auxiliary, "best_estimator_", auxiliary)
+    if hasattr(auxiliary, "steps"):
+        return _one_vs_one(auxiliary.steps[-1][1])
+    return bool(getattr(auxiliary, "decision_function_shape", "ovr") == "ovo")
 
 
 def report(
@@ -101,7 +115,7 @@ def report(
     def called(block: Vector) -> Labels:
         if multilabel or block.shape[1] == 1:
             return block > 0
-        return np.asarray(block == block.max(axis=1, keepdims=True))  # of several classes the highest score
+        return np.asarray(np.arange(block.shape[1]) == block.argmax(axis=1)[:, None])  # as `predict` has it
 
     def value(block: Vector) -> float:
         block = block if measure.ranks else np.where(called(block), 1.0, -1.0)

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from metrimax.checks import check_rows
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
+from metrimax.io.folders import difference
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
 from metrimax.solvers import SOLVERS
@@ -98,6 +99,12 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         if not is_design(X):
             return check_rows(self, X)
         X = as_design(X)
+        names, known = getattr(X, "feature_names", None), getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and list(names) != list(known):
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: {difference(known, names)}; "
+                "give the data with the columns in the order of feature_names_in_"
+            )
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"expected {self.n_features_in_} features, got {X.shape[1]}")
         return X

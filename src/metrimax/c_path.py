@@ -90,6 +90,10 @@ def path(
     grid = np.asarray(Cs, dtype=np.float64)
     if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
         raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {Cs!r}")
+    if not (isinstance(tol, (int, float, np.number)) and 0 < tol < np.inf):
+        raise ValueError(f"expected a finite tol > 0, got {tol!r}")
+    if not (isinstance(max_iter, (int, np.integer)) and max_iter >= 1):
+        raise ValueError(f"expected max_iter as a whole number of at least 1, got {max_iter!r}")
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) != 2 or codes.ndim != 1:
         raise ValueError(f"expected y of shape (n,) with two classes, got {len(classes)} classes, shape {codes.shape}")
@@ -98,6 +102,8 @@ def path(
     design = as_design(X, intercept_scaling=intercept_scaling if fit_intercept else None, n_threads=n_threads)
     if design.shape[0] != len(labels) or (weight is not None and weight.shape != labels.shape):
         raise ValueError(f"expected as many labels and weights as the {design.shape[0]} rows of X, got {len(labels)}")
+    if weight is not None and not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("expected finite sample_weight >= 0, got NaN, infinite or negative values")
     chosen = get_measure(measure)
     oracle = chosen.oracle(labels, weight)
     steps = along(Auto(max_iter=max_iter), oracle, design, grid * oracle.price * oracle.n, tol=tol, callback=callback)

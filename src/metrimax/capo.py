@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -189,7 +188,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         self._check_parameters()
         refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
         given = X
-        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
+        checked = self._afresh()
         X, y = check_sample(checked, X, y)
         kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, X)
@@ -233,7 +232,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         rest = _rest(X, self._columns)
         F = np.column_stack([self._output(a, _inputs(given, X, rest), X, self._problem) for a in self.estimators_])
         scores: Vector = F @ self._mix + (self.intercept_ - self.threshold_)
-        if self.delta is not None:
+        if hasattr(self, "kernel_kept_"):  # a delta function was fitted
             scores += self._feature_scores(rest)
         return scores[:, 0] if self._binary else scores
 

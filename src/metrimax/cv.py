@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_consistent_length
 
 from metrimax.c_path import GRID
 from metrimax.checks import check_sample
 from metrimax.designs import as_design, is_design
-from metrimax.estimators import MeasureSVC
+from metrimax.estimators import MeasureSVC, is_learnt
 from metrimax.folds import FoldScores, fold_scores, side_by_side_scores
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
+from metrimax.labels import weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.hinged import wants_hinges
 from metrimax.protocols import Vector
@@ -168,8 +169,11 @@ class MeasureSVCCV(MeasureSVC):
         self.callback = callback
         self.checkpoint = checkpoint
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVCCV:
-        """Choose C, then train on X and y with it; a dataset (`metrimax.open_dataset`) brings its labels."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> MeasureSVCCV:
+        """Choose C, then train on X and y with it; a dataset (`metrimax.open_dataset`) brings its labels.
+
+        ``groups`` (n,) go to the splitter ``cv``, such as scikit-learn's `GroupKFold`.
+        """
         if self.selection not in SELECTIONS:
             raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
         grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
@@ -178,7 +182,12 @@ class MeasureSVCCV(MeasureSVC):
         given = self.standard_errors
         if given is not None and not (isinstance(given, (int, float, np.number)) and 0 <= given < np.inf):
             raise ValueError(f"expected finite standard_errors >= 0, or None, got {given!r}")
-        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
+        if groups is not None and self.selection != "cv":
+            raise ValueError(
+                f"expected groups with selection='cv' alone, got selection={self.selection!r}, which has no use for "
+                "them: leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
+            )
+        checked = self._afresh()
         if is_design(X):
             X = as_design(X)
             y = self._check_design(checked, X, y)
@@ -186,13 +195,13 @@ class MeasureSVCCV(MeasureSVC):
             X, y = check_sample(checked, X, y)
         check_classification_targets(y)
         checkpoint = as_checkpoint(self.checkpoint)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = weights_of(None, y, sample_weight, y)
         if self.selection == "xi_alpha":
             scoring = get_measure(self.measure if self.scoring is None else self.scoring)
             template = self.plain(solver="dual_cd", checkpoint=None)
             chooser: ByXiAlpha | _BySplits = ByXiAlpha(template, scoring, self.rho, X, y, weight, checkpoint)
         else:
-            chooser = _BySplits(self, X, y, weight, checkpoint)
+            chooser = _BySplits(self, X, y, weight, groups, checkpoint)
         rows = chooser.rows(np.unique(grid))
         for _ in range(MOST_EXTENSIONS if self.extend else 0):
             beyond = _beyond(rows)
@@ -251,7 +260,7 @@ class MeasureSVCCV(MeasureSVC):
 def _take_over(model: MeasureSVC, fitted: MeasureSVC) -> None:
     """Give a model what another one has learnt."""
     for name, value in vars(fitted).items():
-        if name.endswith("_") or name in ("_target", "_expansion"):
+        if is_learnt(name):
             setattr(model, name, value)
 
 
@@ -289,7 +298,13 @@ class _BySplits:
     """Scores on the parts that a model was not trained on."""
 
     def __init__(
-        self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None, checkpoint: Checkpoint | None
+        self,
+        owner: MeasureSVCCV,
+        X: Any,
+        y: Any,
+        weight: Vector | None,
+        groups: Any,
+        checkpoint: Checkpoint | None,
     ) -> None:
         self._owner, self._X, self._y, self._weight, self._checkpoint = owner, X, y, weight, checkpoint
         if owner.selection == "holdout":
@@ -298,7 +313,8 @@ class _BySplits:
             splitter = kind(n_splits=1, test_size=1 / 3, random_state=owner.random_state)
         else:
             splitter = check_cv(owner.cv, y, classifier=True)
-        self._splits = list(splitter.split(np.zeros(len(y)) if is_design(X) else X, y))
+        check_consistent_length(y, groups)
+        self._splits = list(splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups))
 
     def rows(self, Cs: Vector) -> list[Row]:
         owner = self._owner

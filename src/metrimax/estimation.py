@@ -145,7 +145,8 @@ def xi_alpha(
     Parameters
     ----------
     model : fitted MeasureSVC (error, cost or balanced error), LinearSVC(loss="hinge") or SVC
-        For two classes. If the model does not keep its multipliers, its dual problem is solved here.
+        For two classes; a MeasureSVC without kernel, hinge and placed threshold. If the model does not
+        keep its multipliers, its dual problem is solved here.
     X : array or sparse matrix (n, p)
         The sample that the model was trained on.
     y : array (n,)
@@ -205,7 +206,7 @@ def leave_one_out(
     Parameters
     ----------
     model : fitted MeasureSVC (error, cost or balanced error), LinearSVC(loss="hinge") or SVC
-        For two classes.
+        For two classes; a MeasureSVC without kernel, hinge and placed threshold.
     X : array or sparse matrix (n, p)
         The sample that the model was trained on.
     y : array (n,)

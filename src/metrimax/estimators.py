@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable
 from copy import copy
 from itertools import repeat
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.checks import check_sample
@@ -20,14 +20,19 @@ from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label, kept, restate
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.labels import against, encode, weights_of
-from metrimax.measure import ErrorRate, get_measure
+from metrimax.labels import check_truth, encode, judge, weights_of
+from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
 
 Array = npt.NDArray[Any]
 THRESHOLDS = ("trained", "placed")
+
+
+def is_learnt(name: str) -> bool:
+    """Whether an attribute of a model comes from its fit."""
+    return name.endswith("_") or name in ("_target", "_expansion")
 
 
 class MeasureSVC(ClassifierMixin, CertifiedEstimator):
@@ -126,6 +131,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     history_ : list of Record, or list of such lists
     dual_coef_ : ndarray (1, n) or (L, n)
         With a dual solver, the multipliers times the labels: the weights are ``dual_coef_ @ X``.
+    label_values_ : ndarray (L,)
+        With a dataset whose rows may have several labels, those that it has: one for each column.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -209,7 +216,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """
         measure = get_measure(self.measure)
         solver = self._solver()
-        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
+        checked = self._afresh()
         if is_design(X):
             X = as_design(X)
             y = self._check_design(checked, X, y)
@@ -225,9 +232,17 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self._warn([label.solution for label in fitted])
         return self
 
+    def _afresh(self) -> Self:
+        """A copy without what fits have learnt. It takes what the checks note down: a fit cut short changes nothing."""
+        twin = copy(self)
+        twin.__dict__ = {name: value for name, value in vars(self).items() if not is_learnt(name)}
+        return twin
+
     def _check_design(self, checked: CertifiedEstimator, X: Any, y: Any) -> Array:
         if not (isinstance(self.kernel, str) and self.kernel == "linear"):
             raise self._out_of_reach(X)
+        if y is None and getattr(X, "label_values", None) is not None:
+            checked.label_values_ = X.label_values
         return super()._check_design(checked, X, y)
 
     def _out_of_reach(self, X: Any) -> ValueError:
@@ -333,28 +348,20 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """The measure itself on (X, y), higher is better; a dataset brings its labels.
 
         ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
-        mean over classes, each against the rest, but for ``error``, which is the plain accuracy.
+        mean over classes, each against the rest, but for ``error``, which is the plain accuracy. The mean for a
+        measure of rankings is over those that vary in the batch: of the others it says nothing.
+        The labels of a dataset whose rows may have several are those of `label_values_`.
         """
-        return self._judge_scores(self.decision_function(X), labels_of(X, y), sample_weight)
+        scores = self.decision_function(X)
+        if y is None and hasattr(self, "label_values_") and hasattr(X, "indicators"):
+            y = X.indicators(self.label_values_)
+        y = labels_of(X, y)
+        check_truth(y, scores, None if self._multilabel else self.classes_)
+        return self._judge_scores(scores, y, sample_weight)
 
     def _judge_scores(self, scores: Vector, y: Array, sample_weight: Any) -> float:
         """The measure of scores that `decision_function` gave."""
-        measure = get_measure(self.measure)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores, dtype=np.float64)
-        if self._binary:
-            return measure.score(against(column_or_1d(y), self.classes_[1]), scores, weight)
-        if self._multilabel:
-            truth = y > 0
-            if truth.shape != scores.shape:
-                raise ValueError(f"expected a label indicator matrix of shape {scores.shape}, got {truth.shape}")
-        else:
-            y = column_or_1d(y)
-            if isinstance(measure, ErrorRate):
-                return float(np.average(self.classes_[scores.argmax(axis=1)] == y, weights=weight))
-            truth = np.column_stack([against(y, c) for c in self.classes_])
-            if not measure.ranks:
-                scores = np.where(scores == scores.max(axis=1, keepdims=True), 1.0, -1.0)
-        return float(np.mean([measure.score(truth[:, k], scores[:, k], weight) for k in range(scores.shape[1])]))
+        return judge(get_measure(self.measure), scores, y, self.classes_, sample_weight, several=self._multilabel)
 
     @property
     def _multilabel(self) -> bool:

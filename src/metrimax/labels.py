@@ -1,4 +1,6 @@
-"""Labels and weights as users give them: classes, indicator matrices, weights of examples and of classes."""
+"""Labels and weights as users give them (classes, indicator matrices, weights of examples and of classes), and scores
+judged by them.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
-from metrimax.protocols import Labels, Vector
+from metrimax.measure import ErrorRate
+from metrimax.protocols import Labels, Measure, Vector
 
 Array = npt.NDArray[Any]
 WHOLE = 2.0**53
@@ -24,7 +27,7 @@ def encode(y: Array) -> tuple[str, Array, Labels]:
         return "binary", *two
     kind: str = type_of_target(y, input_name="y")
     if kind == "multilabel-indicator":
-        labels = np.asarray(y.toarray() if hasattr(y, "toarray") else y) > 0
+        labels = indicators(np.asarray(y.toarray() if hasattr(y, "toarray") else y))
         return kind, np.arange(labels.shape[1]), labels
     if kind not in ("binary", "multiclass"):
         check_classification_targets(y)
@@ -52,19 +55,92 @@ def _two_numbers(y: Array) -> tuple[Array, Labels] | None:
     return np.array([low, high], dtype=y.dtype), labels[:, np.newaxis]
 
 
+def indicators(Y: Array) -> Labels:
+    """An indicator matrix as booleans."""
+    if Y.dtype.kind != "b" and not (((Y == 0) | (Y == 1)).all() or ((Y == 1) | (Y == -1)).all()):
+        values = np.unique(Y).tolist()
+        raise ValueError(
+            "expected a label indicator matrix of booleans, of 0 and 1, or of -1 and 1, got the values "
+            f"{_few(values)}: compare it with the one that stands for a label, as in Y == {values[-1]!r}"
+        )
+    return np.asarray(Y > 0)
+
+
 def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector | None:
     """The weight of every example; None where all count alike."""
     if sample_weight is None and class_weight is None:
         return None
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
+        _check_class_weight(class_weight)
         weight = weight * compute_sample_weight(class_weight, y)
     if not weight.any():
         raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
     return np.ascontiguousarray(weight)
 
 
+def _check_class_weight(class_weight: Any) -> None:
+    """Raise for weights that would make a class disappear; what else is wrong scikit-learn says."""
+    for table in class_weight if isinstance(class_weight, list) else [class_weight]:
+        given = table.items() if isinstance(table, dict) else ()
+        wrong = {c: w for c, w in given if not (isinstance(w, (int, float, np.number)) and 0 <= w < np.inf)}
+        if wrong:
+            raise ValueError(f"expected class_weight as finite numbers that are not negative, got {wrong}")
+
+
 def against(y: Array, positive: Any) -> Labels:
     """One class against the rest."""
     mask: Labels = np.asarray(y == positive)
     return mask
+
+
+def check_truth(y: Array, scores: Vector, classes: Array | None) -> None:
+    """Raise if y has another length than the scores, or other labels than the classes: all would count as wrong.
+
+    A single class that is not known may be that of a fold which the others lack: there, all is wrong.
+    """
+    check_consistent_length(scores, y)
+    if classes is None or any(against(column_or_1d(y), c).any() for c in classes):
+        return
+    found, known = list(dict.fromkeys(y.ravel().tolist())), classes.tolist()
+    if len(found) > 1 or isinstance(found[0], str) != isinstance(known[0], str):
+        raise ValueError(
+            f"expected y with some of the classes {_few(known)} that the model was fitted on, got {_few(found)}: "
+            "give the labels as in fit"
+        )
+
+
+def judge(
+    measure: Measure, scores: Vector, y: Array, classes: Array, sample_weight: Any, *, several: bool = False
+) -> float:
+    """The measure of scores: (n,) for two classes, (n, L) for more of them or, with ``several``, for indicators y."""
+    weight = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, scores, dtype=np.float64, ensure_non_negative=True)
+    if scores.ndim == 1:
+        return measure.score(against(column_or_1d(y), classes[1]), scores, weight)
+    if several:
+        if y.shape != scores.shape:
+            raise ValueError(f"expected a label indicator matrix of shape {scores.shape}, got {y.shape}")
+        truth = indicators(y)
+    else:
+        y, top = column_or_1d(y), scores.argmax(axis=1)
+        if isinstance(measure, ErrorRate):
+            return float(np.average(classes[top] == y, weights=weight))
+        truth = np.column_stack([against(y, c) for c in classes])
+        if not measure.ranks:
+            scores = np.where(np.arange(len(classes)) == top[:, np.newaxis], 1.0, -1.0)  # as predicted, ties too
+    columns = _varied(truth, weight) if measure.ranks else range(scores.shape[1])
+    return float(np.mean([measure.score(truth[:, k], scores[:, k], weight) for k in columns]))
+
+
+def _varied(labels: Labels, weight: Vector | None) -> npt.NDArray[np.intp]:
+    """The columns that have examples on both sides; all columns if none has."""
+    used = labels if weight is None else labels[weight > 0]
+    both = used.any(axis=0) & ~used.all(axis=0)
+    return np.flatnonzero(both if both.any() else ~both)
+
+
+def _few(values: list[Any]) -> str:
+    """Some values, for messages."""
+    return f"[{', '.join(map(repr, values[:10]))}{', ...' if len(values) > 10 else ''}]"

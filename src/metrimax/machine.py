@@ -276,8 +276,28 @@ def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachi
             "expected a fitted MeasureSVC(measure='error', 'cost' or 'balanced_error'), LinearSVC(loss='hinge') or "
             f"SVC, got {model!r}: the estimate is for hinge losses that add up over the examples"
         )
+    if isinstance(model, MeasureSVC):
+        _refuse_other_machines(model)
     return _from_linear(
         model, X, hinges._replace(weight=hinges.weight * (getattr(model, "C_", None) or model.C) * price)
+    )
+
+
+def _refuse_other_machines(model: MeasureSVC) -> None:
+    """Whatever is more than a hyperplane in the space of X, trained for its measure alone."""
+    if hasattr(model, "aux_weights_"):
+        came, remedy = "auxiliaries beside X", "judge it by cross-validation"
+    elif model._expansion is not None:
+        came, remedy = "a kernel", "train scikit-learn's SVC, or a linear model on features of the kernel (Nystroem)"
+    elif model.hinge:  # None is 0 for the measures that have an estimate
+        came, remedy = f"hinge={model.hinge!r}", "train with hinge=0"
+    elif model.threshold == "placed" or np.any(model.threshold_):
+        came, remedy = "a placed threshold", "train with threshold='trained'"
+    else:
+        return
+    raise ValueError(
+        f"expected a linear MeasureSVC with hinge=0 and threshold='trained', got a {type(model).__name__} with {came}, "
+        f"for which there is no estimate: {remedy}"
     )
 
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 
-_CLUSTER_ERRORS = (ConnectionError, TimeoutError, RuntimeError, ImportError)
-"""What a Dask cluster may come to: nobody there, no answer, a worker lost for good, no Dask."""
+_CLUSTER_ERRORS = (RuntimeError, ImportError)
+"""What a Dask cluster may come to: a worker lost for good, no Dask; nobody there and no answer are OSErrors."""
 
 _EPILOG = """\
 start here:
@@ -39,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
+    from metrimax.compat import failures
     from metrimax.io.files import FileError
 
     try:
@@ -55,8 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         sys.stderr.write(f"metrimax {arguments.command}: not enough memory\n")
         return FAILURE
-    except BrokenPipeError:  # the reader of our output has gone: nobody to tell
-        sys.stderr.close()
+    except OSError as error:  # no space left, a name too long, a reader that has gone, a cluster that does not answer
+        failures.tell(f"metrimax {arguments.command}", error)
         return FAILURE
     except (FileError, ValueError, TypeError, *_CLUSTER_ERRORS) as error:
         sys.stderr.write(f"metrimax {arguments.command}: {error}\n")

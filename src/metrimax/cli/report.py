@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
+import os
 import sys
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 from metrimax.cli.main import UsageError
@@ -59,6 +62,8 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
                 f"--dask reads a folder of shards, and {arguments.data} is none: make one with 'metrimax convert'"
             )
         options["dask"] = True if dask == "local" else dask
+    if arguments.command == "predict" and not Path(arguments.data).is_dir():
+        options["labels"] = False  # nobody asks for them, and those to be predicted are not there
     memory = size("--memory", arguments.memory)
     with ProgressLine("reading") as line:
         return load(
@@ -79,6 +84,26 @@ def size(option: str, text: str) -> int:
         return parse_size(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
+
+
+def check_writable(path: str) -> None:
+    """What cannot be written later is said now: a file is made beside it, as when it is written, and removed."""
+    from pathlib import Path
+
+    from metrimax.io.files import FileError
+
+    if path == "-":
+        return
+    try:
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if target.is_file() or not target.exists():  # else a pipe or a device, which is not touched before its time
+            handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+            os.close(handle)
+            os.unlink(beside)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def positive_number(name: str, value: float) -> None:

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
-from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
+from metrimax.cli.report import check_threads, check_writable, emit, note, parse_measure, positive_number, read
 from metrimax.designs import CSR, as_design
 from metrimax.fitting import FittedLabel, fit_label, fit_path
-from metrimax.io.checkpoints import as_checkpoint
+from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.io.data import Data, encode, grades, show, take_rows
 from metrimax.io.files import write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
-from metrimax.measure import Grouped
+from metrimax.measure import ErrorRate, Grouped
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
@@ -43,6 +43,11 @@ class Task(NamedTuple):
     @property
     def whole(self) -> Measure:
         return self.on(slice(None))
+
+    @property
+    def together(self) -> bool:
+        """Whether the scores of all labels decide together what is called: that of the highest of several classes."""
+        return self.kind == "multiclass" and not self.measure.ranks
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -82,12 +87,17 @@ def _check(arguments: argparse.Namespace) -> None:
     positive_number("--intercept-scaling", arguments.intercept_scaling)
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
+    check_writable(arguments.model)
     parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
 
 
 def _load(arguments: argparse.Namespace) -> Task:
     data = read(arguments, index_base=arguments.index_base, target=arguments.target)
     measure = parse_measure(arguments.measure)
+    if arguments.model_format == "svmperf" and data.index_base == 0:
+        raise UsageError(
+            "SVM-perf's files count features from 1, but the data have a feature 0: use --index-base or another format"
+        )
     if data.groups is not None and not arguments.no_groups:
         if measure.ranks:
             return _ranking(arguments, data)
@@ -112,25 +122,22 @@ def _intercept(arguments: argparse.Namespace) -> float | None:
     return None if arguments.no_intercept else float(arguments.intercept_scaling)
 
 
-def _fit(arguments: argparse.Namespace, task: Task, C: float) -> list[FittedLabel]:
+def _fit(arguments: argparse.Namespace, task: Task, C: float, checkpoint: Checkpoint | None) -> list[FittedLabel]:
     X, measure = task.data.X, task.whole
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
-    checkpoint = as_checkpoint(arguments.checkpoint)
     kind = "binary" if task.kind == "ranking" else task.kind
     options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         options["callback"] = None if arguments.quiet else line
-        fitted = run(design, (fit_label(measure, solver, design, y, **options) for y in task.labels.T))
-    if checkpoint is not None:
-        checkpoint.clear()
-    return fitted
+        return run(design, (fit_label(measure, solver, design, y, **options) for y in task.labels.T))
 
 
 def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[str, Any]) -> int:
     """Train on all data, write the model, report."""
     _, data, kind, classes, labels, groups = task
-    fitted = _fit(arguments, task, C)
+    checkpoint = as_checkpoint(arguments.checkpoint)
+    fitted = _fit(arguments, task, C, checkpoint)
     solutions = [label.solution for label in fitted]
     scale = _intercept(arguments)
     W = np.column_stack([solution.w for solution in solutions])
@@ -162,6 +169,8 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[s
         {"C": C, "tol": arguments.tol, "examples": data.n, "labels": per_label},
     )
     _write(arguments, model, solutions[0].n_support)
+    if checkpoint is not None:
+        checkpoint.clear()
     worst = max(solutions, key=lambda s: (not s.status.ok, s.gap))
     statuses = {solution.status for solution in solutions}
     results = {
@@ -176,7 +185,7 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[s
         "bound": [s.bound for s in solutions],
         "gap": worst.gap,
         "iterations": max(s.n_iter for s in solutions),
-        "training_score": _training_score(task, model, arguments.threads),
+        "training_score": _judged(task, slice(None), model.scores(data.X, arguments.threads)),
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results)
@@ -193,19 +202,26 @@ def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> No
     if arguments.model_format == "metrimax":
         save_model(arguments.model, model)
         return
-    if model.index_base == 0:
-        raise UsageError(
-            "SVM-perf's files count features from 1, but the data have a feature 0: use --index-base or another format"
-        )
     threshold = float(model.threshold[0] - model.intercept[0])
     highest = model.n_features + 1 + (not arguments.no_intercept)
     write_bytes(arguments.model, format_svmperf_model(model.coef[0], threshold, highest=highest, n_cuts=n_cuts))
 
 
-def _training_score(task: Task, model: LinearModel, threads: int | None) -> float:
-    scores = model.scores(task.data.X, threads)
-    varied = [k for k, column in enumerate(task.labels.T) if column.min() != column.max()]
-    return float(np.mean([task.whole.score(task.labels[:, k], scores[:, k]) for k in varied])) if varied else 1.0
+def _judged(task: Task, rows: npt.NDArray[Any] | slice, scores: Vector, varied: list[int] | None = None) -> float:
+    """The measure of the scores (n, L) of some rows: the mean over the labels that vary, or over those given.
+
+    Of exclusive classes the highest score is called, whatever its sign, as in predictions; ``error`` is then the plain
+    accuracy.
+    """
+    measure, labels = task.on(rows), task.labels[rows]
+    if task.together:
+        called = np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, np.newaxis]
+        if isinstance(measure, ErrorRate):
+            return float(labels[called].mean())
+        scores = np.where(called, 1.0, -1.0)
+    if varied is None:
+        varied = [k for k, column in enumerate(labels.T) if column.min() != column.max()]
+    return float(np.mean([measure.score(labels[:, k], scores[:, k]) for k in varied])) if varied else 1.0
 
 
 def _grid(text: str) -> list[float]:
@@ -253,15 +269,21 @@ def _fold_by_fold(arguments: argparse.Namespace, task: Task, grid: list[float], 
             for rows in (inside, outside)
         )
         measure, judge = task.on(inside), task.on(outside)
+        values = np.empty((len(grid), len(outside), task.labels.shape[1] if task.together else 0))
         with ProgressLine(f"fold {fold + 1} of {arguments.folds}", arguments.tol) as line:
-            options: dict[str, Any] = {"Cs": grid, "tol": arguments.tol, "callback": None if arguments.quiet else line}
-            for k in varied:
+            options = _path_options(arguments, task, grid, line)
+            for k in _trained(task, varied):
                 labels = np.ascontiguousarray(task.labels[inside, k])
                 (along,) = run(design, [fit_path(measure, solver, design, labels, **options)])
-                values = others.matvec(np.column_stack([fitted.solution.w for fitted in along])).T
-                for c, (own, fitted) in enumerate(zip(values, along, strict=True)):
-                    scores[fold, c] += judge.score(task.labels[outside, k], own - fitted.threshold)
-        scores[fold] /= len(varied)
+                own = others.matvec(np.column_stack([fitted.solution.w for fitted in along])).T
+                own = own - np.array([fitted.threshold for fitted in along])[:, np.newaxis]
+                if task.together:
+                    values[:, :, k] = own
+                else:  # at once: labels may be many
+                    truth = task.labels[outside, k]
+                    scores[fold] += np.array([judge.score(truth, of_c) for of_c in own]) / len(varied)
+        if task.together:
+            scores[fold] = [_judged(task, outside, of_c, varied) for of_c in values]
         note(arguments, f"fold {fold + 1} of {arguments.folds} done")
     return scores
 
@@ -270,10 +292,11 @@ def _side_by_side(arguments: argparse.Namespace, task: Task, grid: list[float], 
     """The same for rows that cannot be taken out: those held out weigh nothing, and a pass serves all folds."""
     X, labels, measure = task.data.X, task.labels, task.whole
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
-    runs = [(fold, k) for fold in range(arguments.folds) for k in _varied(labels, folds, fold)]
+    varied = [_varied(labels, folds, fold) for fold in range(arguments.folds)]
+    runs = [(fold, k) for fold, own in enumerate(varied) for k in _trained(task, own)]
     solver = Auto(max_iter=arguments.max_iter, labels=len(runs))
     with ProgressLine(f"{arguments.folds} folds", arguments.tol, X) as line:
-        options: dict[str, Any] = {"Cs": grid, "tol": arguments.tol, "callback": None if arguments.quiet else line}
+        options = _path_options(arguments, task, grid, line)
         fitted = run(
             design,
             (
@@ -284,10 +307,24 @@ def _side_by_side(arguments: argparse.Namespace, task: Task, grid: list[float], 
     scores = np.zeros((arguments.folds, len(grid)))
     for c in range(len(grid)):
         values = design.matvec(np.column_stack([along[c].solution.w for along in fitted]))
-        for (fold, k), own, along in zip(runs, values.T, fitted, strict=True):
-            outside = folds == fold
-            scores[fold, c] += task.on(outside).score(labels[outside, k], own[outside] - along[c].threshold)
-    return scores / np.bincount([fold for fold, _ in runs])[:, np.newaxis]
+        values -= np.array([along[c].threshold for along in fitted])
+        for fold in range(arguments.folds):
+            outside = np.flatnonzero(folds == fold)
+            at = {k: column for column, (other, k) in enumerate(runs) if other == fold}
+            own = np.zeros((len(outside), labels.shape[1]))
+            own[:, list(at)] = values[outside[:, np.newaxis], list(at.values())]
+            scores[fold, c] = _judged(task, outside, own, varied[fold])
+    return scores
+
+
+def _path_options(arguments: argparse.Namespace, task: Task, grid: list[float], line: ProgressLine) -> dict[str, Any]:
+    kind = "multiclass" if task.together else "binary"  # a class that a fold has no example of is never the highest
+    return {"Cs": grid, "tol": arguments.tol, "kind": kind, "callback": None if arguments.quiet else line}
+
+
+def _trained(task: Task, varied: list[int]) -> list[int]:
+    """The labels to train on a fold: those judged, or all where the highest score is called."""
+    return list(range(task.labels.shape[1])) if task.together else varied
 
 
 def _varied(labels: Labels, folds: Folds, fold: int) -> list[int]:

@@ -187,12 +187,14 @@ def _truth(arguments: argparse.Namespace, data: Any, model: Any, encode: Any, sh
     if model.kind == "binary":
         return _positives(arguments, data, model, show)
     rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
-    known = {label: k for k, label in enumerate(model.classes)}
+    known = {_text(label): k for k, label in enumerate(model.classes)}
+    known |= {show(label): k for k, label in enumerate(model.classes)}  # "1" and "1.0" may both be classes
     truth = np.zeros((len(rows), len(model.classes)), dtype=bool)
     strange = set()
     for i, labels in enumerate(rows):
         for label in labels:
-            k = known.get(label.item() if hasattr(label, "item") else label)
+            k = known.get(show(label))
+            k = known.get(_text(label)) if k is None else k
             if k is None:
                 strange.add(show(label))
             else:
@@ -202,6 +204,14 @@ def _truth(arguments: argparse.Namespace, data: Any, model: Any, encode: Any, sh
             arguments, f"labels unknown to the model, counted as none of its classes: {', '.join(sorted(strange)[:20])}"
         )
     return truth
+
+
+def _text(label: float | str) -> str:
+    """A label as text, whether it was read as a number or, since others are none, as a string."""
+    try:
+        return f"{float(label):.17g}"
+    except ValueError:
+        return str(label)
 
 
 def _positives(arguments: argparse.Namespace, data: Any, model: Any, show: Any) -> Any:
@@ -217,7 +227,8 @@ def _positives(arguments: argparse.Namespace, data: Any, model: Any, show: Any) 
     rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
     if arguments.positive is None and not model.measure and not isinstance(data.labels, list):
         return np.asarray(data.labels, dtype=float)[:, None] > 0
-    truth = np.array([any(show(v.item()) == positive for v in labels) for labels in rows])[:, None]
+    wanted = _text(positive)
+    truth = np.array([any(_text(v) == wanted for v in labels) for labels in rows])[:, None]
     if not truth.any():
         raise FileError(f"{data.name}: no example has the positive label {positive}: give --positive LABEL")
     return truth

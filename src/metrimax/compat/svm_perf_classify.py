@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from metrimax.compat import failures
 from metrimax.compat.options import Option, OptionError, parse, usage
 
 OPTIONS: dict[str, Option] = {
@@ -23,12 +24,13 @@ FILES = ("test_file", "model_file", "[output_file]")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, 0 or 1."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if "-?" in arguments or "-h" in arguments:
-        sys.stdout.write(usage("svm_perf_classify", FILES, OPTIONS))
-        return 0
     from metrimax.io.files import FileError
 
     try:
+        if "-?" in arguments or "-h" in arguments:
+            sys.stdout.write(usage("svm_perf_classify", FILES, OPTIONS))
+            sys.stdout.flush()
+            return 0
         options, names = parse(arguments, OPTIONS, FILES)
         classify(options, names[0], names[1], names[2] if len(names) > 2 else "svm_predictions")
         return 0
@@ -36,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"svm_perf_classify: {error}\nsvm_perf_classify -? lists the options\n")
     except (FileError, ValueError) as error:
         sys.stderr.write(f"svm_perf_classify: {error}\n")
+    except OSError as error:
+        failures.tell("svm_perf_classify", error)
     except MemoryError:
         sys.stderr.write("svm_perf_classify: not enough memory\n")
     except KeyboardInterrupt:
@@ -70,3 +74,4 @@ def classify(options: dict[str, Any], test_file: str, model_file: str, output_fi
     loss, measures = report(rows.labels > 0, scores)
     say(loss)
     sys.stdout.write(measures)
+    sys.stdout.flush()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from metrimax.compat import failures
 from metrimax.compat.options import Option, OptionError, parse, usage
 
 _OWN_SOLVER = "of the original's solver: accepted, without effect"
@@ -79,12 +80,13 @@ _UNSUPPORTED = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, 0 or 1."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if "-?" in arguments:
-        sys.stdout.write(usage("svm_perf_learn", FILES, OPTIONS))
-        return 0
     from metrimax.io.files import FileError
 
     try:
+        if "-?" in arguments:
+            sys.stdout.write(usage("svm_perf_learn", FILES, OPTIONS))
+            sys.stdout.flush()
+            return 0
         options, names = parse(arguments, OPTIONS, FILES)
         _check(options)
         return learn(options, names[0], names[1] if len(names) > 1 else "svm_struct_model")
@@ -92,6 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"svm_perf_learn: {error}\nsvm_perf_learn -? lists the options\n")
     except (FileError, ValueError) as error:
         sys.stderr.write(f"svm_perf_learn: {error}\n")
+    except OSError as error:
+        failures.tell("svm_perf_learn", error)
     except MemoryError:
         sys.stderr.write("svm_perf_learn: not enough memory\n")
     except KeyboardInterrupt:

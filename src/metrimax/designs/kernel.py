@@ -78,14 +78,9 @@ class Kernel:
                     f"the kernel must return an array of shape {(X.shape[0], Y.shape[0])}, got {values.shape}"
                 )
             return values
-        product = X @ Y.T
-        values = np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
         if self.name == "poly":
-            return _power(self.gamma * values + self.coef0, self.degree)
-        values *= -2
-        values += squares(X)[:, None]
-        values += squares(Y)
-        np.maximum(values, 0.0, out=values)  # rounding may leave less than nothing of a distance
+            return _power(self.gamma * _products(X, Y) + self.coef0, self.degree)
+        values = _squared_distances(X, Y)
         values *= self.gamma
         if self.name in ("laplacian", "inverse_distance"):
             np.sqrt(values, out=values)
@@ -110,9 +105,39 @@ def _power(values: Vector, degree: int) -> Vector:
     return result
 
 
+def _products(X: Any, Y: Any) -> Vector:
+    product = X @ Y.T
+    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
+
+
+def _squared_distances(X: Any, Y: Any) -> Vector:
+    """``|x|^2 - 2 x.y + |y|^2``, where little may be left of large numbers: in double precision, about the mean of Y.
+
+    Some features at a time, or of sparse Y some rows, so that there is no copy of all of Y in this precision.
+    """
+    values = np.zeros((X.shape[0], Y.shape[0]))
+    if _is_sparse(X) or _is_sparse(Y):  # these stay about zero
+        A = X.astype(np.float64, copy=False)
+        for rows in _blocks(Y.shape[0], _width(Y)):
+            _add_squared_distances(values[:, rows], A, Y[rows].astype(np.float64, copy=False))
+    else:
+        centre = Y.sum(axis=0, dtype=np.float64) / max(1, Y.shape[0])
+        for some in _blocks(X.shape[1], max(values.shape)):
+            _add_squared_distances(values, X[:, some] - centre[some], Y[:, some] - centre[some])
+    return np.maximum(values, 0.0, out=values)  # rounding may leave less than nothing of a distance
+
+
+def _add_squared_distances(values: Vector, A: Any, B: Any) -> None:
+    products = _products(A, B)
+    products *= -2
+    values += products
+    values += squares(A)[:, None]
+    values += squares(B)
+
+
 def squares(X: Any) -> Vector:
     """Squared length of every row, dense or sparse."""
-    product = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    product = X.multiply(X).sum(axis=1) if _is_sparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
     return np.asarray(product, dtype=np.float64).ravel()
 
 
@@ -124,14 +149,19 @@ def choose_gamma(gamma: float | str, X: Any) -> float:
     """
     if not isinstance(gamma, str):
         return float(gamma)
-    n, p = X.shape
-    mean_square, mean = float(squares(X).sum()) / n, np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    if gamma == "scale":
-        spread = mean_square - p * float(mean.mean()) ** 2
-    elif gamma == "mean_distance":
-        spread = 2 * (mean_square - float(mean @ mean))
-    else:
+    if gamma not in ("scale", "mean_distance"):
         raise ValueError(f"expected gamma as a number, 'scale' or 'mean_distance', got {gamma!r}")
+    n, p = X.shape
+    centre = np.zeros(p) if _is_sparse(X) else X.mean(axis=0, dtype=np.float64)
+    if gamma == "scale":
+        centre[:] = centre.mean()
+    square, total = 0.0, np.zeros(p)
+    for rows in _blocks(n, _width(X)):
+        part = X[rows].astype(np.float64) if _is_sparse(X) else X[rows] - centre
+        square += float(squares(part).sum())
+        total += np.asarray(part.sum(axis=0)).ravel()
+    mean_square, mean = square / n, total / n
+    spread = mean_square - p * float(mean.mean()) ** 2 if gamma == "scale" else 2 * (mean_square - float(mean @ mean))
     return 1 / spread if spread > 1e-12 * mean_square else 1.0
 
 
@@ -317,6 +347,15 @@ def check_symmetric(K: Array) -> Array:
                 f"expected a symmetric kernel matrix, got entries (i, j) and (j, i) that differ by {apart:.3g}"
             )
     return K
+
+
+def _is_sparse(X: Any) -> bool:
+    return hasattr(X, "multiply")
+
+
+def _width(X: Any) -> int:
+    """Numbers to a row."""
+    return int(1 + X.nnz // max(1, X.shape[0]) if _is_sparse(X) else X.shape[1])
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:

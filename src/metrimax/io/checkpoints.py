@@ -47,10 +47,7 @@ class Checkpoint:
 
     def begin(self, problem: str, probe: Vector) -> KeptRun:
         """The state of one label's run; ``probe`` is what tells its rows from others."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{self.folder}: cannot be a folder for checkpoints: {error.strerror or error}") from error
+        _make(self.folder)
         file = self.folder / f"{problem}.npz"
         self._begun.append(file)
         return KeptRun(file, probe, 60 * self.minutes)
@@ -72,6 +69,13 @@ def as_checkpoint(given: str | os.PathLike[str] | Checkpoint | None) -> Checkpoi
     return Checkpoint(given) if isinstance(given, (str, os.PathLike)) else given
 
 
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be a folder for checkpoints: {error.strerror or error}") from error
+
+
 class KeptRun:
     """The file of one run."""
 
@@ -88,6 +92,9 @@ class KeptRun:
                 arrays = {name: archive[name] for name in archive.files}
             about: dict[str, Any] = json.loads(str(arrays.pop("about")))
             probe, record = arrays.pop("probe"), Record(**about["record"])
+            missing = set(about["arrays"]) - arrays.keys()
+            if missing:
+                raise ValueError(f"expected the arrays {', '.join(about['arrays'])}, got no {min(missing)}")
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise FileError(f"{self._file}: damaged, or no checkpoint ({error}): remove it to start anew") from error
         if probe.shape != self._probe.shape or not np.allclose(probe, self._probe, rtol=1e-9, atol=1e-9):
@@ -104,7 +111,8 @@ class KeptRun:
     def save(self, arrays: Arrays, record: Record) -> None:
         """Write the state, all of it or nothing."""
         began = time.monotonic()
-        about = json.dumps({"record": record._asdict()})
+        about = json.dumps({"record": record._asdict(), "arrays": list(arrays)})
+        _make(self._file.parent)  # another fit in the same folder may have ended and removed it
         with replacing(self._file) as file:
             np.savez(file, about=np.array(about), probe=self._probe, **cast(Any, arrays))
         now = time.monotonic()

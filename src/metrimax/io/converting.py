@@ -13,7 +13,7 @@ import numpy as np
 from metrimax.designs.linear import CSR
 from metrimax.io.data import file_kind, load_data
 from metrimax.io.dataset import open_dataset
-from metrimax.io.files import Bytes, FileError, open_stream
+from metrimax.io.files import Bytes, FileError, files_in, open_stream
 from metrimax.io.shards import MANIFEST, parse_size
 from metrimax.io.svmlight import parse_svmlight
 from metrimax.io.writing import ShardWriter
@@ -84,7 +84,7 @@ def _texts(source: Name, kind: str | None) -> list[Name] | None:
     """The files of svmlight text, or None where it is something else."""
     if source == "-" or not Path(source).is_dir():
         return [source] if (kind or file_kind(source)) == "svmlight" else None
-    files = sorted(file for file in Path(source).iterdir() if file.is_file() and not file.name.startswith("."))
+    files = files_in(Path(source))
     binary = any(file.suffix == ".npy" or file.name == MANIFEST for file in files)
     text = bool(files) and not binary and all((kind or file_kind(file)) == "svmlight" for file in files)
     return list(files) if text else None

@@ -8,6 +8,7 @@ import os
 import zipfile
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ USUAL_TARGETS = ("label", "target", "class", "y")
 """Column names taken for the labels of a table when none is given."""
 GROUPS = "qid"
 """The column, or array, taken for the groups of examples."""
+
+_MISSING = ("", "?", "-", "na", "n/a", "nan", "null", "none")
+"""What stands for a missing value, and is no name of a column."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ def load_data(
     feature_names: list[str] | None = None,
     target: str | None = None,
     n_threads: int | None = None,
+    labels: bool = True,
 ) -> Data:
     """Read a data file.
 
@@ -79,6 +84,8 @@ def load_data(
         The column of a table that holds the labels: its name, or its number from 0.
     n_threads : int, optional
         The most threads; all cores by default.
+    labels : bool
+        False where labels are not wanted: those of a table are then left out, and some may be missing.
     """
     kind = kind or file_kind(path)
     if kind == "svmlight":
@@ -86,11 +93,11 @@ def load_data(
         rows = parse_svmlight(read_bytes(path), path, least=least, n_threads=n_threads)
         return _from_svmlight(path, rows, index_base, n_features, n_threads)
     if kind == "npz":
-        data = _from_npz(path, n_threads)
+        data = _from_npz(path, n_threads, labels)
     elif kind == "csv":
-        data = _from_csv(path, target, feature_names)
+        data = _from_csv(path, target, feature_names, labels)
     elif kind == "parquet":
-        data = _from_parquet(path, target, feature_names)
+        data = _from_parquet(path, target, feature_names, labels)
     else:
         raise ValueError(f"unknown kind of data {kind!r}: expected svmlight, csv, npz or parquet")
     if n_features is not None and data.X.shape[1] != n_features:
@@ -150,27 +157,34 @@ def take_rows(X: Array | CSR, rows: npt.NDArray[np.intp]) -> Array | CSR:
     return CSR(X.data[at], X.indices[at], indptr.astype(X.indptr.dtype), X.n_cols, X.n_threads)
 
 
-def _from_npz(path: Name, n_threads: int | None) -> Data:
+def _from_npz(path: Name, n_threads: int | None, labelled: bool) -> Data:
     try:
         with np.load(io.BytesIO(read_bytes(path).tobytes()), allow_pickle=False) as archive:
             parts = {key: archive[key] for key in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise FileError(f"{path}: no NumPy archive without pickled objects ({error})") from error
-    labels = None if "y" not in parts else _plain(parts["y"])
+    y = parts.get("y") if labelled else None
+    given = parts["format"].tolist() if "format" in parts else "csr"  # as SciPy saves it
+    form = given.decode(errors="replace") if isinstance(given, bytes) else str(given)
     if "X" in parts:
         X: Array | CSR = parts["X"]
         values: Array = parts["X"]
+    elif form not in ("csr", "csc"):
+        raise FileError(f"{path}: expected a sparse matrix in CSR or CSC format, got {form:.20}: save matrix.tocsr()")
     elif {"data", "indices", "indptr", "shape"} <= parts.keys():
         values = parts["data"]
         try:
             if values.dtype.kind in "iub":
                 values = values.astype(np.float64)
             n, width = parts["shape"].tolist()
-            X = _csr(values, parts["indices"], parts["indptr"], width, n_threads)
-            if X.shape[0] != n:
-                raise ValueError(f"indptr is for {X.shape[0]} rows, shape says {n}")
+            lines, length = (n, width) if form == "csr" else (width, n)  # columns are the rows of the transpose
+            X = _csr(values, parts["indices"], parts["indptr"], length, n_threads)
+            if X.shape[0] != lines:
+                raise ValueError(f"indptr is for {X.shape[0]} lines, shape says {lines}")
+            X = X if form == "csr" else _transposed(X)
         except (ValueError, TypeError) as error:
-            raise FileError(f"{path}: data, indices, indptr and shape are no CSR matrix ({error})") from error
+            what = f"data, indices, indptr and shape are no {form.upper()} matrix"
+            raise FileError(f"{path}: {what} ({error})") from error
     else:
         raise FileError(
             f"{path}: expected the arrays X and y, or data, indices, indptr, shape and y, "
@@ -180,15 +194,23 @@ def _from_npz(path: Name, n_threads: int | None) -> Data:
         raise FileError(f"{path}: expected X as a matrix of real numbers, got shape {X.shape} and dtype {values.dtype}")
     if not np.isfinite(values).all():
         raise FileError(f"{path}: X holds NaN or infinite values: replace them first")
-    if labels is not None and labels.shape != (X.shape[0],):
-        raise FileError(f"{path}: expected y with {X.shape[0]} entries, one per row of X, got shape {labels.shape}")
+    if y is not None and y.shape != (X.shape[0],):
+        raise FileError(f"{path}: expected y with {X.shape[0]} entries, one per row of X, got shape {y.shape}")
     groups = parts.get(GROUPS)
     if groups is not None and groups.shape != (X.shape[0],):
         raise FileError(f"{path}: expected qid with {X.shape[0]} entries, one per row of X, got shape {groups.shape}")
-    return Data(path, X, labels, groups=groups)
+    return Data(path, X, None if y is None else _labels(path, y), groups=groups)
 
 
-def _from_csv(path: Name, target: str | None, names: list[str] | None) -> Data:
+def _transposed(X: CSR) -> CSR:
+    """The columns as rows."""
+    order = np.argsort(X.indices, kind="stable")
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(X.indices, minlength=X.n_cols))))
+    return _csr(X.data[order], row[order], indptr, X.shape[0], X.n_threads)
+
+
+def _from_csv(path: Name, target: str | None, names: list[str] | None, labelled: bool) -> Data:
     try:
         text = read_bytes(path).tobytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -204,9 +226,10 @@ def _from_csv(path: Name, target: str | None, names: list[str] | None) -> Data:
         raise FileError(f"{path}: line {reader.line_num}: {error}") from error
     if not rows:
         raise FileError(f"{path}: expected rows of comma-separated values, got an empty file")
-    header = None if any(_is_number(cell) for cell in rows[0]) else rows[0]
+    header = rows[0] if _is_header(rows, target, names) else None
     if header is not None:
         rows, lines = rows[1:], lines[1:]
+        _check_names(path, header)
     width = len(header) if header is not None else len(rows[0])
     for row, line in zip(rows, lines, strict=True):
         if len(row) != width:
@@ -219,9 +242,29 @@ def _from_csv(path: Name, target: str | None, names: list[str] | None) -> Data:
         X = None
     if X is None or not np.isfinite(X).all():
         raise FileError(_bad_cell(path, rows, lines, taken, columns))
-    labels = None if label_at is None else _numbers_or_strings([row[label_at] for row in rows])
+    cells = None if label_at is None or not labelled else [row[label_at] for row in rows]
+    labels = None if cells is None else _labels(path, _numbers_or_strings(cells), lines)
     groups = None if group_at is None else np.array([row[group_at] for row in rows])
     return Data(path, X, labels, None, [columns[k] for k in taken] if header is not None else None, groups)
+
+
+def _is_header(rows: list[list[str]], target: str | None, names: list[str] | None) -> bool:
+    """Whether the first row holds names: one of them, or all of the model's, is known, or stands above numbers."""
+    first = rows[0]
+    if not any(map(_is_number, first)) or (names and set(names) <= set(first)):
+        return True
+    if target is not None and target in first and not _is_number(target):  # a number may be one of the values
+        return True
+    others = [k for k, cell in enumerate(first) if not _is_number(cell) and cell.strip().lower() not in _MISSING]
+    below = rows[1:]
+    return bool(below) and any(all(k < len(row) and _is_number(row[k]) for row in below) for k in others)
+
+
+def _check_names(path: Name, columns: list[str]) -> None:
+    twice = sorted({one for one, other in pairwise(sorted(columns)) if one == other})
+    if twice:
+        names = ", ".join(map(repr, twice[:20]))
+        raise FileError(f"{path}: expected columns of different names, got {names} more than once: rename them")
 
 
 def _choose(
@@ -278,17 +321,19 @@ def _numbers_or_strings(cells: list[str]) -> Array:
     return np.array(cells, dtype=np.float64) if all(map(_is_number, cells)) else np.array(cells, dtype=str)
 
 
-def _from_parquet(path: Name, target: str | None, names: list[str] | None) -> Data:
+def _from_parquet(path: Name, target: str | None, names: list[str] | None, labelled: bool) -> Data:
     try:
         parquet = import_module("pyarrow.parquet")
         arrow = import_module("pyarrow")
     except ImportError:
         raise FileError(f"{path}: Parquet needs the package pyarrow: pip install 'metrimax[parquet]'") from None
+    raw = read_bytes(path).tobytes()
     try:
-        table = parquet.read_table(io.BytesIO(read_bytes(path).tobytes()))
+        columns = [str(name) for name in parquet.read_schema(io.BytesIO(raw)).names]
+        _check_names(path, columns)
+        table = parquet.read_table(io.BytesIO(raw))
     except (arrow.ArrowException, OSError) as error:
         raise FileError(f"{path}: {error}") from error
-    columns = [str(name) for name in table.column_names]
     label_at, group_at, taken = _choose(path, columns, target, names)
     X = np.empty((table.num_rows, len(taken)))
     for to, k in enumerate(taken):
@@ -298,13 +343,27 @@ def _from_parquet(path: Name, target: str | None, names: list[str] | None) -> Da
             raise FileError(f"{path}: column {columns[k]!r}: expected numbers, got {table.schema.types[k]}") from error
         if not np.isfinite(X[:, to]).all():
             raise FileError(f"{path}: column {columns[k]!r} holds missing or infinite values: replace them first")
-    labels = None if label_at is None else _plain(table.column(label_at).to_numpy())
+    labels = None if label_at is None or not labelled else _labels(path, table.column(label_at).to_numpy())
     groups = None if group_at is None else table.column(group_at).to_numpy()
     return Data(path, X, labels, None, [columns[k] for k in taken], groups)
 
 
-def _plain(labels: Array) -> Array:
-    return labels.astype(np.float64) if labels.dtype.kind in "fiub" else np.array([str(v) for v in labels])
+def _labels(path: Name, given: Array, lines: list[int] | None = None) -> Array | None:
+    """Labels as numbers or strings; None where all are missing, an error where some are."""
+    if given.dtype.kind in "fiub":
+        labels = given.astype(np.float64)
+        missing = ~np.isfinite(labels)
+    else:
+        labels = np.array([str(label) for label in given])
+        missing = np.array([v is None or str(v).strip().lower() in ("", "nan") for v in given], dtype=bool)
+    if not missing.any():
+        return labels
+    if missing.all():
+        return None
+    row = int(missing.argmax())
+    place = f"row {row} (from 0)" if lines is None else f"line {lines[row]}"
+    shown = repr(str(given[row])) if isinstance(given[row], str) else given[row]
+    raise FileError(f"{path}: {place} holds {shown}: expected labels; fill it in, or remove the row")
 
 
 def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | list[str], Labels]:

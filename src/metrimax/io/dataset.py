@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.designs.sharded import Sharded
-from metrimax.io.data import Data, encode, load_data
+from metrimax.io.data import Data, encode, load_data, show
+from metrimax.io.files import FileError
 from metrimax.io.folders import Found, look_into
 from metrimax.io.shards import parse_size
 from metrimax.protocols import Vector
@@ -46,6 +47,31 @@ class Labelled:
         _, _, columns = encode(Data(self.name, cast(Any, self), self.labels))
         return columns.astype(int)
 
+    @property
+    def label_values(self) -> Array | None:
+        """What the columns of `y` stand for; None where a row has one label."""
+        return np.unique(np.concatenate(self.labels)) if isinstance(self.labels, list) else None
+
+    def indicators(self, values: Array) -> Array:
+        """The indicator matrix whose columns stand for these labels, in ascending order; all labels have to be there.
+
+        A label that no row has is a column of zeros.
+        """
+        if self.labels is None:
+            raise FileError(f"{self.name}: expected labels, got none")
+        several = isinstance(self.labels, list)
+        own = np.concatenate(self.labels) if several else self.labels
+        unknown = np.setdiff1d(own, values)
+        if len(unknown):
+            raise FileError(
+                f"{self.name}: expected labels among {_names(values)}, those that the model was fitted on, got "
+                f"{_names(unknown)} as well: leave the labels out that it does not know, or give y"
+            )
+        rows = np.repeat(np.arange(len(self.labels)), [len(row) for row in self.labels] if several else 1)
+        columns = np.zeros((len(self.labels), len(values)), dtype=int)
+        columns[rows, np.searchsorted(values, own)] = 1
+        return columns
+
     def __repr__(self) -> str:
         n, p = self.shape
         return f"<{type(self).__name__} {self.name}: {n} rows, {p} columns>"
@@ -59,6 +85,8 @@ class Dataset(Labelled, Sharded):
     shape : tuple of int
     labels : ndarray (n,), list of ndarray, or None
         As in the files; a list where a row may have several, None where there are none.
+    label_values : ndarray (L,) or None
+        Where a row may have several labels, those that there are: one for each column of `y`.
     groups : ndarray (n,) or None
         The group of each row (``qid:``), for `MeasureRanker`.
     feature_names : list of str or None
@@ -149,6 +177,10 @@ def open_dataset(
     from metrimax.io.remote import on_workers
 
     return on_workers(dataset, None if dask is True else dask)
+
+
+def _names(values: Array) -> str:
+    return ", ".join(map(show, values[:20].tolist())) + (", ..." if len(values) > 20 else "")
 
 
 def load(

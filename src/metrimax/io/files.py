@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import sys
@@ -16,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
+
+_PIECE = 4096  # bytes of Zstandard data taken at a time: they decompress to 128 MiB at most
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -43,6 +46,16 @@ def read_bytes(path: str | os.PathLike[str]) -> Bytes:
     return raw
 
 
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder by name, hidden ones left out."""
+    try:
+        return sorted(entry for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    except OSError as error:
+        raise FileError(
+            f"{folder}: expected a folder to read, got an error ({error.strerror or error}): check its permissions"
+        ) from error
+
+
 @contextmanager
 def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to read piece by piece, decompressed on the way; ``"-"`` is standard input."""
@@ -65,7 +78,36 @@ def _zstd_stream(path: str | os.PathLike[str], file: Any) -> Any:
         return import_module("compression.zstd").open(file)  # Python 3.14
     except ImportError:
         _zstd(path)  # raises, with advice, where there is no other
-        return import_module("zstandard").ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        return io.BufferedReader(_ZstdFrames(file, import_module("zstandard").ZstdDecompressor))
+
+
+class _ZstdFrames(io.RawIOBase):
+    """The frames of Zstandard data, one after the other; one that is cut off is an error.
+
+    The package's own ``stream_reader`` ends there as if that were the end of the data.
+    """
+
+    def __init__(self, file: IO[bytes], decompressor: Any) -> None:
+        self._file, self._decompressor = file, decompressor
+        self._frame: Any = None
+        self._rest, self._ready = b"", memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            piece = self._rest or self._file.read(_PIECE)
+            if not piece and self._frame is None:
+                return 0
+            if not piece:
+                raise EOFError("the last frame is not complete")
+            frame = self._frame or self._decompressor().decompressobj()
+            self._ready = memoryview(frame.decompress(piece))
+            self._frame, self._rest = (None, frame.unused_data) if frame.eof else (frame, b"")
+        n = min(len(buffer), len(self._ready))
+        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
+        return n
 
 
 def _read_special(path: str | os.PathLike[str]) -> Bytes:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from metrimax.designs import CSR, as_design
 from metrimax.designs.sharded import Shard
 from metrimax.io.data import Data, file_kind, load_data
-from metrimax.io.files import FileError
+from metrimax.io.files import FileError, files_in
 from metrimax.io.labels import Truth, join
 from metrimax.io.shards import (
     DENSE,
@@ -24,6 +24,7 @@ from metrimax.io.shards import (
     SPARSE,
     VERSION,
     MappedShard,
+    are_names,
     map_array,
     part_file,
     read_ahead,
@@ -58,9 +59,9 @@ def look_into(
     """The shards of a folder; ``reading`` is how data files are read, the rest as for `metrimax.open_dataset`."""
     if not folder.is_dir():
         raise FileError(f"{folder}: expected a folder of shards, got {'a file' if folder.exists() else 'nothing'}")
-    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    names = [file.name for file in files_in(folder)]
     if MANIFEST in names:
-        return _from_manifest(folder, n_features, verify)
+        return _from_manifest(folder, reading["feature_names"], index_base, n_features, verify)
     if any(name.endswith(".npy") for name in names):
         return _from_arrays(folder, names, n_features)
     return _from_files(folder, names, reading, index_base, n_features, n_threads, progress)
@@ -93,7 +94,18 @@ class FileShard:
         """What is held in memory cannot change."""
 
 
-def _from_manifest(folder: Path, n_features: int | None, verify: bool) -> Found:
+def difference(expected: Sequence[str], got: Sequence[str]) -> str:
+    """What sets names of columns apart: how many there are, or the first that is another."""
+    if len(expected) != len(got):
+        return f"expected {len(expected)} columns, got {len(got)}"
+    j = next(j for j, name in enumerate(expected) if name != got[j])
+    return f"expected {expected[j]!r} as column {j} (from 0), got {got[j]!r}"
+
+
+def _from_manifest(
+    folder: Path, wanted: list[str] | None, index_base: int | None, n_features: int | None, verify: bool
+) -> Found:
+    """A folder that `metrimax.io.writing` wrote; its columns have to be those wanted, where both are known."""
     file = folder / MANIFEST
     try:
         manifest = json.loads(file.read_bytes())
@@ -105,11 +117,25 @@ def _from_manifest(folder: Path, n_features: int | None, verify: bool) -> Found:
         entries = [(entry["name"], int(entry["rows"]), dict(entry["files"])) for entry in manifest["shards"]]
         sums = [{part: int(about["crc32"]) for part, about in files.items()} for _, _, files in entries]
         sizes = [{part: int(about["bytes"]) for part, about in files.items()} for _, _, files in entries]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        names, base = manifest.get("feature_names"), manifest.get("index_base")
+        _check_entries(parts, columns, names, base, entries)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"{file}: damaged, or no manifest of shards ({type(error).__name__}: {error})") from error
-    names: list[str] | None = manifest.get("feature_names")
+        raise FileError(
+            f"{file}: damaged, or no manifest of shards ({type(error).__name__}: {error}): "
+            "restore it, or convert the data again"
+        ) from error
+    if wanted is not None and names is not None and names != list(wanted):
+        raise FileError(
+            f"{folder}: its columns are not those of the model: {difference(wanted, names)}; convert the data again "
+            "with the columns in the model's order, or give data files, whose columns are taken by name"
+        )
+    if index_base is not None and base is not None and base != index_base:
+        raise FileError(
+            f"{folder}: expected {index_base} as the index of the first feature, got a folder that counts from {base}: "
+            f"convert the text again with --index-base {index_base}"
+        )
     width = _width(folder, columns, n_features, fixed=parts == DENSE or names is not None)
     shards, truths = [], []
     for (name, rows, _), checksums, lengths in zip(entries, sums, sizes, strict=True):
@@ -123,7 +149,24 @@ def _from_manifest(folder: Path, n_features: int | None, verify: bool) -> Found:
         shards.append(MappedShard(stem, rows, width, parts, checksums if verify else {}))
         truths.append(read_truth(stem, rows, checksums))
     labels, groups = join(folder, truths)
-    return Found(shards, width, labels, names, manifest.get("index_base"), groups)
+    return Found(shards, width, labels, names, base, groups)
+
+
+def _check_entries(parts: tuple[Any, ...], columns: int, names: Any, base: Any, entries: list[Any]) -> None:
+    """Raise ValueError where a manifest says what no folder can be."""
+    if parts not in (DENSE, SPARSE):
+        raise ValueError(f"expected the parts {list(DENSE)} or {list(SPARSE)}, got {list(parts)!r:.100}")
+    if not 0 <= columns < 2**63:
+        raise ValueError(f"expected a number of columns, got {columns}")
+    if names is not None and not are_names(names, columns):
+        raise ValueError(f"expected feature_names as {columns} strings or null, got {names!r:.100}")
+    if base is not None and type(base) is not int:
+        raise ValueError(f"expected index_base as a whole number or null, got {base!r:.100}")
+    if not entries:
+        raise ValueError("expected shards, got none")
+    for name, rows, _ in entries:
+        if not isinstance(name, str) or not 0 <= rows < 2**63:
+            raise ValueError(f"expected the name of a shard and its rows, got {name!r:.100} and {rows}")
 
 
 def _from_arrays(folder: Path, names: list[str], n_features: int | None) -> Found:

@@ -14,7 +14,7 @@ import numpy as np
 
 from metrimax.io.files import FileError, write_bytes
 from metrimax.io.labels import Truth, join, pack
-from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, crc, part_file
+from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, are_names, crc, part_file
 from metrimax.protocols import Vector
 
 
@@ -38,7 +38,11 @@ class ShardWriter:
         self, folder: str | os.PathLike[str], *, shard_size: int = 64 * 2**20, dtype: str | None = None
     ) -> None:
         self.folder = Path(folder)
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+        try:
+            exists = self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir()))
+        except OSError as error:
+            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+        if exists:
             raise FileError(f"{self.folder}: exists already: give the name of a new folder, or remove it")
         self._size = shard_size
         self._dtype = None if dtype is None else np.dtype(dtype)
@@ -117,6 +121,11 @@ class ShardWriter:
         self._flush()
         if self.n == 0:
             raise FileError(f"{self.folder}: expected rows to write, got none")
+        if feature_names is not None and not are_names(feature_names, self.n_cols):
+            raise FileError(
+                f"{self.folder}: expected feature_names as a list of {self.n_cols} strings, one per column, "
+                f"got {feature_names!r:.100}"
+            )
         manifest = {
             "format": FORMAT,
             "version": VERSION,

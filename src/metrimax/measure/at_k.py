@@ -257,7 +257,7 @@ class TopRangeOracle(ContingencyOracle):
 
 
 def _boundary(scores: npt.NDArray[np.float64], weight: Vector, k: float) -> tuple[float, float]:
-    """The score at which k examples from the top are reached, and the next lower score."""
+    """The score at which k examples from the top are reached, and the score of the next place; weights are copies."""
     enough = k * (1 - 1e-12)
     if (weight == 1).all():  # a selection, without sorting all of them
         last = min(max(math.ceil(enough), 1), len(scores)) - 1
@@ -266,7 +266,9 @@ def _boundary(scores: npt.NDArray[np.float64], weight: Vector, k: float) -> tupl
         return score, following[0] if following else score - 2.0
     order = np.argsort(-scores, kind="stable")
     order = order[weight[order] > 0]
-    last = min(int(np.searchsorted(np.cumsum(weight[order]), enough)), len(order) - 1)
-    return float(scores[order[last]]), float(
-        scores[order[last + 1]] if last + 1 < len(order) else scores[order[last]] - 2
-    )
+    reached = np.cumsum(weight[order])
+    last = min(int(np.searchsorted(reached, enough)), len(order) - 1)
+    score = float(scores[order[last]])
+    if reached[last] >= (math.ceil(enough) + 1) * (1 - 1e-12):  # a copy of the same example has the next place
+        return score, score
+    return score, float(scores[order[last + 1]]) if last + 1 < len(order) else score - 2.0

@@ -1,0 +1,151 @@
+"""What `score` makes of labels, weights and ties; and the checks of what is given with y."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, cross_val_score
+
+from metrimax import MeasureSVC, MeasureSVCCV, path
+
+
+def sample(n=120, classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    return rng.normal(size=(n, 4)) + rng.normal(size=(classes, 4))[y], y
+
+
+REFERENCE = {"roc_area": roc_auc_score, "average_precision": average_precision_score}
+
+
+@pytest.mark.parametrize("measure", ["f1", "error", "balanced_error"])
+def test_of_equal_scores_one_class_is_called_as_predict_does(measure):
+    X, y = sample()
+    svc = MeasureSVC(measure, C=1e-6).fit(X, y)
+    svc.coef_, svc.intercept_, svc.threshold_ = np.zeros((3, 4)), np.zeros(3), np.zeros(3)
+    called = svc.predict(X)
+    assert (called == 0).all()
+    expected = {
+        "f1": f1_score(y, called, average="macro", zero_division=0),
+        "error": np.mean(y == called),
+        "balanced_error": 0.5,  # everything on one side, class by class
+    }
+    assert svc.score(X, y) == pytest.approx(expected[measure])
+
+
+def test_trained_scores_that_are_equal():
+    X, y = sample()
+    svc = MeasureSVC("f1", C=1e-6).fit(X, y)
+    assert svc.score(X, y) == pytest.approx(f1_score(y, svc.predict(X), average="macro", zero_division=0))
+
+
+@pytest.mark.parametrize("measure", REFERENCE)
+def test_rankings_of_a_batch_without_a_class(measure):
+    X, y = sample()
+    svc = MeasureSVC(measure).fit(X, y)
+    some = y < 2
+    scores = svc.decision_function(X[some])
+    expected = np.mean([REFERENCE[measure](y[some] == c, scores[:, c]) for c in (0, 1)])
+    assert svc.score(X[some], y[some]) == pytest.approx(expected)
+    weight = (y < 2).astype(float)  # what weighs nothing is not there
+    assert svc.score(X, y, weight) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="expected examples of both classes, got only one"):
+        svc.score(X[y == 1], y[y == 1])
+
+
+@pytest.mark.parametrize("measure", REFERENCE)
+def test_rankings_of_a_batch_without_a_label(measure):
+    X, y = sample()
+    Y = np.column_stack([y == 0, y > 0, np.arange(len(y)) < 2]).astype(int)
+    svc = MeasureSVC(measure).fit(X, Y)
+    scores = svc.decision_function(X[2:])
+    expected = np.mean([REFERENCE[measure](Y[2:, k], scores[:, k]) for k in (0, 1)])
+    assert svc.score(X[2:], Y[2:]) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="expected examples of both classes, got only one"):
+        svc.score(X, np.ones_like(Y))
+
+
+def test_measures_of_labellings_still_count_every_label():
+    X, y = sample()
+    Y = np.column_stack([y == 0, np.zeros(len(y))]).astype(int)
+    svc = MeasureSVC("error").fit(X, Y)
+    assert svc.score(X, Y) == pytest.approx(np.mean(svc.predict(X) == Y))
+
+
+def test_labels_of_another_kind():
+    X, y = sample(classes=2)
+    named = np.where(y, "spam", "ham")
+    svc = MeasureSVC("f1").fit(X, named)
+    with pytest.raises(ValueError, match=r"expected y with some of the classes \['ham', 'spam'\].* got \[.*True.*\]"):
+        svc.score(X, y == 1)
+    with pytest.raises(ValueError, match="give the labels as in fit"):
+        svc.score(X, np.where(y, "eggs", "bacon")[:, None])
+    assert svc.score(X[y == 0], named[y == 0]) <= 1  # one of the classes is enough
+    X, y = sample()
+    with pytest.raises(ValueError, match=r"expected y with some of the classes \[0, 1, 2\].* got \['a'\]"):
+        MeasureSVC("error").fit(X, y).score(X, np.full(len(y), "a"))
+
+
+@pytest.mark.parametrize("measure", ["f1", "error"])
+def test_a_fold_of_a_class_that_the_others_lack(measure):
+    X, y = sample(n=30, classes=2)
+    y[0] = 2
+    scores = cross_val_score(MeasureSVC(measure), X, y, cv=LeaveOneOut(), error_score="raise")
+    assert scores[0] == 0
+    assert MeasureSVCCV(measure, Cs=[1.0], cv=LeaveOneOut()).fit(X, y).cv_results_["split0_test_score"] == 0
+
+
+def test_lengths_and_weights():
+    for X, y in (sample(classes=2), sample()):
+        for measure in ("f1", "error", "roc_area"):
+            svc = MeasureSVC(measure).fit(X, y)
+            with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[120, 5\]"):
+                svc.score(X, y[:5])
+            with pytest.raises(ValueError, match="Negative values"):
+                svc.score(X, y, np.where(np.arange(len(y)) == 3, -1.0, 1.0))
+
+
+def test_a_grid_search_whose_folds_lack_a_class():
+    X, y = sample()
+    order = np.argsort(y, kind="stable")
+    for measure in ("f1", "error"):
+        search = GridSearchCV(MeasureSVC(measure), {"C": [0.1, 1.0]}, cv=KFold(4), error_score="raise")
+        assert np.isfinite(search.fit(X[order], y[order]).cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("values", [(1, 2), (0, 2), (-1, 0)])
+def test_an_indicator_matrix_says_what_is_a_label(values):
+    X, y = sample()
+    Y = np.column_stack([y == 0, y == 1])
+    low, high = values
+    with pytest.raises(ValueError, match=rf"of 0 and 1, or of -1 and 1, got the values \[{low}, {high}\]: compare"):
+        MeasureSVC().fit(X, np.where(Y, high, low))
+    svc = MeasureSVC().fit(X, Y)
+    with pytest.raises(ValueError, match=rf"got the values \[{low}, {high}\]"):
+        svc.score(X, np.where(Y, high, low))
+    for usual in (Y.astype(int), Y.astype(float), np.where(Y, 1, -1)):
+        assert MeasureSVC().fit(X, usual).score(X, usual) == svc.score(X, Y)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf, "heavy"])
+def test_weights_of_classes_are_not_negative(wrong):
+    X, y = sample()
+    with pytest.raises(ValueError, match=r"expected class_weight as finite numbers that are not negative, got \{1: "):
+        MeasureSVC(class_weight={0: 1.0, 1: wrong, 2: 1.0}).fit(X, y)
+    Y = np.column_stack([y == 0, y == 1]).astype(int)
+    with pytest.raises(ValueError, match="expected class_weight"):  # two of them would make a positive product
+        MeasureSVC(class_weight=[{0: 1.0, 1: wrong}, {0: wrong, 1: 1.0}]).fit(X, Y)
+
+
+def test_a_path_refuses_what_the_estimator_refuses():
+    X, y = sample(classes=2)
+    for value in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="expected a finite tol > 0, got"):
+            path(X, y, tol=value)
+    for value in (0, -1, 2.5):
+        with pytest.raises(ValueError, match="expected max_iter as a whole number of at least 1, got"):
+            path(X, y, max_iter=value)
+    for value in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="expected finite sample_weight >= 0, got NaN, infinite or negative"):
+            path(X, y, sample_weight=np.where(np.arange(len(y)) == 3, value, 1.0))
