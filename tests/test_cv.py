@@ -1,5 +1,7 @@
 """Choosing C, and the estimators side by side."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -321,3 +323,11 @@ def test_estimator_table():
     }
     assert corrected["training error"] < 0.05
     assert corrected["bootstrap"] > corrected["training error"] + 0.1
+
+
+def test_estimator_table_of_what_has_no_estimates_trains_nothing():
+    X, y = sample(7, n=60, p=3)
+    model = MeasureSVC("error", kernel="rbf").fit(X, y)
+    trained = mock.patch.object(MeasureSVC, "fit", side_effect=AssertionError("trained"))
+    with trained, pytest.raises(ValueError, match="expected a linear MeasureSVC"):
+        estimator_table(model, X, y)

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.validation import column_or_1d
 
 from metrimax.estimation import Estimate, leave_one_out, xi_alpha
+from metrimax.machine import machine
 from metrimax.protocols import Labels
 
 MEASURES = ("error", "recall", "precision", "f1")
@@ -72,6 +73,7 @@ def estimator_table(
     Joachims (2000), section 3.
     """
     y = column_or_1d(y)
+    machine(model, X, y)  # which raises for what has no such estimates, before anything is trained
     truth: Labels = np.asarray(y == model.classes_[1])
     rng = np.random.default_rng(random_state)
     n = len(truth)
