@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 from structured_reference import highest, value
 
 from metrimax.protocols import Status
@@ -67,6 +68,22 @@ def test_relaxation_may_be_fractional():
     problem = ClusteringProblem("relaxed")
     clusters = problem.argmax(similarity[:, None], np.ones(1))
     assert same(clusters) @ similarity == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e21])
+def test_the_scale_of_similarities_does_not_matter(scale):
+    """The solver's tolerances are absolute."""
+    together = np.array([same(clusters) for clusters in all_clusterings(5)])
+    for seed in range(30):
+        similarity = np.random.default_rng(seed).normal(size=10)
+        best = (together @ similarity).max()
+        exact, relaxed = (correlation_clustering(scale * similarity, whole=whole) for whole in (True, False))
+        assert similarity @ exact == pytest.approx(best, rel=1e-9)
+        assert similarity @ relaxed >= best - 1e-6
+
+
+def test_no_similarity_at_all():
+    np.testing.assert_array_equal(correlation_clustering(np.zeros(3), whole=True), np.zeros(3))
 
 
 def test_greedy_merging():
@@ -136,3 +153,20 @@ def test_clustering_says_what_is_wrong():
         SupervisedClustering(pairs=lambda items: np.ones(3)).fit(X, y)
     with pytest.raises(ValueError, match="pairs as a function or \"precomputed\", got 'all'"):
         SupervisedClustering(pairs="all").fit(X, y)
+
+
+def test_a_fitted_clustering_says_what_is_wrong():
+    X, y = clustered_sets(n=3, m=2)
+    model = SupervisedClustering(C=10.0).fit(X, y)
+    assert model.score(X, y) == np.mean([same(a) == same(b) for a, b in zip(y, model.predict(X), strict=True)])
+    with pytest.raises(ValueError, match="set 0: expected the clusters of its 2 items, got 1"):
+        model.score(X[:1], [[0]])
+    with pytest.raises(ValueError, match="set 1: expected the clusters of its 2 items, got 3"):
+        model.score(X[:2], [y[0], [0, 0, 1]])
+    with pytest.raises(ValueError, match="set 0: expected 4 features of a pair, as in training, got 6"):
+        model.predict([np.ones((3, 5))])
+    with pytest.raises(ValueError, match="set 1: expected 4 features of a pair, as in training, got 6"):
+        model.score([X[0], np.ones((2, 5))], y[:2])
+    with pytest.raises(NotFittedError):
+        SupervisedClustering().score(X, y)
+    assert len(model.fit([x[:, :1] for x in X], y).coef_) == 2  # another fit may have other features

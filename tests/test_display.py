@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from metrimax import MeasureSVCCV
 from metrimax.display import EstimateDisplay, LearningCurveDisplay
@@ -35,3 +36,46 @@ def test_estimate_over_C():
     assert display.ax_.get_xscale() == "log"
     assert display.name == "f1"
     mpl.pyplot.close(display.figure_)
+
+
+def marked(display):
+    """Where the dotted line is."""
+    return [line.get_xdata()[0] for line in display.ax_.get_lines() if line.get_linestyle() == ":"]
+
+
+def test_the_line_is_at_the_C_chosen():
+    rng = np.random.default_rng(0)
+    y = rng.random(60) < 0.5
+    X = rng.normal(size=(60, 2)) + 2 * y[:, None]
+    model = MeasureSVCCV(Cs=[0.01, 0.1, 1.0, 10.0]).fit(X, y)
+    display = EstimateDisplay.from_estimator(model, X, y, X, y)
+    assert display.Cs[np.argmax(display.estimate)] != model.C_  # the choice has a slack
+    assert display.chosen == model.C_
+    assert marked(display) == [model.C_]
+    mpl.pyplot.close(display.figure_)
+    with pytest.raises(NotFittedError):
+        EstimateDisplay.from_estimator(MeasureSVCCV(), X, y, X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "chosen", "line"),
+    [
+        ([0.5, 0.9, 0.7], None, [1.0]),
+        ([np.nan, 0.6, 0.7], None, [10.0]),
+        ([np.nan] * 3, None, []),
+        ([0.5, 0.9, 0.7], 0.1, [0.1]),
+    ],
+)
+def test_the_line_without_a_model(estimate, chosen, line):
+    display = EstimateDisplay([0.1, 1.0, 10.0], estimate, [0.5, 0.6, 0.7], chosen=chosen).plot()
+    assert marked(display) == line
+    mpl.pyplot.close(display.figure_)
+
+
+def test_learning_curves_on_a_grid_of_axes():
+    display = LearningCurveDisplay([10, 20], {name: np.full((2, 4), 0.5) for name in "abcd"})
+    figure, axes = mpl.pyplot.subplots(2, 2)
+    display.plot(axes=axes)
+    assert [ax.get_ylabel() for ax in axes.ravel()] == ["a (%)", "b (%)", "c (%)", "d (%)"]
+    assert display.figure_ is figure
+    mpl.pyplot.close(figure)

@@ -259,11 +259,10 @@ def test_one_class_only():
                 get_measure(name).oracle(y)
 
 
-def test_predicate_that_admits_nothing_leaves_no_risk():
+def test_predicate_that_admits_nothing_is_refused():
     measure = TableFunction(ref.user_f1, where=lambda tp, fp, fn, tn: tp < 0)
-    cut = measure.oracle(np.array([True, False]))(np.array([-1.0, 1.0]))
-    assert cut.loss == 0
-    assert not cut.slope.any()
+    with pytest.raises(ValueError, match="admits no table of 1 positives and 1 negatives"):
+        measure.oracle(np.array([True, False]))(np.array([-1.0, 1.0]))
 
 
 # --- the kernels take what they are given, or nothing

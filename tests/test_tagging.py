@@ -161,3 +161,34 @@ def test_tagger_says_what_is_wrong():
         SequenceTagger().fit(WORDS, TAGS)
     with pytest.raises(ValueError, match="empty sequences only"):
         SequenceTagger().fit([[]], [[]])
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        ([[1, 1, 1, 1], ["a", "a", 1, 1]] * 3, r"sequence 0: expected tags .* got 1 \(int\)"),
+        ([["a", "a", 1, 1]] * 6, r"sequence 0: expected tags .* got 1 \(int\)"),  # np.unique makes it "1"
+        ([[0.0, 1.0, 2, 1], [np.nan, 1.0, 2, 1]] * 3, r"sequence 1: expected tags .* got nan \(float\)"),
+        ([["a", "b", "a", np.nan]] * 6, r"sequence 0: expected tags .* got nan \(float\)"),
+        ([np.array([np.nan, 1.0, 2.0, 1.0])] * 6, r"sequence 0: expected tags .* got nan \(float\)"),
+    ],
+)
+def test_tags_that_cannot_be_told_apart(tags, message):
+    with pytest.raises(ValueError, match=message):
+        SequenceTagger().fit([np.eye(4)] * 6, tags)
+
+
+@pytest.mark.parametrize(
+    "tags", [[1, 2.0, 1, 2], [True, 2, 1, 2], np.array(list("abab")), np.array([1, 2, 1, 2], "f4")]
+)
+def test_tags_of_any_one_kind(tags):
+    X = [np.eye(4)] * 2
+    tagger = SequenceTagger(C=10.0).fit(X, [tags] * 2)
+    assert tagger.predict(X) == [list(tags)] * 2
+    assert tagger.score(X, [tags] * 2) == 1.0
+
+
+@pytest.mark.parametrize("empty", [[], np.empty((0, 3))])
+def test_tags_of_no_tokens(empty):
+    with pytest.raises(ValueError, match="expected at least one token, got empty sequences only, with 1 tag"):
+        SequenceTagger().fit([empty], [["a"]])

@@ -318,8 +318,12 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 "aux_weight='fixed' needs a delta function, for it learns nothing else: set delta='linear'"
             )
         for name, auxiliary in self.estimators:
-            if not isinstance(auxiliary, (int, np.integer)) and not hasattr(auxiliary, "fit"):
+            column = isinstance(auxiliary, (int, np.integer)) and not isinstance(auxiliary, bool)
+            if not column and not hasattr(auxiliary, "fit"):
                 raise TypeError(f"expected {name!r} as an estimator or the number of a column of X, got {auxiliary!r}")
+            if self.prefit and not column and not hasattr(auxiliary, "classes_"):
+                told = f"expected {name!r} as a fitted estimator, for prefit=True, got one that is not fitted"
+                check_is_fitted(auxiliary, msg=f"{told}: fit it, or set prefit=False".replace("%", "%%"))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, with ``deep`` those of the auxiliaries too, as ``name__parameter``."""

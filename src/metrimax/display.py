@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from metrimax.cv import MeasureSVCCV
 from metrimax.measure import get_measure
@@ -25,6 +26,8 @@ class EstimateDisplay:
         The score by which C is chosen, and the score on data not trained on.
     name : str
         What the score is called.
+    chosen : float or None, default=None
+        The C to mark; None for that of the highest estimate.
 
     Attributes
     ----------
@@ -33,12 +36,19 @@ class EstimateDisplay:
     """
 
     def __init__(
-        self, Cs: npt.ArrayLike, estimate: npt.ArrayLike, holdout: npt.ArrayLike, *, name: str = "score"
+        self,
+        Cs: npt.ArrayLike,
+        estimate: npt.ArrayLike,
+        holdout: npt.ArrayLike,
+        *,
+        name: str = "score",
+        chosen: float | None = None,
     ) -> None:
         self.Cs = np.asarray(Cs)
         self.estimate = np.asarray(estimate)
         self.holdout = np.asarray(holdout)
         self.name = name
+        self.chosen = chosen
 
     @classmethod
     def from_estimator(
@@ -48,18 +58,23 @@ class EstimateDisplay:
 
         For every C of the path a model is trained on (X, y) once more.
         """
+        check_is_fitted(model)
         held = [model.judge(model.plain(C=float(C)).fit(X, y)).score(X_test, y_test) for C in model.Cs_]
         scoring = model.measure if model.scoring is None else model.scoring
         name = scoring if isinstance(scoring, str) else get_measure(scoring).name
-        return cls(model.Cs_, model.cv_results_["mean_test_score"], held, name=name).plot(ax=ax)
+        return cls(model.Cs_, model.cv_results_["mean_test_score"], held, name=name, chosen=model.C_).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> EstimateDisplay:
-        """Draw both curves, C on a logarithmic axis."""
+        """Draw both curves, C on a logarithmic axis, and a dotted line at the C chosen."""
         if ax is None:
             _, ax = plt.subplots(layout="constrained")
         ax.plot(self.Cs, self.estimate, marker="o", label="estimate")
         ax.plot(self.Cs, self.holdout, marker="s", label="hold-out")
-        ax.axvline(self.Cs[int(np.argmax(self.estimate))], linestyle=":", color="grey")
+        chosen = self.chosen
+        if chosen is None and not np.isnan(self.estimate).all():
+            chosen = self.Cs[int(np.nanargmax(self.estimate))]
+        if chosen is not None:
+            ax.axvline(chosen, linestyle=":", color="grey")
         ax.set(xscale="log", xlabel="C", ylabel=self.name)
         ax.legend()
         self.ax_, self.figure_ = ax, ax.figure
@@ -111,7 +126,7 @@ class LearningCurveDisplay:
         """Draw one panel per measure, in percent: means above, standard deviations (dashed) below."""
         if axes is None:
             _, axes = plt.subplots(1, len(self.curves), figsize=(4.5 * len(self.curves), 3.6), layout="constrained")
-        axes = np.atleast_1d(axes)
+        axes = np.ravel(axes)
         for ax, (name, values) in zip(axes, self.curves.items(), strict=True):
             for column, (label, marker) in enumerate((("xi-alpha", "o"), ("hold-out", "s"))):
                 ax.plot(self.sizes, 100 * values[:, column], marker=marker, color=f"C{column}", label=label)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import (
     _check_sample_weight,
+    assert_all_finite,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -121,9 +122,10 @@ class MeasureRanker(CertifiedEstimator):
         checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
         if is_design(X):
             X = as_design(X)
-            y = column_or_1d(self._check_design(checked, X, y), dtype=np.float64)
+            y = self._check_design(checked, X, y)
         else:
             X, y = validate_data(checked, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
+        y = _grades(y)
         weight = _weight(sample_weight, y)
         grouped = _grouped(measure, _groups_of(X, groups), y)
         design = as_design(X, n_threads=self.n_threads)
@@ -153,7 +155,7 @@ class MeasureRanker(CertifiedEstimator):
         """The mean of the measure over the groups whose labels vary; a dataset brings its labels and groups."""
         measure = self._measure()
         scores = self.decision_function(X)
-        y = column_or_1d(labels_of(X, y))
+        y = _grades(labels_of(X, y))
         check_consistent_length(scores, y)
         grouped = _grouped(measure, _groups_of(X, groups), y)
         return grouped.score(grouped.labels(y), scores, _weight(sample_weight, scores))
@@ -161,7 +163,13 @@ class MeasureRanker(CertifiedEstimator):
     def _measure(self) -> Measure:
         """The measure of one group."""
         at_k = isinstance(self.measure, str) and REGISTRY.get(self.measure) in (NDCG, PrecisionAtK, RecallAtK)
-        return ranking_measure(self.measure, **({"k": self.k} if at_k and self.k is not None else {}))
+        made = ranking_measure(self.measure, **({"k": self.k} if at_k and self.k is not None else {}))
+        if isinstance(made, Grouped):
+            raise ValueError(
+                f"expected the measure of one group, got Grouped, {made.name}: give the measure in it, "
+                f"{made.measure!r}, and the groups to fit and score, as groups=..."
+            )
+        return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -176,10 +184,47 @@ def _groups_of(X: Any, groups: Any) -> Any:
 
 
 def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:
-    groups = np.zeros(len(y), dtype=int) if groups is None else column_or_1d(groups)
+    if groups is None:
+        return Grouped(measure, np.zeros(len(y), dtype=int))
+    _refuse_missing(groups)
+    groups = column_or_1d(groups)
     if len(groups) != len(y):
         raise ValueError(f"expected groups with {len(y)} entries, the group of each example, got {len(groups)}")
     return Grouped(measure, groups)
+
+
+def _grades(y: Any) -> Vector:
+    """The labels as finite numbers."""
+    y = column_or_1d(y)
+    try:
+        made: Vector = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"expected y as numbers, grades from 0 up or what is above 0 for positives, got {y.dtype} ({error}): "
+            "encode the labels as numbers"
+        ) from error
+    assert_all_finite(made, input_name="y")
+    return made
+
+
+def _refuse_missing(groups: Any) -> None:
+    """Raise if an example has no group: NaN, None, NaT or pandas' NA, which are no group of their own."""
+    # a list may hold anything, and of strings and NaN NumPy would make strings
+    values = (np.asarray(groups) if hasattr(groups, "dtype") else np.asarray(groups, dtype=object)).ravel()
+    if values.dtype.kind == "O":
+        missing = np.array([_is_missing(value) for value in values], dtype=bool)
+    else:
+        missing = values != values
+    if missing.any():
+        first = int(np.argmax(missing))
+        raise ValueError(
+            f"expected groups without missing values, the group of each example, got {values[first]!r} "
+            f"at place {first}, one of {int(missing.sum())}: give these examples a group, or leave them out"
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _weight(sample_weight: Any, X: Any) -> Vector | None:

@@ -52,7 +52,9 @@ OPTIONS: dict[str, Option] = {
     "-r": Option(float, 1.0, _KERNEL),
     "-u": Option(str, "empty", _KERNEL),
     "-a": Option(str, "", "file for the dual variables, one per cut"),
-    "-j": Option(float, 1.0, "beta of the losses 22 to 25", lambda j: j > 0, "a number above 0"),
+    "-j": Option(
+        float, 1.0, "beta of the losses 22 to 25", lambda j: 0 < j <= 1e100, "a number above 0, and at most 1e100"
+    ),
     "-!": Option(float, 0.0, "accepted, without effect, as in the quantification patch"),
     "--b": Option(float, 1.0, "value of the bias feature; 0 for no bias"),
     "--p": Option(float, 0.0, "k of Prec@k and Rec@k as a fraction of the positives; 0 means 0.5 and 2"),

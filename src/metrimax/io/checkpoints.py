@@ -6,6 +6,7 @@ import json
 import os
 import time
 import zipfile
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +15,11 @@ import numpy as np
 
 from metrimax.io.files import FileError, replacing
 from metrimax.protocols import Arrays, Record, Vector
+
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python built without it: zipfile says RuntimeError
+    LZMAError = RuntimeError  # type: ignore[assignment,misc]
 
 MINUTES = 2.0
 """Between two writings, unless one takes longer than a twentieth of that."""
@@ -76,6 +82,21 @@ def _make(folder: Path) -> None:
         raise FileError(f"{folder}: cannot be a folder for checkpoints: {error.strerror or error}") from error
 
 
+_DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    NotImplementedError,  # of zipfile: another version, another compression
+    RuntimeError,  # of zipfile: encrypted
+    zipfile.BadZipFile,
+    zlib.error,
+    LZMAError,
+)
+"""What reading a damaged archive may end with."""
+
+
 class KeptRun:
     """The file of one run."""
 
@@ -95,7 +116,7 @@ class KeptRun:
             missing = set(about["arrays"]) - arrays.keys()
             if missing:
                 raise ValueError(f"expected the arrays {', '.join(about['arrays'])}, got no {min(missing)}")
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        except _DAMAGE as error:
             raise FileError(f"{self._file}: damaged, or no checkpoint ({error}): remove it to start anew") from error
         if probe.shape != self._probe.shape or not np.allclose(probe, self._probe, rtol=1e-9, atol=1e-9):
             raise FileError(

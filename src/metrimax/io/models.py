@@ -159,19 +159,30 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
     if names is not None and not _are_strings(names, coef.shape[1]):
         raise fail(f"expected feature_names as {coef.shape[1]} strings or null")
     base = header.get("index_base")
-    if base is not None and (isinstance(base, bool) or base not in (0, 1)):
-        raise fail(f"expected index_base 0, 1 or null, got {base!r:.100}")
+    if base is not None and (type(base) is not int or base not in (0, 1)):  # 1.0 is no index
+        raise fail(f"expected index_base 0, 1 or null, got {base!r:.100}: correct the header, or save the model again")
     for key, allowed in (("measure", str), ("target", (str, type(None))), ("training", dict)):
         if not isinstance(header.get(key), allowed):
             raise fail(f"the entry {key!r} of the header is missing or of the wrong type")
+    for key in ("classes", "feature_names", "target", "measure"):
+        unwritable = next((text for text in _texts(header.get(key)) if not _encodes(text)), None)
+        if unwritable is not None:
+            raise fail(
+                f"expected {key} as text that can be written as UTF-8, got {unwritable!a:.100}: "
+                "rename it in the training data, and train again"
+            )
     measure, training = header["measure"], header["training"]
     return LinearModel(coef, intercept, threshold, classes, kind, measure, base, names, header.get("target"), training)
 
 
 def _arrays(fail: Any, described: Any, body: memoryview) -> dict[str, Vector]:
     names = ("coef", "intercept", "threshold")
-    if not isinstance(described, list) or [d.get("name") for d in described if isinstance(d, dict)] != list(names):
-        raise fail(f"expected the arrays {', '.join(names)} in the header")
+    objects = isinstance(described, list) and all(isinstance(d, dict) for d in described)
+    if not objects or [d.get("name") for d in described] != list(names):
+        raise fail(
+            f"expected the arrays {', '.join(names)} in the header, each as a JSON object, got something else: "
+            "the file is damaged, save the model again"
+        )
     arrays: dict[str, Vector] = {}
     at = 0
     for entry in described:
@@ -180,6 +191,11 @@ def _arrays(fail: Any, described: Any, body: memoryview) -> dict[str, Vector]:
             raise fail(f"expected arrays of type '<f8', got {entry.get('dtype')!r:.100}")
         if not isinstance(shape, list) or not all(type(k) is int and k >= 0 for k in shape) or len(shape) > 2:
             raise fail(f"expected the shape of an array as one or two whole numbers, got {shape!r:.100}")
+        if any(k > len(body) for k in shape):  # also where another dimension is 0
+            raise fail(
+                f"the array {entry['name']} has the shape {shape!r:.100}, which {len(body)} bytes of arrays cannot "
+                "hold: the file was cut off or is damaged, save the model again"
+            )
         size = math.prod(shape)
         if at + 8 * size > len(body):
             raise fail(
@@ -211,6 +227,18 @@ def _is_number(value: Any) -> bool:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number beyond every float
         return False
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
 
 
 def _are_strings(values: Any, length: int) -> bool:

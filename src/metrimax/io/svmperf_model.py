@@ -19,6 +19,7 @@ from metrimax.protocols import Vector
 VERSION = "SVM-light Version V6.20"
 HIGHEST = 99_999_999
 """The largest feature index of SVM-light."""
+LARGEST_DEGREE = 2**31 - 1
 
 _KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "user")
 _HEADER = (
@@ -58,11 +59,30 @@ class SvmperfModel:
             )
         row = np.repeat(np.arange(self.vectors.n), np.diff(self.vectors.indptr))
         w: Vector = np.zeros(max(self.vectors.highest, 1))
-        np.add.at(w, self.vectors.indices - 1, self.alphas[row] * self.vectors.values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.add.at(w, self.vectors.indices - 1, self.alphas[row] * self.vectors.values)
+        wrong = np.flatnonzero(~np.isfinite(w))
+        if len(wrong):
+            raise FileError(
+                f"{self.name}: expected finite weights, got {w[wrong[0]]} for feature {wrong[0] + 1}: alpha*y times "
+                "the support vectors is too large for a float; scale the features, and train again"
+            )
         return LinearModel(w[None, :], np.array([-self.b]), np.zeros(1), [-1.0, 1.0], index_base=1)
 
     def scores(self, rows: Svmlight) -> Vector:
         """Scores of examples with features from 1 on. Features above `highest` are left out."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            values = self._scores(rows)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            raise FileError(
+                f"{self.name}: expected finite scores, got {values[wrong[0]]} for example {wrong[0] + 1}: the "
+                f"{_KERNELS[self.kernel]} kernel's values are too large for a float; check the parameters of the "
+                "kernel and the values of the features, scale the features, and train again"
+            )
+        return values
+
+    def _scores(self, rows: Svmlight) -> Vector:
         if self.kernel == 0:
             w = self.linear().coef[0]
             return csr(rows, 1, len(w)).matvec(w) - self.b
@@ -116,6 +136,11 @@ def parse_svmperf_model(name: str | os.PathLike[str], raw: bytes) -> SvmperfMode
     kernel, d, g, s, r, _, highest, _, count, b = values
     if not 0 <= kernel < len(_KERNELS):
         raise FileError(f"{name}: line 2: expected a kernel type from 0 to {len(_KERNELS) - 1}, got {kernel}")
+    if abs(d) > LARGEST_DEGREE:
+        raise FileError(
+            f"{name}: line 3: expected a kernel parameter -d from {-LARGEST_DEGREE} to {LARGEST_DEGREE}, got "
+            f"{str(d)[:20]}... ({len(str(abs(d)))} digits): correct the line, or train again"
+        )
     if not 0 <= highest <= HIGHEST + 2:
         raise FileError(f"{name}: line 8: expected a highest feature index from 0 to {HIGHEST + 2}, got {highest}")
     vectors = parse_svmlight(

@@ -197,7 +197,10 @@ class TableFunction(ContingencyMeasure):
                 f"the measure {self.name!r} returned values from {value.min():g} to {value.max():g}: "
                 "expected values in [0, 1]; scale it"
             )
-        return 1 - value if self._kind_for(tp, fp, fn, tn) == "score" else value
+        loss = 1 - value if self._kind_for(tp, fp, fn, tn) == "score" else value
+        # of one class, all right: loss 0, whatever the ratios. With both classes the function itself says so
+        perfect = (fp == 0) & (fn == 0) & ((tp == 0) | (tn == 0))
+        return np.where(perfect, 0.0, loss) if np.any(perfect) else loss
 
     def admissible(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> npt.NDArray[np.bool_] | None:
         return None if self.where is None else self._call(self.where, tp, fp, fn, tn).astype(bool)
@@ -206,12 +209,15 @@ class TableFunction(ContingencyMeasure):
         if self.kind is not None:
             return self.kind
         n_pos, n_neg = float(np.ravel(tp + fn)[0]), float(np.ravel(fp + tn)[0])
+        if not (n_pos > 0 and n_neg > 0):  # its ratios may be 0/0: one class does not say what the function is
+            n_pos = n_neg = max(n_pos, n_neg, 1.0)
         zero = np.zeros(1)
         perfect = float(self._call(self.function, zero + n_pos, zero, zero, zero + n_neg)[0])
-        if abs(perfect) > 1e-9 and abs(perfect - 1) > 1e-9:
+        if not (abs(perfect) <= 1e-9 or abs(perfect - 1) <= 1e-9):  # nor NaN
             raise ValueError(
-                f"the measure {self.name!r} returned {perfect:g} for a perfect labelling: "
-                "expected 1 (a score, higher is better) or 0 (a loss)"
+                f"the measure {self.name!r} returned {perfect:g} with tp = {n_pos:g} and tn = {n_neg:g} "
+                "for a perfect labelling: expected 1 (a score, higher is better) or 0 (a loss); scale it, or say "
+                "which it is by TableFunction(function, kind=...)"
             )
         return "score" if perfect > 0.5 else "loss"
 

@@ -130,6 +130,7 @@ class ContingencyOracle(SampleOracle):
             low, high = (0, n_pos + n_neg) if self._counts is None else (round(m / unit) for m in self._counts)
             self._first_count = low
             self._u, self._v = self._coefficients(low, high)
+            self._check_coefficients()
             self._top, *rises = _kernels.count_bounds(self._u, self._v, n_pos, n_neg, low)
             if self._counts is None:
                 self._set_bounds(*rises)
@@ -243,7 +244,14 @@ class ContingencyOracle(SampleOracle):
         def loss(i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
             return self._loss(i + pos.first, j + neg.first)
 
-        value, i, j = search(loss, pos.prefix(steps[0]), neg.prefix(steps[1]))
+        P, N = pos.prefix(steps[0]), neg.prefix(steps[1])
+        value, i, j = search(loss, P, N)
+        if value == -np.inf and np.isfinite(P[-1] + N[-1]):  # not the scores' doing
+            raise ValueError(
+                f"the measure {self._measure.name!r} admits no table of {self.pos.total:g} positives and "
+                f"{self.neg.total:g} negatives: expected one at least; see what its predicate (where, admissible) or "
+                "its counts exclude"
+            )
         return value, i + pos.first, j + neg.first
 
     def _loss_of(self, fn: int, fp: int) -> float:
@@ -264,7 +272,15 @@ class ContingencyOracle(SampleOracle):
             m, slack = table[0] + fp, 1e-9 * self.n
             inside = (m >= self._counts[0] - slack) & (m <= self._counts[1] + slack)
             allowed = inside if allowed is None else allowed & inside
-        return value if allowed is None else np.where(allowed, value, -np.inf)
+        value = value if allowed is None else np.where(allowed, value, -np.inf)
+        if np.isnan(value).any():
+            at = np.flatnonzero(np.isnan(value))[0]
+            cells = [float(np.broadcast_to(t, np.shape(value)).flat[at]) for t in table]
+            raise ValueError(
+                f"the measure {self._measure.name!r} returned NaN for tp, fp, fn, tn = {cells}: expected a loss for "
+                "every table; define the case 0/0, as in metrimax.measure.contingency.ratio"
+            )
+        return value
 
     def _coefficients(self, low: int, high: int) -> tuple[Vector, Vector]:
         """``u, v`` with ``D = u[m - low] + v[m - low] tp`` for m = tp + fp from low to high, in units."""
@@ -279,6 +295,19 @@ class ContingencyOracle(SampleOracle):
             for one in (given[0], unit * given[1])
         )
         return u, v
+
+    def _check_coefficients(self) -> None:
+        """Refuse NaN, which no comparison in the search would notice."""
+        if not np.isnan(self._u.sum() + self._v.sum()):  # without a vector on the way
+            return
+        for name, values in (("u", self._u), ("v", self._v)):
+            if (bad := np.flatnonzero(np.isnan(values))).size:
+                raise ValueError(
+                    f"the measure {self._measure.name!r} has NaN for the coefficient {name} of "
+                    f"{(self._first_count + bad[0]) * self.pos.unit:g} predicted positives: expected a loss "
+                    "D = u + v tp; define the case 0/0, as in metrimax.measure.contingency.ratio, and if it is "
+                    "`admissible` that excludes tables, do not declare a structure"
+                )
 
     def _set_bounds(self, fn_least: float, fn_most: float, fp_least: float, fp_most: float) -> None:
         """A flip pays if its cost is below what D can rise; keep a little more than that for rounding."""

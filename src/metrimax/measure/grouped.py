@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -46,7 +47,8 @@ class Grouped:
     Notes
     -----
     Groups whose labels do not vary have no better or worse ranking: they are left out, of the risk and of the mean.
-    A k larger than a group means all of it, so that such a group counts in the mean and not in the risk.
+    A k larger than a group, counted by weight, means all of it, so that such a group counts in the mean and not in the
+    risk.
     """
 
     ranks = True
@@ -71,11 +73,11 @@ class Grouped:
         """The measure of every group whose labels vary, by its place among the sorted groups."""
         parts = self._parts(y, sample_weight)
         of = self._groups.split(np.asarray(scores, dtype=np.float64))
-        return {g: self._local(len(own)).score(own, of[g], weight) for g, own, weight in parts}
+        return {g: self._score(own, of[g], weight) for g, own, weight in parts}
 
     def oracle(self, y: npt.NDArray[Any], sample_weight: Vector | None = None) -> Oracle:
         parts = self._parts(y, sample_weight)
-        made = {g: self._local(len(own)).oracle(own, weight) for g, own, weight in parts if self._ranks(len(own))}
+        made = {g: self.measure.oracle(own, weight) for g, own, weight in parts if self._ranks(own, weight)}
         if not made:
             raise ValueError(f"{self.name}: no group has more than k examples; choose a smaller k")
         return GroupedOracle(self._groups, made, len(y))
@@ -101,18 +103,27 @@ class Grouped:
             raise ValueError(f"{self.name}: expected a group with different labels, got none: nothing can be ranked")
         return parts
 
-    def _ranks(self, size: int) -> bool:
-        """Whether a group of this size has an example beyond the first k."""
-        k = self._k()
-        return k is None or k < size
+    def _score(self, own: npt.NDArray[Any], scores: Vector, weight: Vector | None) -> float:
+        """The measure of one group."""
+        if self._ranks(own, weight):
+            return self.measure.score(own, scores, weight)
+        # all are among the first k, whatever they weigh; "1p" because no group is too small for that k
+        table = (*_masses(own, weight), 0.0, 0.0)
+        whole = replace(self.measure, k="1p")  # type: ignore[type-var]
+        return float(whole.table_score(*(np.asarray(t) for t in table)))  # type: ignore[attr-defined]
 
-    def _local(self, size: int) -> Measure:
-        k = self._k()
-        return self.measure if k is None or k <= size else replace(self.measure, k=size)  # type: ignore[type-var]
+    def _ranks(self, own: npt.NDArray[Any], weight: Vector | None) -> bool:
+        """Whether a group has an example beyond the first k."""
+        if not isinstance(self.measure, TopMeasure) or getattr(self.measure, "k", None) is None:
+            return True
+        n_pos, n_neg = _masses(own, weight)
+        return self.measure.number(n_pos, math.inf) < (n_pos + n_neg) * (1 - 1e-12)
 
-    def _k(self) -> int | None:
-        k = getattr(self.measure, "k", None) if isinstance(self.measure, TopMeasure) else None
-        return int(k) if isinstance(k, (int, np.integer)) else None
+
+def _masses(own: npt.NDArray[Any], weight: Vector | None) -> tuple[float, float]:
+    """The weight of the positives, and of the negatives, of a group."""
+    weight = np.ones(len(own)) if weight is None else weight
+    return float(weight[own > 0].sum()), float(weight[own <= 0].sum())
 
 
 class GroupedOracle(SampleOracle):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
+from sklearn.utils.validation import check_is_fitted
 
 from metrimax.protocols import Callback, Vector
 from metrimax.structured.estimator import StructuredSVM
@@ -130,11 +131,12 @@ class SupervisedClustering(StructuredSVM):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Mean over the sets of the share of pairs that are rightly together or apart (the Rand index)."""
+        check_is_fitted(self)
         self._check_lengths(X, y)
-        losses = [
-            self.problem_.loss(same(np.asarray(clusters)), same(found))
-            for clusters, found in zip(y, self.predict(X), strict=True)
-        ]
+        inputs = self._inputs(X, self.__dict__)
+        truth = self._outputs(y, inputs, self.__dict__)
+        found = self.problem_.outputs(inputs, self.coef_, n_jobs=self.n_jobs)
+        losses = [self.problem_.loss(pairs, same(clusters)) for pairs, clusters in zip(truth, found, strict=True)]
         return 1 - float(np.mean(losses))
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
@@ -154,6 +156,11 @@ class SupervisedClustering(StructuredSVM):
                 raise ValueError(f'expected pairs as a function or "precomputed", got {self.pairs!r}')
             if features.ndim != 2:
                 raise ValueError(f"set {i}: expected features of the pairs (pairs, q), got shape {features.shape}")
+            if "coef_" in learnt and features.shape[1] != len(learnt["coef_"]):
+                raise ValueError(
+                    f"set {i}: expected {len(learnt['coef_'])} features of a pair, as in training, "
+                    f"got {features.shape[1]}; give items with the features that the model was fitted on"
+                )
             if features.shape[1] != (inputs[0] if inputs else features).shape[1]:
                 raise ValueError(
                     f"set {i}: expected {inputs[0].shape[1]} features of a pair, as in the first set, "
@@ -225,6 +232,9 @@ def correlation_clustering(similarity: Vector, *, whole: bool) -> Vector:
     corners = (i < k) & (j != i) & (j != k)
     first, second, third = number[i, j][corners], number[j, k][corners], number[i, k][corners]
     chosen = np.zeros(len(first), dtype=bool)
+    scale = float(np.abs(similarity).max(initial=0.0))
+    if scale > 0:
+        similarity = similarity / scale  # the solver's tolerances are absolute
     together = (similarity > 0).astype(np.float64)
     while True:
         excess = np.where(chosen, -np.inf, together[first] + together[second] - together[third] - 1)

@@ -254,7 +254,12 @@ class SequenceTagger(StructuredSVM):
         tags = [tag for tags in y for tag in tags]
         if not tags:
             raise ValueError("expected at least one token, got empty sequences only")
-        first = next(sequence for sequence in map(self._tokens, X) if _length(sequence))
+        first = next((sequence for sequence in map(self._tokens, X) if _length(sequence)), None)
+        if first is None:
+            raise ValueError(
+                f"expected at least one token, got empty sequences only, with {len(tags)} tag(s): "
+                "give the features of each token that has a tag"
+            )
         if _is_matrix(first):
             vectorizer, n_features = None, int(first.shape[1])
         else:
@@ -262,6 +267,7 @@ class SequenceTagger(StructuredSVM):
             vectorizer.fit(_check_token(token, i) for i, x in enumerate(X) for token in self._tokens(x))
             n_features = len(vectorizer.feature_names_)
         classes = np.unique(tags)
+        _check_tags(y, classes)
         return {"problem_": SequenceProblem(len(classes), n_features), "classes_": classes, "vectorizer_": vectorizer}
 
     def _inputs(self, X: Sequence[Any], learnt: dict[str, Any]) -> Sequences:
@@ -349,3 +355,16 @@ def _check_token(token: Any, i: int) -> Any:
             f"{type(token).__name__}; for words, SequenceTagger(features=word_features)"
         )
     return token
+
+
+def _check_tags(y: Sequence[Any], classes: npt.NDArray[Any]) -> None:
+    """Refuses tags that differ from all classes, because NumPy made strings of them, or because they are NaN."""
+    known = set(classes.tolist())
+    for i, tags in enumerate(y):
+        for tag in tags:
+            plain = tag.item() if hasattr(tag, "item") else tag
+            if plain not in known:
+                raise ValueError(
+                    f"sequence {i}: expected tags that are all strings or all numbers, without NaN, in all sequences, "
+                    f"got {plain!r} ({type(plain).__name__}); give all tags as strings, for instance"
+                )
