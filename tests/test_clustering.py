@@ -139,6 +139,8 @@ def test_clustering_says_what_is_wrong():
         SupervisedClustering(method="best").fit(X, y)
     with pytest.raises(ValueError, match="set 1: expected the clusters of its 7 items, got 3"):
         SupervisedClustering().fit(X, [y[0], y[1][:3]])
+    with pytest.raises(ValueError, match=r"set 0: expected one cluster for each of its items, got shape \(7, 2\)"):
+        SupervisedClustering().fit(X, [np.column_stack((clusters, clusters)) for clusters in y])
     with pytest.raises(ValueError, match=r"set 0: expected the features of all m .* got 7 rows"):
         SupervisedClustering(pairs="precomputed").fit(X, y)
     with pytest.raises(ValueError, match="set 1: expected 4 features of a pair, as in the first set, got 3"):

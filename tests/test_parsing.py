@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from functools import cache
 
 import numpy as np
@@ -18,7 +19,7 @@ from metrimax.structured import (
     binarise,
     constituent_f1,
 )
-from metrimax.structured.parsing import Parse, ParsingProblem
+from metrimax.structured.parsing import Parse, ParsingProblem, walk
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -134,6 +135,32 @@ def test_other_trees_become_binary():
     assert binarise(("S", ("VP", ("A", "a"), ("B", "b")))) == ("S+VP", ("A", "a"), ("B", "b"))
 
 
+def test_lists_are_nodes_for_binarise():
+    tree = ["S", ["NP", ["N", "a"]], ["V", "b"], ["R", "c"]]
+    assert binarise(tree) == ("S", ("NP+N", "a"), ("S|", ("V", "b"), ("R", "c")))
+
+
+@pytest.mark.parametrize("tree", ["S", ("S",), ("S", ("A",)), ("NP", "New", "York"), ("S", "a", ("B", "b"))])
+def test_binarise_says_what_is_wrong(tree):
+    with pytest.raises(ValueError, match=r"expected nodes \(label, child, ...\) or \(label, word\), got"):
+        binarise(tree)
+
+
+def test_trees_deeper_than_the_stack():
+    n = sys.getrecursionlimit() + 100
+    wide = binarise(("S", *[("X", "w")] * n))
+    nodes = walk(wide)
+    assert [(start, split, end) for node, start, split, end in nodes if len(node) == 3] == [
+        (k, k + 1, n) for k in range(n - 1)
+    ]
+    assert constituent_f1(wide, wide) == 1.0
+    problem = ParsingProblem(Grammar.from_trees([wide]))
+    again = problem.decode(["w"] * n, problem.encode(["w"] * n, wide, 0))
+    assert [node[0] for node, *_ in walk(again)] == [node[0] for node, *_ in nodes]
+    with pytest.raises(ValueError, match=r"tree 0: expected nodes .*binarise"):
+        walk(("S", wide))
+
+
 def test_nothing_to_predict():
     assert CFGParser().fit([["a", "b"]], [("S", ("A", "a"), ("B", "b"))]).predict([]) == []
 
@@ -159,6 +186,13 @@ def test_parser_says_what_is_wrong():
         Grammar([("S", "a")], "T")
     with pytest.raises(ValueError, match="at least one tree"):
         Grammar.from_trees([])
+    with pytest.raises(TypeError, match=r"expected grammar as a metrimax.structured.Grammar or None, got list"):
+        CFGParser(grammar=[("S", "A", "B")]).fit([["a", "b"]], [tree])
+    parser = CFGParser().fit([["a", "b"]], [tree])
+    with pytest.raises(ValueError, match="as many outputs as inputs, got 1 inputs and 2 outputs"):
+        parser.score([["a", "b"]], [tree, tree])
+    with pytest.raises(ValueError, match="at least one example"):
+        parser.score([], [])
 
 
 def cky_arguments():

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -267,10 +268,16 @@ def later_lowest(x, y, w):
 CASES = {
     "negative loss": ({"loss": lambda y, z: -1.0 if y != z else 0.0}, "example 0: .* loss of at least 0, got -1.0"),
     "loss of NaN": ({"loss": lambda y, z: np.nan if y != z else 0.0}, "example 0: .* loss of at least 0, got nan"),
+    "no loss": ({"loss": lambda y, z: None}, "example 0: .* loss of at least 0, got None from Wrong.loss"),
+    "two losses": ({"loss": lambda y, z: np.zeros(2)}, "example 0: .* loss of at least 0, got array"),
     "loss of the truth": ({"loss": lambda y, z: 1.0}, "example 0: expected a loss of 0 for the true output itself"),
     "length": (
         {"joint_feature": lambda x, y: np.ones(16 + 4 * (x[0] > sample()[0][0, 0]))},
         "example .*: expected .* joint features",
+    ),
+    "length of some outputs": (
+        {"joint_feature": lambda x, y: np.ones(16 + (y == 1))},
+        r"example .*: expected joint features of one length for all outputs, got shape",
     ),
     "shape": ({"joint_feature": lambda x, y: np.ones((2, 3))}, r"example 0: .* array \(p,\) .*, got shape \(2, 3\)"),
     "NaN": ({"joint_feature": lambda x, y: np.full(16, np.nan)}, "example 0: expected finite joint features"),
@@ -309,6 +316,40 @@ def test_an_approximate_argmax_gets_no_certificate(solver, argmax):
     assert svm.status_ is Status.UNCERTIFIED
     assert not svm.status_.ok
     assert svm.dual_bound_ <= optimum(1.0, "margin") * (1 + 1e-6)  # it holds nevertheless
+
+
+def test_an_unknown_kind_of_inference_is_refused():
+    with pytest.raises(ValueError, match="inference of Wrong as one of exact, relaxed, approximate, got 'greedy'"):
+        StructuredSVM(Wrong(inference="greedy")).fit(*sample())
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, bool, list])
+def test_features_of_any_kind_of_number(kind):
+    """Differences are not taken in bytes, where 0 - 1 is 255, nor of booleans, which have none."""
+    X, y = sample()
+    X = np.abs(np.rint(60 * X) % 120)
+    X = X > 60 if kind is bool else X
+
+    class Narrow(MultiClass):
+        def joint_feature(self, x, y):
+            features = super().joint_feature(x, y)
+            return features.tolist() if kind is list else features.astype(kind)
+
+    one, other = (StructuredSVM(problem, C=1e-4).fit(X, y) for problem in (Narrow(), MultiClass()))
+    assert one.objective_ == other.objective_
+
+
+def test_pandas_is_taken_by_position():
+    """Its ``[i]`` is a look at the index, which a split or a shuffle leaves in another order."""
+    X, y = sample()
+    order = np.random.default_rng(0).permutation(len(y))
+    plain = StructuredSVM(MultiClass()).fit(X[order], y[order])
+    rows, classes = pd.DataFrame(X).iloc[order], pd.Series(y)[order]
+    for inputs, outputs in ((X[order], classes), (rows, y[order]), (rows, classes)):
+        svm = StructuredSVM(MultiClass()).fit(inputs, outputs)
+        np.testing.assert_array_equal(svm.coef_, plain.coef_)
+        assert svm.predict(inputs) == plain.predict(X[order])
+        assert svm.score(inputs, outputs) == plain.score(X[order], y[order])
 
 
 def test_missing_methods_are_named():

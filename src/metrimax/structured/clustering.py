@@ -175,10 +175,13 @@ class SupervisedClustering(StructuredSVM):
     def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> list[Vector]:
         outputs = []
         for i, (clusters, features) in enumerate(zip(y, inputs, strict=True)):
-            if len(clusters) * (len(clusters) - 1) // 2 != len(features):
+            numbers = np.asarray(clusters)
+            if numbers.ndim != 1:
+                raise ValueError(f"set {i}: expected one cluster for each of its items, got shape {numbers.shape}")
+            if len(numbers) * (len(numbers) - 1) // 2 != len(features):
                 m = _items(len(features), i)
-                raise ValueError(f"set {i}: expected the clusters of its {m} items, got {len(clusters)}")
-            outputs.append(same(np.asarray(clusters)))
+                raise ValueError(f"set {i}: expected the clusters of its {m} items, got {len(numbers)}")
+            outputs.append(same(numbers))
         return outputs
 
 

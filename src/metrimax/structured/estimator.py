@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +13,7 @@ from metrimax.base import CertifiedEstimator
 from metrimax.fitting import FittedLabel
 from metrimax.protocols import Callback, Solution, Status
 from metrimax.solvers import Bundle, CuttingPlane
-from metrimax.structured.problem import StructuredProblem
+from metrimax.structured.problem import Inference, StructuredProblem
 from metrimax.structured.training import Cached, StructuredRisk, solve_cuts
 
 
@@ -179,15 +179,20 @@ class StructuredSVM(CertifiedEstimator):
                 f"expected problem as an instance of a subclass of metrimax.structured.StructuredProblem, "
                 f"got {self.problem!r}"
             )
+        if self.problem.inference not in get_args(Inference):
+            raise ValueError(
+                f"expected inference of {type(self.problem).__name__} as one of {', '.join(get_args(Inference))}, "
+                f"got {self.problem.inference!r}"
+            )
         return {"problem_": self.problem}
 
     def _inputs(self, X: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
         """X in the form that the problem expects."""
-        return X
+        return _by_position(X)
 
     def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
         """Y in the form that the problem expects."""
-        return y
+        return _by_position(y)
 
     def _names(self, outputs: list[Any]) -> list[Any]:
         """The problem's outputs in the form that the user expects."""
@@ -213,3 +218,8 @@ class StructuredSVM(CertifiedEstimator):
             raise ValueError(f"expected as many outputs as inputs, got {len(X)} inputs and {len(y)} outputs")
         if not len(X):
             raise ValueError("expected at least one example, got none")
+
+
+def _by_position(values: Any) -> Sequence[Any]:
+    """The values with element i at ``[i]``: those of pandas are found there by their index, in any order."""
+    return values.to_numpy() if hasattr(values, "iloc") else values  # type: ignore[no-any-return]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from reprlib import repr as repr_of
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -153,15 +154,13 @@ class ParsingProblem(StructuredProblem):
 
     def decode(self, words: Sequence[str], parse: Parse) -> Tree:
         """A `Parse` as a tree."""
-        nodes = iter(parse.nodes.tolist())
-
-        def build(start: int, end: int) -> Tree:
-            if end - start == 1:
-                return (self.grammar.symbols[parse.words[start]], words[start])
-            rule, _, split, _ = next(nodes)
-            return (self.grammar.rules[rule][0], build(start, split), build(split, end))
-
-        return build(0, len(words))
+        # from the bottom, so that depth does not matter: the tree that begins at each word
+        built: dict[int, Tree] = {
+            t: (self.grammar.symbols[symbol], words[t]) for t, symbol in enumerate(parse.words.tolist())
+        }
+        for rule, start, split, _ in reversed(parse.nodes.tolist()):
+            built[start] = (self.grammar.rules[rule][0], built[start], built.pop(split))
+        return built[0]
 
     def _gold(self, y: Parse) -> Symbols:
         """The labels of the true constituents by start and last word, -1 for none."""
@@ -256,10 +255,13 @@ class CFGParser(StructuredSVM):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Mean F1 over constituents; a sentence without a tree counts 0."""
+        self._check_lengths(X, y)
         return float(np.mean([constituent_f1(tree, z) for tree, z in zip(y, self.predict(X), strict=True)]))
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
         grammar = self.grammar if self.grammar is not None else Grammar.from_trees(y)
+        if not isinstance(grammar, Grammar):
+            raise TypeError(f"expected grammar as a metrimax.structured.Grammar or None, got {type(grammar).__name__}")
         return {"problem_": ParsingProblem(grammar), "grammar_": grammar}
 
     def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> list[Parse]:
@@ -269,26 +271,28 @@ class CFGParser(StructuredSVM):
 
 def walk(tree: Tree, i: int = 0) -> list[tuple[Tree, int, int, int]]:
     """The nodes of a tree in Chomsky normal form from the top, each with its start, split and end; i is for errors."""
-    nodes: list[tuple[Tree, int, int, int]] = []
-
-    def visit(node: Any, start: int) -> int:
+    nodes: list[Tree] = []
+    todo: list[Any] = [tree]
+    while todo:  # no recursion: trees may be deeper than Python's stack
+        node = todo.pop()
         if not isinstance(node, tuple) or len(node) not in (2, 3) or (len(node) == 2 and isinstance(node[1], tuple)):
             raise ValueError(
-                f"tree {i}: expected nodes (label, left, right) or (label, word), got {node!r}; "
+                f"tree {i}: expected nodes (label, left, right) or (label, word), got {repr_of(node)}; "
                 f"metrimax.structured.binarise brings other trees into this form"
             )
-        if len(node) == 2:
-            nodes.append((node, start, start, start + 1))
-            return start + 1
-        place = len(nodes)
-        nodes.append((node, start, start, start))
-        split = visit(node[1], start)
-        end = visit(node[2], split)
-        nodes[place] = (node, start, split, end)
-        return end
-
-    visit(tree, 0)
-    return nodes
+        nodes.append(node)
+        todo += reversed(node[1:]) if len(node) == 3 else ()
+    lengths: list[int] = []  # of the subtrees that have no parent yet, the leftmost last
+    borders: list[tuple[int, int]] = []
+    for node in reversed(nodes):
+        left, right = (lengths.pop(), lengths.pop()) if len(node) == 3 else (0, 1)
+        lengths.append(left + right)
+        borders.append((left, left + right))
+    found, start = [], 0
+    for node, (left, length) in zip(nodes, reversed(borders), strict=True):
+        found.append((node, start, start + left, start + length))
+        start += len(node) == 2
+    return found
 
 
 def constituent_f1(tree: Tree, predicted: Tree | None) -> float:
@@ -305,14 +309,35 @@ def binarise(tree: Tree) -> Tree:
     More than two children are grouped from the right, below a new label ``parent|``; a chain of single children
     becomes one node whose labels are joined by ``+``.
     """
-    label, *children = tree
-    while len(children) == 1 and isinstance(children[0], tuple):
-        label, children = f"{label}+{children[0][0]}", list(children[0][1:])
-    if len(children) == 1:
-        return (label, children[0])
-    first, *rest = children
-    new = label if label.endswith("|") else f"{label}|"
-    return (label, binarise(first), binarise(rest[0]) if len(rest) == 1 else binarise((new, *rest)))
+    done: list[Tree] = []
+    todo: list[Any] = [tree]
+    while todo:  # no recursion: trees may be deeper than Python's stack
+        node = todo.pop()
+        if isinstance(node, _Join):
+            right, left = done.pop(), done.pop()
+            done.append((node.label, left, right))
+            continue
+        if not isinstance(node, (tuple, list)) or len(node) < 2:
+            raise ValueError(
+                f"expected nodes (label, child, ...) or (label, word), got {repr_of(node)}: "
+                "a word has a label of its own, and no other words beside it"
+            )
+        label, *children = node
+        first, *rest = children
+        if rest:
+            new = label if label.endswith("|") else f"{label}|"
+            todo += [_Join(label), rest[0] if len(rest) == 1 else (new, *rest), first]
+        elif isinstance(first, (tuple, list)):
+            todo.append((f"{label}+{first[0]}", *first[1:]) if len(first) > 1 else first)
+        else:
+            done.append((label, first))
+    return done[0]
+
+
+class _Join(NamedTuple):
+    """Where the two trees made last become one."""
+
+    label: str
 
 
 def _rule(node: Tree) -> Rule:

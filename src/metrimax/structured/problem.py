@@ -79,7 +79,13 @@ class StructuredProblem:
 
     def difference(self, x: Any, y: Any, z: Any) -> Any:
         """``joint_feature(x, z) - joint_feature(x, y)``; override it where most of the two is the same."""
-        return self.joint_feature(x, z) - self.joint_feature(x, y)
+        other, true = _real(self.joint_feature(x, z)), _real(self.joint_feature(x, y))
+        if other.shape != true.shape:
+            raise ValueError(
+                f"expected joint features of one length for all outputs, got shape {true.shape} for the true output "
+                f"and {other.shape} for another"
+            )
+        return other - true
 
     def size(self, X: Sequence[Any], Y: Sequence[Any]) -> int:
         """Number of features."""
@@ -132,7 +138,11 @@ def _violators(
     for k, (x, y) in enumerate(zip(X, Y, strict=True)):
         z = argmax(x, y, w)
         losses[k] = _loss(problem, first + k, y, z)
-        indices, values = _row(problem.difference(x, y, z), len(w), first + k)
+        try:
+            difference = problem.difference(x, y, z)
+        except ValueError as error:
+            raise ValueError(f"example {first + k}: {error}") from error
+        indices, values = _row(difference, len(w), first + k)
         rows.append((indices, values if rescaling == "margin" else losses[k] * values))
     lengths = np.array([len(values) for _, values in rows], dtype=np.int64)
     return losses, lengths, *(np.concatenate(parts) for parts in zip(*rows, strict=True))  # type: ignore[return-value]
@@ -144,9 +154,20 @@ def _outputs(problem: StructuredProblem, w: Vector, first: int, X: list[Any]) ->
 
 def _loss(problem: StructuredProblem, i: int, y: Any, z: Any) -> float:
     loss = problem.loss(y, z)
-    if not 0 <= loss < np.inf:
-        raise ValueError(f"example {i}: expected a finite loss of at least 0, got {loss!r} from {_name(problem)}.loss")
-    return float(loss)
+    try:
+        price = float(loss)
+    except (TypeError, ValueError):  # no number
+        price = np.nan
+    if not 0 <= price < np.inf:
+        raise ValueError(
+            f"example {i}: expected a finite loss of at least 0, got {loss!r:.100} from {_name(problem)}.loss"
+        )
+    return price
+
+
+def _real(vector: Any) -> Any:
+    """Features as numbers of which differences can be taken: those of unsigned, short or boolean ones are wrong."""
+    return vector.astype(np.float64, copy=False) if sparse.issparse(vector) else np.asarray(vector, dtype=np.float64)
 
 
 def _row(vector: Any, p: int, i: int) -> Row:

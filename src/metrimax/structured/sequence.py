@@ -266,7 +266,13 @@ class SequenceTagger(StructuredSVM):
             vectorizer = DictVectorizer()
             vectorizer.fit(_check_token(token, i) for i, x in enumerate(X) for token in self._tokens(x))
             n_features = len(vectorizer.feature_names_)
-        classes = np.unique(tags)
+        try:
+            classes = np.unique(tags)
+        except TypeError as error:  # None, for one, is neither before nor after a string
+            raise ValueError(
+                f"expected tags that are all strings or all numbers, in all sequences, got some that cannot be put "
+                f"in order ({error}); give all tags as strings, for instance"
+            ) from error
         _check_tags(y, classes)
         return {"problem_": SequenceProblem(len(classes), n_features), "classes_": classes, "vectorizer_": vectorizer}
 
