@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -13,13 +14,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from shard_folders import P, make_problem, write_folder
+from shard_folders import P, make_problem, svmlight, write_folder
 
 from metrimax import MeasureSVC, open_dataset
 from metrimax.cli import main
 from metrimax.designs import CSR
 from metrimax.io.converting import convert
 from metrimax.io.files import FileError
+from metrimax.io.labels import Truth, join
 from metrimax.io.shards import MANIFEST, map_array, parse_size, part_file
 from metrimax.io.writing import ShardWriter
 
@@ -96,12 +98,78 @@ def test_text_shards_that_change_or_go_away(problem, tmp_path):
     dataset.matvec(np.ones(P))
     dataset._open.clear()
     (folder / "part-4.svm").write_text("1 1:1\n")
-    with pytest.raises(FileError, match=r"part-4\.svm: has changed since it was opened: 80 rows, now 1"):
+    with pytest.raises(FileError, match=r"part-4\.svm: has changed since it was opened"):
         dataset.matvec(np.ones(P))
     dataset._open.clear()
     (folder / "part-4.svm").unlink()
     with pytest.raises(FileError, match=r"part-4\.svm: No such file"):
         dataset.matvec(np.ones(P))
+
+
+def test_a_text_shard_that_keeps_its_rows_but_not_its_numbers(problem, tmp_path):
+    X, y = problem
+    folder = write_folder("svmlight", tmp_path / "text", X, y)
+    dataset = open_dataset(folder, memory=150_000)
+    copied = pickle.loads(pickle.dumps(dataset))  # as on a machine that has files of its own, of another time
+    (folder / "part-4.svm").write_text(svmlight(2 * X[320:], y[320:]))
+    with pytest.raises(FileError, match=r"part-4\.svm: has changed since it was opened"):
+        dataset.matvec(np.ones(P))
+    copied.matvec(np.ones(P))
+    copied._open.clear()
+    (folder / "part-4.svm").write_text(svmlight(3 * X[320:], y[320:]))
+    with pytest.raises(FileError, match=r"part-4\.svm: has changed since it was opened"):
+        copied.matvec(np.ones(P))
+
+
+def test_text_files_without_entries_or_rows(tmp_path):
+    (tmp_path / "a.svm").write_text("# nothing yet\n")
+    (tmp_path / "b.svm").write_text("1\n-1\n")
+    assert open_dataset(tmp_path).shape == (2, 0)
+    (tmp_path / "c.svm").write_text("1 2:3\n")
+    dataset = open_dataset(tmp_path)
+    assert_array_equal(dataset.matvec(np.ones(2)), [0, 0, 3])
+    assert_array_equal(dataset.labels, [1, -1, 1])
+
+
+@pytest.mark.parametrize("others", [np.array(["1", "x"]), [np.array(["x", "1"]), np.array(["1"])]])
+def test_labels_that_are_numbers_here_and_names_there(tmp_path, others):
+    """As names, the label 1 of the one file would be 1.0, and another class than the 1 of the other."""
+    with pytest.raises(FileError, match=r"numbers such as 1\.0 in some files and names such as '\w' in others"):
+        join(tmp_path, [Truth(np.array([1.0, 2.0])), Truth(others)])
+    (tmp_path / "a.csv").write_text("x,label\n1,1\n2,2\n")
+    (tmp_path / "b.csv").write_text("x,label\n1,1\n2,other\n")
+    with pytest.raises(FileError, match="expected labels that are all numbers or all names"):
+        open_dataset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "array", "said"),
+    [
+        ("y_starts", np.array([0, 1, 2]), r"y_starts\.npy: expected 4 whole numbers from 0 up to 3"),
+        ("y_starts", np.array([1, 1, 2, 3]), r"y_starts\.npy: expected 4 whole numbers"),
+        ("y_starts", np.array([0, 1, 2, 4]), r"y_starts\.npy: expected 4 whole numbers"),
+        ("y_starts", np.array([0, 2, 1, 3]), r"y_starts\.npy: expected 4 whole numbers"),
+        ("y_starts", np.array([0.0, 1.0, 2.0, 3.0]), r"y_starts\.npy: expected 4 whole numbers .* float64"),
+        ("y", np.ones((3, 2)), r"y_starts\.npy: expected 4 whole numbers"),
+        ("y", np.array([1, np.nan, 2]), r"y\.npy: entry 1 \(from 0\) holds nan: expected labels"),
+        ("indices", np.array(["0", "1", "0"]), r"indices\.npy: expected whole numbers in one dimension, got .*<U1"),
+        ("indptr", np.array(3), r"indptr\.npy: expected whole numbers in one dimension, got shape \(\)"),
+        ("indptr", np.empty(0, dtype=np.int32), r"indptr\.npy: expected whole numbers in one dimension, got shape"),
+        ("indices", np.array([0, 1, 0], dtype=np.uint32), "both be int32 or both int64, got uint32"),
+    ],
+)
+def test_arrays_that_do_not_fit_together(tmp_path, part, array, said):
+    parts = {
+        "data": np.ones(3),
+        "indices": np.array([0, 1, 0], dtype=np.int32),
+        "indptr": np.arange(4, dtype=np.int32),
+        "y": np.array([1.0, 2.0, 1.0]),
+        "y_starts": np.arange(4),
+    }
+    for name, value in (parts | {part: array}).items():
+        np.save(tmp_path / f"a.{name}.npy", value)
+    with pytest.raises(FileError, match=said):
+        open_dataset(tmp_path).matvec(np.ones(2))
 
 
 def test_folders_that_are_no_data(tmp_path, problem):
@@ -231,7 +299,51 @@ def test_the_writer_refuses_what_does_not_fit_together(tmp_path):
         write([np.ones((2, 3))], feature_names=["a"])
     with pytest.raises(FileError, match="expected feature_names as a list of 3 strings"):
         write([np.ones((2, 3))], feature_names=[1, 2, 3])
+    for rows, came in ((np.ones(2), r"shape \(2,\)"), (1j * np.ones((2, 3)), "type complex128"), ([[1.0]], "list")):
+        with pytest.raises(FileError, match=f"expected rows as a matrix of real numbers, .* got .*{came}"):
+            write([rows])
+    with pytest.raises(FileError, match="expected 2 labels, one per row, got 3"):
+        write([np.ones((2, 3)), np.ones(3)])
+    with pytest.raises(FileError, match="expected 2 groups, one per row, got 1"):
+        write([np.ones((2, 3)), np.ones(2), [4]])
+    with pytest.raises(FileError, match=r"expected labels as numbers or strings, .* got an array of shape \(2, 2\)"):
+        write([np.ones((2, 3)), np.eye(2)])
+    with pytest.raises(FileError, match=r"expected labels as numbers or strings, .* type object"):
+        write([np.ones((2, 3)), np.array(["a", None], dtype=object)])
+    with pytest.raises(FileError, match="expected rows to write, got none"):
+        write()
+    with pytest.raises(ValueError, match="expected dtype as float32, float64 or None, got 'int8'"):
+        ShardWriter(tmp_path / "out", dtype="int8")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
+def test_the_writer_takes_sparse_matrices_of_any_form(tmp_path, form):
+    X = np.arange(16.0).reshape(4, 4) % 3
+    with ShardWriter(tmp_path / "out", shard_size="1kB") as writer:
+        writer.add(sparse.csr_array(X).asformat(form), [1, 0, 1, 0])
+    dataset = open_dataset(tmp_path / "out")
+    assert_array_equal(dataset.matvec(np.eye(4)), X)
+    assert_array_equal(dataset.y, [1, 0, 1, 0])  # one label for each row, though in a list
+
+
+@pytest.mark.parametrize("labels", [["b", "a"], np.array(["b", "a"], dtype=object)])
+def test_the_writer_takes_names_as_lists_and_objects(tmp_path, labels):
+    with ShardWriter(tmp_path / "out") as writer:
+        writer.add(np.ones((2, 1)), labels, groups=["q", "q"])
+    dataset = open_dataset(tmp_path / "out")
+    assert dataset.labels.tolist() == ["b", "a"]
+    assert dataset.groups.tolist() == ["q", "q"]
+
+
+def test_a_writer_that_is_not_told_to_finish_does(tmp_path):
+    with ShardWriter(tmp_path / "out") as writer:
+        writer.add(np.ones((2, 3)), np.ones(2))
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert open_dataset(tmp_path / "out").shape == (2, 3)
+    with pytest.raises(FileError, match="expected rows to write, got none"), ShardWriter(tmp_path / "none"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_model_with_more_columns_than_the_shards(tmp_path):

@@ -29,6 +29,7 @@ from metrimax.io.shards import (
     part_file,
     read_ahead,
     read_truth,
+    stat_of,
 )
 from metrimax.protocols import Design, Vector
 
@@ -76,16 +77,24 @@ class FileShard:
     held: int
     peak: int
     options: dict[str, Any]
+    seen: tuple[int, int, int] | None
 
     @property
     def name(self) -> str:
         return str(self.path)
 
     def load(self, n_threads: int) -> Design:
+        seen = stat_of(self.path)
+        if self.seen not in (None, seen):
+            raise FileError(f"{self.path}: has changed since it was opened: files must not be written while in use")
         design = as_design(load_data(self.path, n_threads=n_threads, **self.options).X, n_threads=n_threads)
         if design.shape[0] != self.rows:
             raise FileError(f"{self.path}: has changed since it was opened: {self.rows} rows, now {design.shape[0]}")
+        self.seen = seen
         return design
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"seen": None}  # another machine may have a copy of the file, of another time
 
     def prefetch(self) -> None:
         read_ahead(self.path)
@@ -188,14 +197,16 @@ def _from_arrays(folder: Path, names: list[str], n_features: int | None) -> Foun
         if missing or len(kinds) > 1:
             what = f"{stem.name}.{missing[0]}.npy is missing" if missing else "dense and sparse shards are mixed"
             raise FileError(f"{stem}: {what}")
-        first = map_array(part_file(stem, kind[-1]))
-        rows = len(first) if kind == DENSE else len(first) - 1
         if kind == DENSE:
-            if first.ndim != 2:
-                raise FileError(f"{part_file(stem, 'X')}: expected two dimensions, got shape {first.shape}")
-            widths.append(first.shape[1])
+            X = map_array(part_file(stem, "X"))
+            if X.ndim != 2:
+                raise FileError(f"{part_file(stem, 'X')}: expected two dimensions, got shape {X.shape}")
+            rows, width = X.shape
         else:
-            widths.append(int(map_array(part_file(stem, "indices")).max(initial=-1)) + 1)
+            rows = len(_whole_numbers(part_file(stem, "indptr"), least=1)) - 1
+            indices = _whole_numbers(part_file(stem, "indices"))
+            width = int(indices.max()) + 1 if len(indices) else 0
+        widths.append(width)
         shards.append((stem, rows, kind))
         truths.append(read_truth(stem, rows, dict.fromkeys(parts & set(LABELS))))
     if DENSE in kinds and len(set(widths)) > 1:
@@ -205,6 +216,16 @@ def _from_arrays(folder: Path, names: list[str], n_features: int | None) -> Foun
     made = [MappedShard(stem, rows, width, kind) for stem, rows, kind in shards]
     labels, groups = join(folder, truths)
     return Found(made, width, labels, groups=groups)
+
+
+def _whole_numbers(path: Path, least: int = 0) -> Array:
+    """A mapped array of whole numbers, at least so many."""
+    array = map_array(path)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) < least:
+        raise FileError(
+            f"{path}: expected whole numbers in one dimension, got shape {array.shape} and type {array.dtype}"
+        )
+    return array
 
 
 def _width(folder: Path, columns: int, n_features: int | None, *, fixed: bool) -> int:
@@ -238,8 +259,10 @@ def _from_files(
     for number, name in enumerate(names, 1):
         if progress is not None:
             progress(f"looking through file {number} of {len(names)}, {name}")
+        seen = stat_of(folder / name)
         data = load_data(folder / name, index_base=0 if text else None, n_threads=n_threads, **reading)
-        looks.append(_Look(folder / name, data))
+        looks.append(_Look(folder / name, data, seen))
+    looks = [look for look in looks if look.rows] or looks  # an empty file has no columns and no labels
     base = index_base
     if text:
         lowest = min(look.lowest for look in looks)
@@ -247,20 +270,22 @@ def _from_files(
         if lowest < base:
             first = next(look for look in looks if look.lowest < base)
             raise FileError(f"{first.path}: expected feature indices from {base}, got {first.lowest}")
-    widths = [look.width - (base or 0) if text else look.width for look in looks]
+    widths = [max(0, look.width - (base or 0)) if text else look.width for look in looks]
     if not text and len(set(widths)) > 1:
         wrong = next(k for k, width in enumerate(widths) if width != widths[0])
-        raise FileError(f"{looks[wrong].path}: expected {widths[0]} columns, as in {names[0]}, got {widths[wrong]}")
+        raise FileError(
+            f"{looks[wrong].path}: expected {widths[0]} columns, as in {looks[0].path.name}, got {widths[wrong]}"
+        )
     width = max(widths) if n_features is None else n_features
     columns = looks[0].feature_names if reading["feature_names"] is None else reading["feature_names"]
     for look in looks:
         if columns is not None and look.feature_names is not None and set(look.feature_names) != set(columns):
-            raise FileError(f"{look.path}: expected the columns of {names[0]}: {', '.join(columns[:50])}")
+            raise FileError(f"{look.path}: expected the columns of {looks[0].path.name}: {', '.join(columns[:50])}")
     rest = {**reading, "feature_names": columns} | ({"index_base": base, "n_features": width} if text else {})
     if not text and n_features is not None and widths[0] != n_features:
         raise FileError(f"{folder}: expected {n_features} features, those of the model, got {widths[0]}")
     shards = [
-        FileShard(look.path, look.rows, look.held, 2 * look.path.stat().st_size + 4 * look.held, rest) for look in looks
+        FileShard(look.path, look.rows, look.held, 2 * look.seen[0] + 4 * look.held, rest, look.seen) for look in looks
     ]
     labels, groups = join(folder, [look.truth for look in looks])
     return Found(shards, width, labels, columns, base if text else None, groups)
@@ -269,9 +294,9 @@ def _from_files(
 class _Look:
     """What is kept of a file after a first look."""
 
-    def __init__(self, path: Path, data: Data) -> None:
+    def __init__(self, path: Path, data: Data, seen: tuple[int, int, int]) -> None:
         X = data.X
-        self.path = path
+        self.path, self.seen = path, seen
         self.rows, self.width = int(X.shape[0]), int(X.shape[1])
         self.truth, self.feature_names = Truth(data.labels, data.groups), data.feature_names
         if isinstance(X, np.ndarray):

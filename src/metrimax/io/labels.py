@@ -22,11 +22,30 @@ class Truth(NamedTuple):
     groups: Array | None = None
 
 
+def as_labels(folder: Path, what: str, given: Any, rows: int) -> Array | list[Vector]:
+    """Labels or groups as a user gives them, one for each row: an array, or a list of arrays for rows with several."""
+    if isinstance(given, list) and any(np.ndim(row) for row in given):
+        made: Array | list[Vector] = [np.atleast_1d(row) for row in given]
+    else:
+        made = np.asarray(given)
+        if made.dtype == object and all(isinstance(name, str) for name in made.ravel()):
+            made = made.astype(str)
+        if made.ndim != 1 or made.dtype == object:
+            raise FileError(
+                f"{folder}: expected {what} as numbers or strings, one per row, got an array of shape {made.shape} and "
+                f"type {made.dtype}"
+            )
+    if len(made) != rows:
+        raise FileError(f"{folder}: expected {rows} {what}, one per row, got {len(made)}")
+    return made
+
+
 def join(folder: Path, parts: Sequence[Truth]) -> Truth:
     """Labels and groups of all shards, or blocks of rows."""
     for what, given in (("labels", [t.labels for t in parts]), ("groups (qid)", [t.groups for t in parts])):
         if any(part is None for part in given) and not all(part is None for part in given):
             raise FileError(f"{folder}: some rows have {what} and some have none")
+    _check_alike(folder, parts)
     labels: Array | list[Vector] | None = None
     if any(isinstance(t.labels, list) for t in parts):
         labels = [np.atleast_1d(row) for t in parts if t.labels is not None for row in t.labels]
@@ -34,6 +53,21 @@ def join(folder: Path, parts: Sequence[Truth]) -> Truth:
         labels = np.concatenate([t.labels for t in parts if t.labels is not None])
     groups = [t.groups for t in parts if t.groups is not None]
     return Truth(labels, np.concatenate(groups) if groups else None)
+
+
+def _check_alike(folder: Path, parts: Sequence[Truth]) -> None:
+    """Raise if labels are numbers here and names there: as names, 1 and 1.0 would be two classes."""
+    examples: dict[bool, Any] = {}
+    for truth in parts:
+        rows = truth.labels if isinstance(truth.labels, list) else [] if truth.labels is None else [truth.labels]
+        for row in map(np.atleast_1d, rows):
+            if row.size:
+                examples.setdefault(row.dtype.kind in "US", row.ravel()[0])
+    if len(examples) > 1:
+        raise FileError(
+            f"{folder}: expected labels that are all numbers or all names, got numbers such as {examples[False]} in "
+            f"some files and names such as '{examples[True]}' in others: write them alike"
+        )
 
 
 def pack(truth: Truth) -> dict[str, Array]:

@@ -200,7 +200,7 @@ class MappedShard:
 
     def _look(self) -> tuple[Any, ...]:
         """Length, time and identity of the files."""
-        return tuple(_stat(part_file(self.stem, part)) for part in self.parts)
+        return tuple(stat_of(part_file(self.stem, part)) for part in self.parts)
 
     def _check_finite(self, arrays: dict[str, Array]) -> None:
         values = arrays[self.parts[0]]
@@ -237,7 +237,8 @@ def read_ahead(path: Path) -> None:
         os.close(handle)
 
 
-def _stat(path: Path) -> tuple[int, int, int]:
+def stat_of(path: Path) -> tuple[int, int, int]:
+    """Length, time and identity of a file: what another has not."""
     try:
         found = path.stat()
     except OSError as error:
@@ -258,11 +259,26 @@ def read_truth(stem: Path, rows: int, sums: dict[str, Any]) -> Truth:
     if "y" not in read:
         return Truth(None, groups)
     y = read["y"]
-    if "y_starts" in read:
-        return Truth(np.split(y, read["y_starts"][1:-1]), groups)
     if y.dtype.kind in "fiub":
         y = y.astype(np.float64)
         if not np.isfinite(y).all():
-            row = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise FileError(f"{part_file(stem, 'y')}: row {row} (from 0) holds {y[row]}: expected labels")
-    return Truth(y, groups)
+            place = np.argwhere(~np.isfinite(y))[0].tolist()
+            what = "entry" if "y_starts" in read else "row"
+            raise FileError(f"{part_file(stem, 'y')}: {what} {place[0]} (from 0) holds {y[*place]}: expected labels")
+    if "y_starts" not in read:
+        return Truth(y, groups)
+    starts = read["y_starts"]
+    if not (
+        y.ndim == starts.ndim == 1
+        and starts.dtype.kind in "iu"
+        and len(starts) == rows + 1
+        and starts[0] == 0
+        and starts[-1] == len(y)
+        and (starts[1:] >= starts[:-1]).all()
+    ):
+        raise FileError(
+            f"{part_file(stem, 'y_starts')}: expected {rows + 1} whole numbers from 0 up to {len(y)}, where the labels "
+            f"of each row begin in {part_file(stem, 'y').name} and where the last end, got shape {starts.shape} "
+            f"and type {starts.dtype}, or other numbers"
+        )
+    return Truth(np.split(y, starts[1:-1]), groups)

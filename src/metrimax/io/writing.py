@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from metrimax.io.files import FileError, write_bytes
-from metrimax.io.labels import Truth, join, pack
-from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, are_names, crc, part_file
-from metrimax.protocols import Vector
+from metrimax.io.labels import Truth, as_labels, join, pack
+from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, are_names, crc, parse_size, part_file
 
 
 class ShardWriter:
@@ -28,14 +27,14 @@ class ShardWriter:
     ----------
     folder : str or path
         Must not exist, or be empty.
-    shard_size : int
-        Bytes of a shard, about.
+    shard_size : int or str
+        Bytes of a shard, about; also as in ``"64MiB"``.
     dtype : {"float32", "float64"} or None
         Of the values; None for as they come.
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, shard_size: int = 64 * 2**20, dtype: str | None = None
+        self, folder: str | os.PathLike[str], *, shard_size: int | str = 64 * 2**20, dtype: str | None = None
     ) -> None:
         self.folder = Path(folder)
         try:
@@ -44,8 +43,11 @@ class ShardWriter:
             raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
         if exists:
             raise FileError(f"{self.folder}: exists already: give the name of a new folder, or remove it")
-        self._size = shard_size
+        self._size = parse_size(shard_size)
         self._dtype = None if dtype is None else np.dtype(dtype)
+        if self._dtype not in (None, np.float32, np.float64):
+            raise ValueError(f"expected dtype as float32, float64 or None, got {dtype!r}")
+        self._finished = False
         self._waiting: list[tuple[dict[str, Array], Truth]] = []
         self._bytes = 0
         self._shards: list[dict[str, Any]] = []
@@ -62,15 +64,35 @@ class ShardWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if kind is not None:
-            shutil.rmtree(self._beside, ignore_errors=True)
-        if isinstance(error, OSError):  # no space left, most of all
-            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+        failed = error
+        if error is None and not self._finished:
+            try:
+                self.finish()
+            except BaseException as caught:
+                failed = caught
+        if failed is None:
+            return
+        shutil.rmtree(self._beside, ignore_errors=True)
+        if isinstance(failed, OSError):  # no space left, most of all
+            raise FileError(f"{self.folder}: cannot be written: {failed.strerror or failed}") from failed
+        if failed is not error:
+            raise failed
 
-    def add(self, X: Any, labels: Array | list[Vector] | None = None, groups: Array | None = None) -> None:
-        """Append rows: an array, or anything with data, indices, indptr and shape; and their labels and groups."""
+    def add(self, X: Any, labels: Any = None, groups: Any = None) -> None:
+        """Append rows: an array or a sparse matrix; their labels, a list of arrays if rows have several; their groups.
+
+        Instead of a SciPy matrix anything with data, indices, indptr (of rows) and shape will do.
+        """
+        X = X.tocsr() if hasattr(X, "tocsr") else X
         arrays: dict[str, Array]
-        arrays = {"X": X} if isinstance(X, np.ndarray) else {part: getattr(X, part) for part in SPARSE}
+        arrays = {"X": X} if isinstance(X, np.ndarray) else _parts(X)
+        kind = next((array.dtype for array in arrays.values()), None)
+        if kind is None or kind.kind not in "fiub" or len(X.shape) != 2:
+            came = type(X).__name__ if kind is None else f"shape {X.shape} and type {kind}"
+            raise FileError(
+                f"{self.folder}: expected rows as a matrix of real numbers, a NumPy array or a SciPy sparse matrix, "
+                f"got {came}: convert them first, for instance with numpy.asarray"
+            )
         n, width = X.shape
         if self.parts not in ((), tuple(arrays)) or (self.parts == DENSE and width != self.n_cols):
             raise FileError(
@@ -78,12 +100,13 @@ class ShardWriter:
                 f"{'dense' if 'X' in arrays else 'sparse'} after {self.n} x {self.n_cols}"
             )
         self.parts, self.n_cols = tuple(arrays), max(self.n_cols, width)
-        own = None if labels is None else list(labels) if isinstance(labels, list) else np.asarray(labels)
+        own = None if labels is None else as_labels(self.folder, "labels", labels, n)
+        queries: Any = None if groups is None else as_labels(self.folder, "groups", groups, n)
         step = max(1, int(n * self._size / max(1, sum(a.nbytes for a in arrays.values()))))
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
             block = _take(arrays, rows, self._dtype)
-            truth = Truth(None if own is None else own[rows], None if groups is None else groups[rows])
+            truth = Truth(None if own is None else own[rows], None if queries is None else queries[rows])
             self._waiting.append((block, truth))
             self._bytes += sum(array.nbytes for array in block.values())
             self.n += rows.stop - rows.start
@@ -117,7 +140,10 @@ class ShardWriter:
         self.n_cols += by
 
     def finish(self, *, index_base: int | None = None, feature_names: list[str] | None = None) -> dict[str, Any]:
-        """Write the last shard and the manifest, and give the folder its name; returns the manifest."""
+        """Write the last shard and the manifest, and give the folder its name; returns the manifest.
+
+        The end of the ``with`` block does it where it was not called.
+        """
         self._flush()
         if self.n == 0:
             raise FileError(f"{self.folder}: expected rows to write, got none")
@@ -139,7 +165,13 @@ class ShardWriter:
         write_bytes(self._beside / MANIFEST, json.dumps(manifest, indent=1).encode())
         self._beside.chmod(0o755)
         os.replace(self._beside, self.folder)  # an empty folder gives way
+        self._finished = True
         return manifest
+
+
+def _parts(X: Any) -> dict[str, Array]:
+    """The arrays of a CSR matrix; none of what is none."""
+    return {part: getattr(X, part) for part in SPARSE} if all(hasattr(X, part) for part in SPARSE) else {}
 
 
 def _take(arrays: dict[str, Array], rows: slice, dtype: np.dtype[Any] | None) -> dict[str, Array]:
