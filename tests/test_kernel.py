@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel, sigmoid_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -234,6 +234,10 @@ def test_precomputed_in_cross_validation():
         ({"kernel": "poly", "degree": 1.5}, "degree as a whole number of at least 1, got 1.5"),
         ({"kernel": "rbf", "cache_size": 1e-9}, "room for a column of 150 kernel values"),
         ({"kernel": "rbf", "n_components": 0}, "n_components of at least 1"),
+        ({"kernel": "rbf", "n_components": 2.5}, "n_components as a whole number or None, got 2.5"),
+        ({"kernel": "rbf", "cache_size": None}, "cache_size as a number of megabytes, got None"),
+        ({"kernel": "poly", "coef0": np.nan}, "coef0 as a finite number, got nan"),
+        ({"kernel": "poly", "coef0": -5.0}, "positive semidefinite"),
         ({"kernel": "precomputed"}, r"square matrix, got shape \(150, 3\)"),
         ({"kernel": lambda A, B: np.ones(3)}, r"an array of shape \(150, 150\), got \(3,\)"),
         ({"kernel": lambda A, B: A[:, :1] - B[:, :1].T}, "symmetric kernel matrix"),
@@ -243,6 +247,36 @@ def test_precomputed_in_cross_validation():
 def test_errors(options, message):
     with pytest.raises(ValueError, match=message):
         MeasureSVC("f1", **options).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_kernel_that_is_not_definite_is_refused(seed):
+    """Some fits met no w with w'Kw < 0 on their way, and reported lower bounds above their objective."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 60))
+    X, y = rng.normal(size=(n, 3)), np.arange(n) % 3 == 0
+    options = {"gamma": 10 ** rng.uniform(-1, 1), "coef0": rng.uniform(-1, 1)}
+    K = sigmoid_kernel(X, **options)
+    lowest = float(np.linalg.eigvalsh(K)[0])
+    assert lowest < 0
+    with pytest.raises(ValueError, match=f"eigenvalues from {lowest:.3g} to"):
+        MeasureSVC("f1", kernel="precomputed").fit(K, y)
+    with pytest.raises(ValueError, match="the kernel must be positive semidefinite"):
+        MeasureSVC("f1", kernel=lambda A, B: sigmoid_kernel(A, B, **options)).fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernels_that_are_definite_up_to_rounding_are_taken(dtype):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    for K in (X @ X.T, rbf_kernel(X).round(6), np.zeros((300, 300)), np.ones((300, 300)), np.eye(300)):
+        Gram(K.astype(dtype))
+
+
+def test_a_kernel_without_values():
+    X, y = np.zeros((20, 2)), np.arange(20) % 2
+    clf = MeasureSVC(kernel="poly", n_components=5).fit(X, y)
+    assert clf.kernel_kept_ == 1.0
+    assert clf.predict(X).shape == (20,)
 
 
 def test_check_symmetric_keeps_the_matrix():

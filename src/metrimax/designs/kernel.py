@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import eigvalsh_tridiagonal, lapack, solve_triangular
 
 from metrimax.designs.linear import Dense, columns
 from metrimax.protocols import Vector
@@ -29,6 +29,13 @@ MOST_COMPONENTS = 1000
 """Size of the basis of a low-rank map unless the caller says otherwise or the memory allows less.
 
 On a hold-out of IJCNN1 twice as many gain nothing, nor does choosing them by k-means++ (docs/results/capo.md)."""
+
+
+STEPS = 40
+"""Products with a matrix that is given in which a negative eigenvalue has to show."""
+
+DEFINITE = 1e-5
+"""How negative, relative to the largest, an eigenvalue may be: the entries may be rounded."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,15 @@ class Kernel:
             )
         if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 1):
             raise ValueError(f"expected degree as a whole number of at least 1, got {self.degree!r}")
+        if not (isinstance(self.coef0, (int, float, np.number)) and np.isfinite(self.coef0)):
+            raise ValueError(f"expected coef0 as a finite number, got {self.coef0!r}")
         if not 0 < self.gamma < np.inf:
             raise ValueError(f"expected a finite gamma > 0, got {self.gamma!r}")
+
+    @property
+    def definite(self) -> bool:
+        """Whether it is known to be positive semidefinite."""
+        return not callable(self.name) and (self.name != "poly" or self.coef0 >= 0)
 
     def __call__(self, X: Any, Y: Any) -> Vector:
         if callable(self.name):
@@ -161,7 +175,7 @@ def choose_gamma(gamma: float | str, X: Any) -> float:
         square += float(squares(part).sum())
         total += np.asarray(part.sum(axis=0)).ravel()
     mean_square, mean = square / n, total / n
-    spread = mean_square - p * float(mean.mean()) ** 2 if gamma == "scale" else 2 * (mean_square - float(mean @ mean))
+    spread = mean_square - p * float(mean.mean() ** 2) if gamma == "scale" else 2 * (mean_square - float(mean @ mean))
     return 1 / spread if spread > 1e-12 * mean_square else 1.0
 
 
@@ -181,7 +195,7 @@ class Expansion:
     @classmethod
     def of(cls, kernel: Kernel | None, X: Any, support: npt.NDArray[np.intp], coefficients: Vector) -> Expansion:
         """Over those examples ``support`` of X whose coefficient is not zero throughout."""
-        used = np.flatnonzero(coefficients.reshape(len(support), -1).any(axis=1))
+        used = np.flatnonzero(coefficients.any(axis=tuple(range(1, coefficients.ndim))))
         support = support[used]
         return cls(kernel, support, None if kernel is None else X[support], coefficients[used])
 
@@ -223,6 +237,8 @@ class Gram:
     def __init__(self, K: Array, kernel: Kernel | None = None, X: Any = None, n_threads: int | None = None) -> None:
         self._K = Dense(K, n_threads)
         self._kernel, self._X = kernel, X
+        if kernel is None or not kernel.definite:
+            self._check_definite()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -238,6 +254,35 @@ class Gram:
                 "use another kernel, or other parameters"
             )
         return scores
+
+    def _check_definite(self) -> None:
+        """Raise if K has an eigenvalue below zero, where a lower bound of the objective would be none.
+
+        By Lanczos's method: its lowest value is never below the lowest eigenvalue, and after some steps near it.
+        """
+        n = self.shape[0]
+        basis = np.empty((min(n, STEPS), n))
+        diagonal: list[float] = []
+        beside: list[float] = []
+        v = np.random.default_rng(0).normal(size=n)
+        for k in range(len(basis)):
+            v -= basis[:k].T @ (basis[:k] @ v)
+            length = float(np.linalg.norm(v))
+            if k and not length > 1e-8 * max(map(abs, diagonal)):
+                break  # the basis spans all that K makes of it
+            beside.append(length)
+            basis[k] = v / length
+            v = self._K.rmatvec(basis[k])
+            diagonal.append(float(basis[k] @ v))
+            if not np.isfinite(diagonal[k]):
+                return  # of what overflows the solver will say so
+            v -= basis[: k + 1].T @ (basis[: k + 1] @ v)
+        values = eigvalsh_tridiagonal(np.array(diagonal), np.array(beside[1:]))
+        if values[0] < -DEFINITE * abs(values).max():
+            raise ValueError(
+                f"the kernel must be positive semidefinite, but its matrix has eigenvalues from {values[0]:.3g} to "
+                f"{values[-1]:.3g}: use another kernel, or other parameters"
+            )
 
     def rmatvec(self, slope: Vector) -> Vector:
         """The slope itself: ``sum_i slope_i phi(x_i)``."""
@@ -295,7 +340,8 @@ class LowRank(Dense):
         for rows in _blocks(X.shape[0], rank):
             features[rows] = solve_triangular(self._factor, kernel(X[rows], vectors).T, lower=True).T
         super().__init__(features, n_threads)
-        self.kept = min(1.0, float(squares(features).sum() / kernel.diagonal(X).sum()))
+        trace = float(kernel.diagonal(X).sum())
+        self.kept = min(1.0, float(squares(features).sum()) / trace) if trace > 0 else 1.0
 
     def expansion(self, W: Vector) -> Expansion:
         """The classifier with the weights W, (m,) or (m, L)."""
@@ -319,6 +365,10 @@ def kernel_design(
     """
     n = X.shape[0]
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    if n_components is not None and (isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer))):
+        raise ValueError(f"expected n_components as a whole number or None, got {n_components!r}")
+    if not (isinstance(cache_size, (int, float, np.number)) and cache_size >= 0):
+        raise ValueError(f"expected cache_size as a number of megabytes, got {cache_size!r}")
     room = cache_size * 2**20 / (n * dtype.itemsize)  # columns of n values
     size = n_components if n_components is not None else n if n <= room else min(MOST_COMPONENTS, int(room))
     if size < 1:
