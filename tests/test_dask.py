@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 from metrimax import MeasureSVC, MeasureSVCCV, open_dataset
 from metrimax.cli import main
 from metrimax.designs import as_design
-from metrimax.designs.cluster import Cluster, NoNews, Share
+from metrimax.designs.cluster import Cluster, NoNews, Share, connect
 from metrimax.designs.dask import DaskDesign, is_remote
 from metrimax.io.shards import part_file
 from metrimax.io.writing import ShardWriter
@@ -302,6 +302,33 @@ def test_bad_partitions_are_named(problem, cluster, tmp_path):
     with pytest.raises(TypeError, match=r"expected a dask\.array or a dask\.dataframe"):
         DaskDesign(dask.delayed(3))
     assert not is_remote([1.0, 2.0])
+
+
+def test_a_client_of_its_own_is_closed_where_partitions_do_not_fit(problem, cluster, monkeypatch):
+    made = []
+
+    def noted(client):
+        made.append(connect(client))
+        return made[-1]
+
+    monkeypatch.setattr("metrimax.designs.cluster.connect", noted)
+    X, _ = problem
+    parts = [dask.delayed(X[:10]), dask.delayed(X[10:, :3])]
+    with pytest.raises(ValueError, match=f"partition 1: expected {P} columns, as in partition 0, got 3"):
+        DaskDesign(parts, client=cluster.scheduler.address)
+    assert [client.status for client, _ in made] == ["closed"]
+
+
+def test_a_client_that_is_closed_during_a_fit(problem, cluster):
+    _, y = problem
+    client = Client(cluster.scheduler.address, set_as_default=False)
+    design = DaskDesign([dask.delayed(block) for block in blocks(problem)], client=client)
+
+    def close(record):
+        client.close()
+
+    with pytest.raises(ConnectionError, match=r"or its client was closed \(closed\): start it, and fit again"):
+        MeasureSVC("f1", callback=close).fit(design, y)
 
 
 def test_no_news_is_an_error_and_not_a_hang(problem, cluster):

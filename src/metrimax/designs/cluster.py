@@ -152,6 +152,7 @@ class Cluster:
         """The results of the tasks that ``ask`` starts, asked for again if what was sent has been lost."""
         distributed = import_module("distributed")
         for attempt in range(1, ATTEMPTS + 1):
+            self._check_scheduler()  # a client that was closed fails in many ways
             try:
                 futures = ask()
                 self._wait(name, futures)
@@ -210,7 +211,10 @@ class Cluster:
 
     def _check_scheduler(self) -> None:
         if self.client.status != "running":
-            raise ConnectionError(f"the Dask scheduler has gone away ({self.client.status}): start it, and fit again")
+            raise ConnectionError(
+                f"the Dask scheduler has gone away, or its client was closed ({self.client.status}): "
+                "start it, and fit again"
+            )
 
     def _await_scheduler(self) -> None:
         """Before others are blamed: the client may take a while to see that its scheduler has gone."""

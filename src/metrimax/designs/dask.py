@@ -58,13 +58,13 @@ class DaskDesign:
         self.close = self.cluster.close
         try:
             about: list[_About] = self.cluster.hold(self._parts(self._blocks(X)), _about)
+            widths = [part.width for part in about]
+            if len(set(widths)) > 1:
+                odd = next(k for k, width in enumerate(widths) if width != widths[0])
+                raise ValueError(f"partition {odd}: expected {widths[0]} columns, as in partition 0, got {widths[odd]}")
         except BaseException:
             self.close()
             raise
-        widths = [part.width for part in about]
-        if len(set(widths)) > 1:
-            odd = next(k for k, width in enumerate(widths) if width != widths[0])
-            raise ValueError(f"partition {odd}: expected {widths[0]} columns, as in partition 0, got {widths[odd]}")
         self.n_cols = widths[0]
         self.starts = np.concatenate(([0], np.cumsum([part.rows for part in about], dtype=np.int64)))
 
