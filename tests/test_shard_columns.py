@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from shard_folders import svmlight
 
-from metrimax import MeasureRanker, MeasureSVC, open_dataset
+from metrimax import MeasureRanker, MeasureSVC, MeasureSVCCV, open_dataset
 from metrimax.cli import main
 from metrimax.io.converting import convert
 from metrimax.io.files import FileError
@@ -128,3 +130,21 @@ def test_estimators_compare_the_names_of_columns(problem, tmp_path):
     assert_array_equal(framed.predict(train), clf.predict(train))
     with pytest.raises(ValueError, match=message):
         framed.predict(turned)
+
+
+@pytest.mark.parametrize("make", [MeasureSVC, partial(MeasureSVCCV, Cs=[1.0]), partial(MeasureRanker, "roc_area")])
+def test_estimators_compare_the_index_of_the_first_feature(problem, tmp_path, make):
+    """Feature 1 is the first column of the one folder and the second of the other."""
+    X, y = problem
+    for base in (0, 1):
+        (tmp_path / f"{base}.svm").write_text(svmlight(X, y, base=base))
+        convert(tmp_path / f"{base}.svm", tmp_path / f"from-{base}")
+    zero, one = (open_dataset(tmp_path / f"from-{base}") for base in (0, 1))
+    model = pickle.loads(pickle.dumps(make().fit(one)))
+    assert model.score(one) > 0.8
+    for use in (model.predict, model.score):
+        with pytest.raises(ValueError, match=r"expected 1 as the index of the first feature, .* count from 0"):
+            use(zero)
+    assert_array_equal(model.predict(X), model.predict(one))  # an array does not say how it counts
+    model.fit(X, y)
+    assert_array_equal(model.predict(zero), model.predict(one))

@@ -46,6 +46,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     max_iter: int
     verbose: int
     callback: Callback | None
+    index_base_: int  #: of the data that were fitted on, where they are those of svmlight text
 
     _solvers: ClassVar[dict[str, type[Any]]] = SOLVERS
 
@@ -89,9 +90,12 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         if len(labels) != X.shape[0]:
             raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(labels)}")
         checked.n_features_in_ = X.shape[1]
-        checked.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "index_base_"):
+            checked.__dict__.pop(name, None)
         if getattr(X, "feature_names", None) is not None:
             checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
+        if getattr(X, "index_base", None) is not None:
+            checked.index_base_ = X.index_base
         return labels
 
     def _check_rows(self, X: Any) -> Any:
@@ -104,6 +108,12 @@ class CertifiedEstimator(PlainState, BaseEstimator):
             raise ValueError(
                 f"The feature names should match those that were passed during fit: {difference(known, names)}; "
                 "give the data with the columns in the order of feature_names_in_"
+            )
+        base, first = getattr(X, "index_base", None), getattr(self, "index_base_", None)
+        if base is not None and first is not None and base != first:
+            raise ValueError(
+                f"expected {first} as the index of the first feature, as in the data passed during fit, got data that "
+                f"count from {base}: open them with index_base={first}, or convert the text again with that"
             )
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"expected {self.n_features_in_} features, got {X.shape[1]}")

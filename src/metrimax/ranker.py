@@ -124,6 +124,7 @@ class MeasureRanker(CertifiedEstimator):
             X = as_design(X)
             y = self._check_design(checked, X, y)
         else:
+            checked.__dict__.pop("index_base_", None)
             X, y = validate_data(checked, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
         y = _grades(y)
         weight = _weight(sample_weight, y)
