@@ -235,6 +235,10 @@ def test_bad_manifests(shards, content):
         ({"index_base": "1"}, "expected index_base as a whole number"),
         ({"shards": []}, "expected shards, got none"),
         ({"shards": [{"name": 5, "rows": 1, "files": {}}]}, "expected the name of a shard and its rows, got 5 and 1"),
+        *(
+            ({"shards": [{"name": name, "rows": 1, "files": {}}]}, "expected the name of a shard and its rows")
+            for name in ("", "a/..", "../b", "/tmp/b", "a\0", "\ud800", "a" * 300)
+        ),
         ({"shards": [{"name": "a", "rows": -1, "files": {}}]}, "expected the name of a shard and its rows"),
         ({"shards": [{"name": "a", "rows": 1, "files": {"X": 5}}]}, "TypeError"),
     ],
@@ -247,6 +251,14 @@ def test_manifests_that_no_writer_wrote(shards, change, said):
     (shards / MANIFEST).write_text("[" * 100_000)
     with pytest.raises(FileError, match=r"metrimax\.json: damaged"):
         open_dataset(shards)
+
+
+def test_a_folder_by_its_relative_name_stays_where_it_is(shards, tmp_path, monkeypatch):
+    monkeypatch.chdir(shards.parent)
+    dataset = open_dataset(shards.name)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert dataset.matvec(np.ones(P)).shape == (400,)
 
 
 def test_folders_that_may_not_be_read(shards, tmp_path, monkeypatch):

@@ -163,7 +163,7 @@ def open_dataset(
     """
     reading = {"kind": kind, "target": target, "feature_names": feature_names}
     found = look_into(
-        Path(path),
+        Path(path).absolute(),  # the process may go elsewhere, and workers are elsewhere
         reading,
         index_base=index_base,
         n_features=n_features,

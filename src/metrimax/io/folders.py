@@ -174,7 +174,8 @@ def _check_entries(parts: tuple[Any, ...], columns: int, names: Any, base: Any, 
     if not entries:
         raise ValueError("expected shards, got none")
     for name, rows, _ in entries:
-        if not isinstance(name, str) or not 0 <= rows < 2**63:
+        plain = isinstance(name, str) and name.isprintable() and Path(name).name == name and 0 < len(name) < 200
+        if not plain or not 0 <= rows < 2**63:
             raise ValueError(f"expected the name of a shard and its rows, got {name!r:.100} and {rows}")
 
 
