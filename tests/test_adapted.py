@@ -75,5 +75,7 @@ def test_says_what_is_wrong():
     X, y = sample()
     with pytest.raises(ValueError, match=r"expected a finite B > 0, got 0"):
         AdaptedProblem(MultiClass(), np.ones(3), B=0)
+    with pytest.raises(ValueError, match="expected finite auxiliary weights"):
+        AdaptedProblem(MultiClass(), np.full(4 * X.shape[1], np.nan))
     with pytest.raises(ValueError, match=rf"expected auxiliary weights for {4 * X.shape[1]} joint features, got shape"):
         StructuredSVM(AdaptedProblem(MultiClass(), np.ones(3))).fit(X, y)

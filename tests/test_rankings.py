@@ -7,6 +7,7 @@ import pytest
 import reference as ref
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
 from test_oracles import close, large_sample, value, values
 
 from metrimax import _kernels
@@ -353,6 +354,9 @@ def test_refusals():
     for bad in (-1, 61, np.nan):
         with pytest.raises(ValueError, match="expected grades from 0 to 60"):
             NDCG().oracle(np.array([0, bad]))
+    for bad in (-1, 2.0**61, np.nan, np.inf):
+        with pytest.raises(ValueError, match="expected grades from 0 to"):
+            NDCG(gain="linear").oracle(np.array([0, bad]))
     with pytest.raises(ValueError, match=r"combinations to search, more than .*; choose a smaller k, or fewer grades"):
         NDCG(None).oracle(np.arange(40))
     with pytest.raises(ValueError, match="expected labels of the 3 examples grouped, got 2"):
@@ -393,3 +397,14 @@ def test_kernels_refuse_other_dtypes_and_lengths():
         search.cut(d[:2].copy())
     with pytest.raises(ValueError, match="move: expected length 3, got 2"):
         _kernels.Line(search, d, d[:2].copy())
+
+
+def test_linear_gains_of_any_size():
+    """The limit on grades is one on 2^grade; scikit-learn's own takes any."""
+    rng = np.random.default_rng(0)
+    grades, scores = rng.choice([0.0, 50.0, 100.0], size=20), rng.normal(size=20)
+    measure = NDCG(5, gain="linear")
+    assert np.isclose(measure.score(grades, scores), ndcg_score([grades], [scores], k=5))
+    one, other = (measure.oracle(y)(scores) for y in (grades, grades / 50))
+    assert np.isclose(one.loss, other.loss)
+    np.testing.assert_allclose(one.slope, other.slope)

@@ -44,8 +44,9 @@ class NDCG(RankingMeasure):
     def gains(self, y: npt.ArrayLike) -> Vector:
         """The gain of every example."""
         grades = np.asarray(y, dtype=np.float64)
-        if not ((grades >= 0) & (grades <= 60)).all():
-            raise ValueError("ndcg: expected grades from 0 to 60 in y")
+        most = 60 if self.gain == "exponential" else 2.0**60  # the same gains
+        if not ((grades >= 0) & (grades <= most)).all():
+            raise ValueError(f"ndcg: expected grades from 0 to {most:g} in y")
         return np.exp2(grades) - 1 if self.gain == "exponential" else grades
 
     def discounts(self, n: int) -> Vector:

@@ -36,6 +36,8 @@ class AdaptedProblem(StructuredProblem):
             raise ValueError(f"expected a finite B > 0, got {B!r}")
         self.problem = problem
         self.auxiliary = np.asarray(auxiliary, dtype=np.float64) / np.sqrt(B)
+        if not np.isfinite(self.auxiliary).all():
+            raise ValueError("expected finite auxiliary weights, got NaN or infinity")
         self.inference = problem.inference
         self.releases_gil = problem.releases_gil  # type: ignore[misc]
 
