@@ -128,6 +128,16 @@ def test_many_sums_are_added_up_in_a_tree_and_tasks_have_names(problem, cluster)
     assert {"metrimax-part", "metrimax-scores", "metrimax-pull", "metrimax-add"} <= shown
 
 
+def test_one_design_after_the_other_on_one_cluster(cluster):
+    """A name that was used before, as an object's address is, would be answered with the rows of then."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X = rng.normal(size=(30, 3))
+        design = DaskDesign([dask.delayed(X[:10]), dask.delayed(X[10:])], client=cluster)
+        assert_allclose(design.matvec(np.ones(3)), X.sum(axis=1))
+        del design
+
+
 def test_one_task_per_thread_however_many_partitions(problem, cluster):
     X, _ = problem
     design = as_design(dask.array.from_array(X, chunks=(50, P)))

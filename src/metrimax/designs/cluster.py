@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -78,6 +79,8 @@ class Cluster:
         self.parts: list[Any] = []
         self.shares: list[Share] = []
         self._direct = False
+        # Dask takes tasks of one name for one task, also where the first has just been let go: an address would not do
+        self._name = uuid.uuid4().hex
         self._rounds = 0
 
     def hold(self, parts: list[Any], look: Callable[[Any], Any]) -> list[Any]:
@@ -102,7 +105,7 @@ class Cluster:
     def key(self, name: str, k: int) -> str:
         """The name of a task: the dashboard groups by what is before the numbers."""
         self._rounds += k == 0
-        return f"metrimax-{name}-{id(self):x}-{self._rounds}-{k}"
+        return f"metrimax-{name}-{self._name}-{self._rounds}-{k}"
 
     def map(self, name: str, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
         """A task for each tuple of arguments, wherever Dask likes."""
