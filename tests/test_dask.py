@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
+import threading
 import time
 from functools import partial
 from types import SimpleNamespace
@@ -136,6 +138,26 @@ def test_one_design_after_the_other_on_one_cluster(cluster):
         design = DaskDesign([dask.delayed(X[:10]), dask.delayed(X[10:])], client=cluster)
         assert_allclose(design.matvec(np.ones(3)), X.sum(axis=1))
         del design
+
+
+def test_tasks_of_several_threads_have_different_names(cluster):
+    tasks = Cluster(cluster)
+    names = [[], []]
+
+    def ask(mine):
+        mine.extend(tasks.key("scores") for _ in range(5000))
+
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask, args=(mine,)) for mine in names]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switch)
+    assert len({*names[0], *names[1]}) == 10_000
 
 
 def test_one_task_per_thread_however_many_partitions(problem, cluster):

@@ -7,6 +7,7 @@ per thread of a worker however many partitions it has, what to send again, and w
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 import uuid
 import weakref
@@ -81,7 +82,7 @@ class Cluster:
         self._direct = False
         # Dask takes tasks of one name for one task, also where the first has just been let go: an address would not do
         self._name = uuid.uuid4().hex
-        self._rounds = 0
+        self._numbers = itertools.count()  # several threads may ask for products
 
     def hold(self, parts: list[Any], look: Callable[[Any], Any]) -> list[Any]:
         """Take charge of partitions, which are futures; returns what ``look`` says of each."""
@@ -102,14 +103,13 @@ class Cluster:
             min(near or shares, key=lambda share: len(share.parts)).parts.append(k)
         self.shares = [Share(worker, sorted(parts)) for worker, parts in shares if parts]
 
-    def key(self, name: str, k: int) -> str:
-        """The name of a task: the dashboard groups by what is before the numbers."""
-        self._rounds += k == 0
-        return f"metrimax-{name}-{self._name}-{self._rounds}-{k}"
+    def key(self, name: str) -> str:
+        """The name of a task, which no other has: the dashboard groups by what is before the numbers."""
+        return f"metrimax-{name}-{self._name}-{next(self._numbers)}"
 
     def map(self, name: str, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
         """A task for each tuple of arguments, wherever Dask likes."""
-        keys = [self.key(name, k) for k in range(len(arguments[0]))]
+        keys = [self.key(name) for _ in arguments[0]]
         futures: list[Any] = self.client.map(function, *arguments, key=keys, pure=False)
         return futures
 
@@ -120,12 +120,12 @@ class Cluster:
                 function,
                 {k: self.parts[k] for k in share.parts},
                 value,
-                key=self.key(name, number),
+                key=self.key(name),
                 workers=share.worker or None,
                 allow_other_workers=bool(share.worker),
                 pure=False,
             )
-            for number, (share, value) in enumerate(zip(shares, sent, strict=True))
+            for share, value in zip(shares, sent, strict=True)
         ]
 
     def send(self, values: list[Any], shares: list[Share]) -> list[Any]:

@@ -143,7 +143,7 @@ class DaskDesign:
         if not _from(blocks[0], "dask"):
             return self.cluster.map("part", _part, blocks, range(len(blocks)))
         delayed = import_module("dask").delayed(_part, pure=False)
-        named = [delayed(block, k, dask_key_name=self.cluster.key("part", k)) for k, block in enumerate(blocks)]
+        named = [delayed(block, k, dask_key_name=self.cluster.key("part")) for k, block in enumerate(blocks)]
         parts: list[Any] = self.cluster.client.compute(named)
         return parts
 
