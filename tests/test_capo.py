@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -313,6 +313,11 @@ def test_parameters_of_auxiliaries_and_search():
     ("options", "error", "message"),
     [
         ({"estimators": []}, ValueError, "a list of"),
+        ({"estimators": tree}, ValueError, "a list of .* got DecisionTreeClassifier"),
+        ({"estimators": [tree]}, ValueError, "a list of .* got .DecisionTreeClassifier"),
+        ({"estimators": {"a": tree}}, ValueError, "a list of .* got .'a'"),
+        ({"estimators": [("a", StandardScaler())]}, TypeError, "a classifier or a regressor, got StandardScaler"),
+        ({"estimators": [("a", OneClassSVM())]}, TypeError, "a classifier or a regressor, got OneClassSVM"),
         ({"estimators": [("a", tree), ("a", tree)]}, ValueError, "unique"),
         ({"estimators": [("a", "drop")]}, TypeError, "expected 'a' as an estimator or the number of a column"),
         ({"B": 0.0}, ValueError, "finite B > 0, got 0.0"),

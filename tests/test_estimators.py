@@ -281,8 +281,8 @@ def test_top_k_of_a_batch(binary):
         if 0 < k < len(y):
             scores = svc.decision_function(X)
             assert scores[called == svc.classes_[1]].min() >= scores[called != svc.classes_[1]].max()
-    for bad in (-1, len(y) + 1):
-        with pytest.raises(ValueError, match="expected k from 0 to the 150 examples"):
+    for bad in (-1, len(y) + 1, 2.5, 3.0, None, "3"):
+        with pytest.raises(ValueError, match="expected k as a whole number from 0 to the 150 examples"):
             svc.predict_top_k(X, bad)
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -422,3 +423,17 @@ def test_cuts_are_carried_over_when_constraints_are_added(p, spaces):
         for start in (carried, None)
     )
     assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
+
+
+def test_tables_are_read_by_place():
+    """A series that was shuffled has its old numbers as its index."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(K, size=60)
+    X = rng.normal(size=(60, 3)) + 2 * rng.normal(size=(K, 3))[y]
+    svm = StructuredSVM(MultiClass()).fit(X, y)
+    order = rng.permutation(60)
+    table, outputs = pd.DataFrame(X[order], index=order), pd.Series(y[order], index=order)
+    other = StructuredSVM(MultiClass()).fit(table, outputs)
+    assert other.objective_ == pytest.approx(svm.objective_, rel=1e-2)
+    assert other.score(table, outputs) == pytest.approx(svm.score(X, y), abs=0.05)
+    assert other.predict(table) == other.predict(X[order])

@@ -170,6 +170,7 @@ def test_tagger_says_what_is_wrong():
         ([["a", "a", 1, 1]] * 6, r"sequence 0: expected tags .* got 1 \(int\)"),  # np.unique makes it "1"
         ([[0.0, 1.0, 2, 1], [np.nan, 1.0, 2, 1]] * 3, r"sequence 1: expected tags .* got nan \(float\)"),
         ([["a", "b", "a", np.nan]] * 6, r"sequence 0: expected tags .* got nan \(float\)"),
+        ([["a", None, "a", "b"]] * 6, r"sequence 0: expected tags .* got None \(NoneType\)"),
         ([np.array([np.nan, 1.0, 2.0, 1.0])] * 6, r"sequence 0: expected tags .* got nan \(float\)"),
     ],
 )

@@ -52,6 +52,8 @@ class AuxiliaryOutputs:
         """What a fitted auxiliary says of the examples: (n, L)."""
         if is_regressor(auxiliary):
             return self.shape(auxiliary.predict(X))
+        if not hasattr(auxiliary, "predict") or not (self.multilabel or hasattr(auxiliary, "classes_")):
+            raise TypeError(f"expected an auxiliary that is a classifier or a regressor, got {auxiliary!r}")
         if not self.multilabel:
             unknown = set(np.asarray(auxiliary.classes_).tolist()) - set(self.classes.tolist())
             if unknown:

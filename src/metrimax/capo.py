@@ -302,9 +302,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         return problem.output(auxiliary, inputs)
 
     def _check_parameters(self) -> None:
-        if not self.estimators:
-            raise ValueError("expected estimators as a list of (name, estimator), got none")
-        names = [name for name, _ in self.estimators]
+        given = self.estimators
+        pairs = isinstance(given, (list, tuple)) and all(isinstance(a, (list, tuple)) and len(a) == 2 for a in given)
+        if not (pairs and given):
+            raise ValueError(f"expected estimators as a list of (name, estimator), at least one, got {given!r}")
+        names = [name for name, _ in given]
         self._validate_names(names)
         if not (isinstance(self.B, (int, float, np.number)) and 0 < self.B < np.inf):
             raise ValueError(f"expected a finite B > 0, got {self.B!r}")

@@ -183,11 +183,11 @@ class StructuredSVM(CertifiedEstimator):
 
     def _inputs(self, X: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
         """X in the form that the problem expects."""
-        return X
+        return _by_place(X)
 
     def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
         """Y in the form that the problem expects."""
-        return y
+        return _by_place(y)
 
     def _names(self, outputs: list[Any]) -> list[Any]:
         """The problem's outputs in the form that the user expects."""
@@ -213,3 +213,9 @@ class StructuredSVM(CertifiedEstimator):
             raise ValueError(f"expected as many outputs as inputs, got {len(X)} inputs and {len(y)} outputs")
         if not len(X):
             raise ValueError("expected at least one example, got none")
+
+
+def _by_place(values: Any) -> Sequence[Any]:
+    """Values to be asked for by their place: what pandas holds is asked for by the labels of its index."""
+    placed: Sequence[Any] = values.to_numpy() if hasattr(values, "to_numpy") else values
+    return placed

@@ -266,7 +266,7 @@ class SequenceTagger(StructuredSVM):
             vectorizer = DictVectorizer()
             vectorizer.fit(_check_token(token, i) for i, x in enumerate(X) for token in self._tokens(x))
             n_features = len(vectorizer.feature_names_)
-        classes = np.unique(tags)
+        classes = np.unique([tag for tag in tags if tag is not None])  # which cannot be sorted, and is refused below
         _check_tags(y, classes)
         return {"problem_": SequenceProblem(len(classes), n_features), "classes_": classes, "vectorizer_": vectorizer}
 
