@@ -266,9 +266,8 @@ def test_features_that_are_drawn_are_drawn_again(tall, tmp_path, cls):
     X, y = tall[0][:300], tall[1][:300]
     options = {"kernel": "rbf", "n_components": 20, "random_state": None, "tol": 1e-6}
     options |= {"C": 10.0} if cls is MeasureSVC else {"Cs": [10.0], "selection": "holdout"}
-    kept = {"checkpoint": Checkpoint(tmp_path / "state", minutes=0)}
     with pytest.raises(Stop):
-        cls(callback=stop_at(5), **kept, **options).fit(X, y)
+        cls(callback=stop_at(5), checkpoint=Checkpoint(tmp_path / "state", minutes=0), **options).fit(X, y)
     assert any((tmp_path / "state").rglob("*.npz"))
-    cls(**kept, **options).fit(X, y)
+    cls(checkpoint=Checkpoint(tmp_path / "state", minutes=0), **options).fit(X, y)
     assert not (tmp_path / "state").exists()
