@@ -249,6 +249,8 @@ def test_folds_that_nothing_can_be_learnt_from_or_tested_on():
         pytest.raises(ValueError, match=r"fold \d: expected at least two classes to train on, got \[0\] only"),
     ):
         MeasureSVCCV(cv=3).fit(X, (np.arange(60) == 7).astype(int))
+    with pytest.raises(ValueError, match="expected at least two classes in y, got one class only"):
+        MeasureSVCCV(cv=3).fit(X, np.zeros(60))
 
 
 @pytest.mark.parametrize("measure", ["roc_area", "average_precision"])
