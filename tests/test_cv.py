@@ -375,6 +375,14 @@ def test_estimator_table_of_any_form_of_X(model):
         np.testing.assert_array_equal(table(form, names), table(X, y))
 
 
+def test_estimator_table_of_a_kernel_that_is_given():
+    X, y = sample(7, n=60, p=3)
+    linear, given = SVC(kernel="linear").fit(X, y), SVC(kernel="precomputed").fit(X @ X.T, y)
+    tables = [estimator_table(linear, X, y, k=3, n_bootstrap=2), estimator_table(given, X @ X.T, y, k=3, n_bootstrap=2)]
+    for one, other in zip(*tables, strict=True):
+        assert one["estimator"].startswith("VC") or one["error"] == pytest.approx(other["error"])
+
+
 def test_estimator_table_of_what_has_no_estimates_trains_nothing():
     X, y = sample(7, n=60, p=3)
     model = MeasureSVC("error", kernel="rbf").fit(X, y)

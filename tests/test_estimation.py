@@ -313,6 +313,17 @@ def test_only_the_sample_that_was_trained_on(measure, solver):
         leave_one_out(model, X, y, sample_weight=weight)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_only_the_sample_that_an_svc_was_trained_on(form):
+    X, y = draw(3, 40, 3, 1.0)
+    weight = np.random.default_rng(0).random(40) + 0.5
+    model = SVC(C=0.3).fit(form(X), y, weight)
+    assert xi_alpha(model, form(X), y, sample_weight=weight).n_pos == y.sum()
+    for other in ((X + 1, weight), (X, None), (X, 0.1 * weight)):
+        with pytest.raises(ValueError, match="the sample that the model was trained on"):
+            xi_alpha(model, form(other[0]), y, sample_weight=other[1])
+
+
 @pytest.mark.parametrize("model", [MeasureSVC("error", C=0.3, tol=1e-6), LinearSVC(loss="hinge", C=0.3)])
 def test_examples_without_weight_are_not_in_the_sample(model):
     """Else the proven bound could lie below the leave-one-out error: nothing that weighs nothing is doubtful."""

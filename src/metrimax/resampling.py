@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
-from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import column_or_1d
 
 from metrimax.estimation import Estimate, leave_one_out, xi_alpha
@@ -80,11 +80,11 @@ def estimator_table(
     rng = np.random.default_rng(random_state)
     n = len(truth)
 
-    def rows(part: Any) -> Any:
-        return _safe_indexing(X, part)
+    def trained(part: Any) -> Any:
+        return clone(model).fit(*_safe_split(model, X, y, part))
 
     def errors(train: Any, test: Any) -> Estimate:
-        return _judge(clone(model).fit(rows(train), y[train]), rows(test), y[test])
+        return _judge(trained(train), *_safe_split(model, X, y, test, train))
 
     def hold_out() -> Row:
         train, test = train_test_split(np.arange(n), test_size=holdout, stratify=truth, random_state=random_state)
@@ -93,7 +93,8 @@ def estimator_table(
     def cross_validate() -> Row:
         mistakes = np.zeros(n, dtype=bool)
         for train, test in StratifiedKFold(k, shuffle=True, random_state=random_state).split(X, truth):
-            mistakes[test] = clone(model).fit(rows(train), y[train]).predict(rows(test)) != y[test]
+            X_test, y_test = _safe_split(model, X, y, test, train)
+            mistakes[test] = trained(train).predict(X_test) != y_test
         return Estimate.count(mistakes, truth).as_dict()
 
     def bootstrap() -> Row:
@@ -102,8 +103,8 @@ def estimator_table(
             sample = rng.integers(0, n, n)
             if truth[sample].all() or not truth[sample].any():
                 continue
-            fitted = clone(model).fit(rows(sample), y[sample])
-            whole, inside = _judge(fitted, X, y).as_dict(), _judge(fitted, rows(sample), y[sample]).as_dict()
+            fitted, parts = trained(sample), (_safe_split(model, X, y, part, sample) for part in (np.arange(n), sample))
+            whole, inside = (_judge(fitted, *part).as_dict() for part in parts)
             biases.append([whole[name] - inside[name] for name in MEASURES])
         apparent = _judge(model, X, y).as_dict()
         return {name: apparent[name] + bias for name, bias in zip(MEASURES, np.mean(biases, axis=0), strict=True)}

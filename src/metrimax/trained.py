@@ -110,12 +110,14 @@ def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector, scores: Vector) -> 
         )
     if model.shape_fit_[0] != len(y):
         raise _other_sample(model.shape_fit_[0], len(y))
-    coefficients = as_vector(model.dual_coef_)
-    if np.any((coefficients > 0) != y[model.support_]):
+    coefficients, support, upper = as_vector(model.dual_coef_), model.support_, model.C * weight
+    kept = model.support_vectors_  # of a kernel that is a matrix or a function there are none
+    other = np.any((coefficients > 0) != y[support]) or (kept.shape[0] and abs(X[support] - kept).max() > 0)
+    if other or np.any(np.abs(coefficients) > upper[support] * (1 + 1e-6)):
         raise _other_sample(model.shape_fit_[0], len(y))
     alpha = np.zeros(len(y))
-    alpha[model.support_] = np.abs(coefficients)
-    return KernelMachine(y, alpha, model.C * weight, np.ones(len(y)), scores, X, model, weight)
+    alpha[support] = np.abs(coefficients)
+    return KernelMachine(y, alpha, upper, np.ones(len(y)), scores, X, model, weight)
 
 
 def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
@@ -156,6 +158,6 @@ def _solve(design: RowDesign, hinges: Hinges, tol: float) -> tuple[Vector, Vecto
 
 def _other_sample(trained: int, came: int) -> ValueError:
     return ValueError(
-        f"expected the sample that the model was trained on ({trained} examples), got another one ({came} examples): "
-        "the estimate is made from the multipliers of the training examples"
+        f"expected the sample that the model was trained on ({trained} examples), with its weights, got another one "
+        f"({came} examples): the estimate is made from the multipliers of the training examples"
     )
