@@ -66,7 +66,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     intercept_scaling : float, default=1.0
         Value of that constant feature.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with ``sample_weight``.
+        Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
     hinge : float, default=0.0
         Adds the plain hinge loss: ``C hinge sum_i max(0, 1 - y_i s_i)``. With 1 (what `MeasureSVCCV` does for F1 and
         its like) the weights are learnt from all examples, which pays where classes overlap

@@ -73,6 +73,8 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
         _check_class_weight(class_weight)
+        if isinstance(class_weight, str) and class_weight == "balanced" and sample_weight is not None:
+            class_weight = _balanced(y, weight)
         weight = weight * compute_sample_weight(class_weight, y)
     if not weight.any():
         raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
@@ -86,6 +88,17 @@ def _check_class_weight(class_weight: Any) -> None:
         wrong = {c: w for c, w in given if not (isinstance(w, (int, float, np.number)) and 0 <= w < np.inf)}
         if wrong:
             raise ValueError(f"expected class_weight as finite numbers that are not negative, got {wrong}")
+
+
+def _balanced(y: Any, weight: Vector) -> dict[Any, float] | list[dict[Any, float]]:
+    """Class weights that make up for what the classes weigh, not for their numbers of rows: weights are repetition."""
+    tables = []
+    for column in np.asarray(y.toarray() if hasattr(y, "toarray") else y).reshape(len(weight), -1).T:
+        classes, codes = np.unique(column, return_inverse=True)
+        mass = np.bincount(codes, weight)
+        share = weight.sum() / np.count_nonzero(mass)
+        tables.append({c: share / m if m else 0.0 for c, m in zip(classes.tolist(), mass.tolist(), strict=True)})
+    return tables if len(tables) > 1 else tables[0]
 
 
 def against(y: Array, positive: Any) -> Labels:

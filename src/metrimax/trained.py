@@ -37,7 +37,10 @@ def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachi
     positive = np.asarray(y == model.classes_[1])
     if not np.all(positive | (y == model.classes_[0])) or positive.all() or not positive.any():
         raise ValueError(f"expected labels of both classes {model.classes_.tolist()} in y, got {np.unique(y).tolist()}")
-    weight = weights_of(model.class_weight, y, sample_weight, X)
+    class_weight = model.class_weight
+    if isinstance(model, SVC):  # which balances the classes by their numbers of rows, weights or not
+        class_weight = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
+    weight = weights_of(class_weight, y, sample_weight, X)
     weight = np.ones(len(y)) if weight is None else weight
     scores = model.decision_function(given)  # with its names, where there are any
     if isinstance(model, SVC):
