@@ -308,6 +308,8 @@ def test_only_the_sample_that_was_trained_on(measure, solver):
             xi_alpha(model, *other[:2], sample_weight=other[2])
     with pytest.raises(ValueError, match="X has 2 features, but MeasureSVC is expecting 3"):
         xi_alpha(model, X[:, :2], y, sample_weight=weight)
+    without = MeasureSVC(measure, solver=solver, fit_intercept=False, intercept_scaling=0.0).fit(X, y)
+    assert xi_alpha(without, X, y).n_pos == y.sum()
     model.set_params(C=3.0)
     with pytest.raises(ValueError, match="the parameters that the model was trained with"):
         leave_one_out(model, X, y, sample_weight=weight)

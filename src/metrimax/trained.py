@@ -93,7 +93,7 @@ def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector, r
     ``risk`` is that of the measure's oracle. With fractional weights the sum of hinges, which dual coordinate descent
     minimises, is another one.
     """
-    bias = model.intercept_ / model.intercept_scaling
+    bias = model.intercept_ / (model.intercept_scaling if model.fit_intercept else 1.0)
     half = 0.5 * float(np.sum(model.coef_**2) + bias @ bias)
     slack = np.maximum(0.0, hinges.margin - hinges.sign * scores)
     objectives = half + np.array([risk, hinges.weight @ slack])
