@@ -11,16 +11,18 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metrimax import CAPOClassifier, MeasureSVC
+from metrimax.auxiliary import AuxiliaryOutputs
 from metrimax.auxiliary import report as report_of
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.measure import get_measure
@@ -219,6 +221,30 @@ def test_report():
         assert report["flipped"][name] == np.count_nonzero(called != clf.predict(X))
 
 
+@pytest.mark.parametrize("measure", ["error", "f1", "balanced_error", "roc_area"])
+def test_report_measures_as_score_does(measure):
+    """The error rate of several classes, too, which is no mean over them."""
+    classes = np.digitize((X**2).sum(axis=1), [2, 4])
+    Y = np.column_stack([y, X[:, 0] > 0]).astype(int)
+    for target in (y, np.array(["a", "b", "c"])[classes], Y, sparse.csr_array(Y)):
+        clf = CAPOClassifier([("tree", tree)], measure).fit(X, target)
+        assert clf.report_["after"] == pytest.approx(clf.score(X, target))
+    if measure == "error":
+        called = clf.fit(X, classes).estimators_[0].predict(X)
+        assert clf.report_["before"]["tree"] == pytest.approx(np.mean(called == classes))
+
+
+@pytest.mark.parametrize("prefit", [False, True])
+@pytest.mark.parametrize("auxiliary", [tree, RidgeClassifier(), OneVsRestClassifier(LogisticRegression())])
+def test_sparse_labels(auxiliary, prefit):
+    Y = np.column_stack([y, X[:, 0] > 0]).astype(int)
+    S = sparse.csr_array(Y)
+    given = clone(auxiliary).fit(X, S if isinstance(auxiliary, OneVsRestClassifier) else Y) if prefit else auxiliary
+    sparsely, densely = (CAPOClassifier([("a", given)], prefit=prefit).fit(X, target) for target in (S, Y))
+    np.testing.assert_array_equal(sparsely.predict(new), densely.predict(new))
+    assert sparsely.score(X, S) == densely.score(X, Y)
+
+
 def test_several_classes_and_labels():
     classes = np.array(["a", "b", "c"])[np.digitize((X**2).sum(axis=1), [2, 4])]
     for outputs in ("label", "score"):
@@ -253,7 +279,8 @@ def test_report_calls_one_class_of_equal_scores():
     """The first one, as `predict` does."""
     labels = np.eye(3, dtype=bool)
     tied = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
-    made = report_of(get_measure("error"), labels, False, ["a"], [tied], 2.0 * labels - 1, None)
+    problem = AuxiliaryOutputs(np.arange(3), labels, np.arange(3), False, "score")
+    made = report_of(get_measure("error"), problem, ["a"], [tied], 2.0 * labels - 1, None)
     assert made["before"] == {"a": 1.0}
     assert made["flipped"] == {"a": 0}
 
@@ -313,6 +340,11 @@ def test_parameters_of_auxiliaries_and_search():
     ("options", "error", "message"),
     [
         ({"estimators": []}, ValueError, "a list of"),
+        ({"estimators": tree}, ValueError, "a list of .* got DecisionTreeClassifier"),
+        ({"estimators": [tree]}, ValueError, "a list of .* got .DecisionTreeClassifier"),
+        ({"estimators": {"a": tree}}, ValueError, "a list of .* got .'a'"),
+        ({"estimators": [("a", StandardScaler())]}, TypeError, "a classifier or a regressor, got StandardScaler"),
+        ({"estimators": [("a", OneClassSVM())]}, TypeError, "a classifier or a regressor, got OneClassSVM"),
         ({"estimators": [("a", tree), ("a", tree)]}, ValueError, "unique"),
         ({"estimators": [("a", "drop")]}, TypeError, "expected 'a' as an estimator or the number of a column"),
         ({"B": 0.0}, ValueError, "finite B > 0, got 0.0"),

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 
-from metrimax import MeasureSVC, open_dataset
+from metrimax import MeasureSVC, MeasureSVCCV, open_dataset
 from metrimax.cli import main
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.io.files import FileError
@@ -192,7 +192,7 @@ def test_a_disk_that_is_full(tall, tmp_path, monkeypatch):
 TRAIN = """
     import sys, time
     import numpy as np
-    from metrimax import MeasureSVC, open_dataset
+    from metrimax import MeasureSVC, MeasureSVCCV, open_dataset
     from metrimax.io.checkpoints import Checkpoint
 
     def tell(record):
@@ -258,3 +258,16 @@ def test_the_command_goes_on(tall, tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "state").exists()
     dataset = open_dataset(tmp_path / "data")
     assert f"examples:       {dataset.shape[0]}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cls", [MeasureSVC, MeasureSVCCV])
+def test_features_that_are_drawn_are_drawn_again(tall, tmp_path, cls):
+    """With random_state=None, too: those of the next fit have to be the same."""
+    X, y = tall[0][:300], tall[1][:300]
+    options = {"kernel": "rbf", "n_components": 20, "random_state": None, "tol": 1e-6}
+    options |= {"C": 10.0} if cls is MeasureSVC else {"Cs": [10.0], "selection": "holdout"}
+    with pytest.raises(Stop):
+        cls(callback=stop_at(5), checkpoint=Checkpoint(tmp_path / "state", minutes=0), **options).fit(X, y)
+    assert any((tmp_path / "state").rglob("*.npz"))
+    cls(checkpoint=Checkpoint(tmp_path / "state", minutes=0), **options).fit(X, y)
+    assert not (tmp_path / "state").exists()

@@ -3,19 +3,21 @@
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score, cross_validate
 from sklearn.svm import SVC
 
 from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.designs.kernel import Kernel
-from metrimax.machine import machine
 from metrimax.protocols import Status
 from metrimax.resampling import MEASURES, estimator_table
 from metrimax.sample_path import SamplePath
+from metrimax.trained import machine
 
 
 def sample(seed=0, n=300, p=6, shift=0.8, classes=2):
@@ -213,8 +215,42 @@ def test_refusals():
         MeasureSVCCV("error", selection="xi_alpha", max_iter=1, tol=1e-9).fit(X, y)
     with pytest.raises(ValueError, match="contingency table"):
         MeasureSVCCV("error", selection="xi_alpha", scoring="roc_area").fit(X, y)
-    with pytest.raises(ValueError, match="mistakes add up"):
-        MeasureSVCCV("f1", selection="xi_alpha").fit(X, y)
+    for measure in ("f1", "roc_area", "prbep"):
+        with pytest.raises(ValueError, match="selection='xi_alpha' needs a measure whose mistakes add up"):
+            MeasureSVCCV(measure, selection="xi_alpha", scoring="f1").fit(X, y)
+    for other in ({"hinge": 1.0}, {"threshold": "placed"}):
+        with pytest.raises(ValueError, match="estimates machines with hinge=0 and threshold='trained', got hinge="):
+            MeasureSVCCV("error", selection="xi_alpha", **other).fit(X, y)
+    for rho in (0, -1.0, np.nan, np.inf, "1"):
+        with pytest.raises(ValueError, match="expected a finite rho > 0, or None to measure it, got"):
+            MeasureSVCCV("error", selection="xi_alpha", rho=rho).fit(X, y)
+
+
+@pytest.mark.parametrize("scoring", [f1_score, make_scorer(f1_score), "roc_auc", 3])
+def test_a_scoring_that_is_no_measure_is_refused_before_training(scoring):
+    X, y = sample(6)
+    with (
+        mock.patch("metrimax.cv.fold_scores", side_effect=AssertionError("trained")),
+        pytest.raises((TypeError, ValueError), match=r"a function of \(tp, fp, fn, tn\)|unknown measure 'roc_auc'"),
+    ):
+        MeasureSVCCV("error", scoring=scoring).fit(X, y)
+
+
+def test_folds_that_nothing_can_be_learnt_from_or_tested_on():
+    X, y = sample(6, n=60)
+    with pytest.raises(ValueError, match="expected cv with at least one split, got none"):
+        MeasureSVCCV(cv=[]).fit(X, y)
+    half = np.arange(30)
+    for cv, weight in (([(half, half[:0])], None), ([(half, half + 30)] * 2, np.where(np.arange(60) < 30, 1.0, 0.0))):
+        with pytest.raises(ValueError, match="fold 0: expected examples of weight above zero to test on, got none"):
+            MeasureSVCCV(cv=cv).fit(X, y, weight)
+    with (
+        pytest.warns(match="least populated class"),
+        pytest.raises(ValueError, match=r"fold \d: expected at least two classes to train on, got \[0\] only"),
+    ):
+        MeasureSVCCV(cv=3).fit(X, (np.arange(60) == 7).astype(int))
+    with pytest.raises(ValueError, match="expected at least two classes in y, got one class only"):
+        MeasureSVCCV(cv=3).fit(X, np.zeros(60))
 
 
 @pytest.mark.parametrize("measure", ["roc_area", "average_precision"])
@@ -323,6 +359,28 @@ def test_estimator_table():
     }
     assert corrected["training error"] < 0.05
     assert corrected["bootstrap"] > corrected["training error"] + 0.1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("model", [MeasureSVC("error", C=0.5), SVC()])
+def test_estimator_table_of_any_form_of_X(model):
+    X, y = sample(7, n=60, p=3)
+
+    def table(X, y):
+        rows = estimator_table(model.fit(X, y), X, y, k=3, n_bootstrap=2)
+        return [[row[name] for name in MEASURES] for row in rows]
+
+    names = pd.Series(np.where(y, "yes", "no"), index=np.arange(60)[::-1])
+    for form in (pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(60)[::-1]), X.tolist()):
+        np.testing.assert_array_equal(table(form, names), table(X, y))
+
+
+def test_estimator_table_of_a_kernel_that_is_given():
+    X, y = sample(7, n=60, p=3)
+    linear, given = SVC(kernel="linear").fit(X, y), SVC(kernel="precomputed").fit(X @ X.T, y)
+    tables = [estimator_table(linear, X, y, k=3, n_bootstrap=2), estimator_table(given, X @ X.T, y, k=3, n_bootstrap=2)]
+    for one, other in zip(*tables, strict=True):
+        assert one["estimator"].startswith("VC") or one["error"] == pytest.approx(other["error"])
 
 
 def test_estimator_table_of_what_has_no_estimates_trains_nothing():

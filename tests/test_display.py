@@ -3,9 +3,10 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 
-from metrimax import MeasureSVCCV
+from metrimax import MeasureSVC, MeasureSVCCV
 from metrimax.display import EstimateDisplay, LearningCurveDisplay
 
 mpl.use("agg")
@@ -79,3 +80,16 @@ def test_learning_curves_on_a_grid_of_axes():
     assert [ax.get_ylabel() for ax in axes.ravel()] == ["a (%)", "b (%)", "c (%)", "d (%)"]
     assert display.figure_ is figure
     mpl.pyplot.close(figure)
+
+
+def test_every_C_has_the_threshold_that_it_was_judged_by():
+    X, y = make_classification(120, 5, weights=[0.7], flip_y=0.1, random_state=1)
+    model = MeasureSVCCV(Cs=[0.01, 0.1, 1.0, 10.0], cv=3, standard_errors=0).fit(X, y)
+    kinds = model.cv_results_["param_threshold"].tolist()
+    assert set(kinds) == {"trained", "placed"}
+    display = EstimateDisplay.from_estimator(model, X, y, X, y)
+    expected = [MeasureSVC(C=C, hinge=1.0, threshold=kind).fit(X, y) for C, kind in zip(model.Cs_, kinds, strict=True)]
+    np.testing.assert_allclose(display.holdout, [one.score(X, y) for one in expected])
+    mpl.pyplot.close(display.figure_)
+    with pytest.raises(TypeError, match="expected a fitted MeasureSVCCV, got MeasureSVC"):
+        EstimateDisplay.from_estimator(expected[0], X, y, X, y)

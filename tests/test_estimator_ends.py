@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import f1_score, make_scorer
 
 from metrimax import FBeta, MeasureSVC, PrecisionAtK, RecallAtK
 from metrimax.measure import TableFunction, get_measure
@@ -161,6 +162,10 @@ def test_bad_data(X, y, message):
         ({"measure": lambda tp, fp, fn, tn: np.ones(3)}, ValueError, "expected the same shape"),
         ({"measure": lambda tp, fp, fn, tn: 7 * fn}, ValueError, "expected values in"),
         ({"measure": TableFunction(lambda tp, fp, fn, tn: tp / (tp + fp))}, ValueError, "returned nan"),
+        ({"measure": f1_score}, TypeError, r"a function of \(tp, fp, fn, tn\), got f1_score of \(y_true, y_pred"),
+        ({"measure": make_scorer(f1_score)}, TypeError, r"got make_scorer\(f1_score.* of \(estimator, X, y_true"),
+        ({"measure": lambda tp, fp: tp}, TypeError, r"got <lambda> of \(tp, fp\): write it as a function of"),
+        ({"solver": ["auto"]}, ValueError, "unknown solver"),
         ({"solver": "newton"}, ValueError, "unknown solver 'newton': expected one of auto, bundle, cutting_plane"),
         ({"intercept_scaling": 0.0}, ValueError, "positive and finite"),
         ({"intercept_scaling": -1.0}, ValueError, "positive and finite"),

@@ -248,6 +248,26 @@ def test_class_weight(binary, measure):
         assert by_class.status_.ok
 
 
+@pytest.mark.parametrize("weights", ["balanced", {0: 1.0, 1: 3.0}])
+def test_sample_weight_is_repetition_beside_class_weight(binary, labels, weights):
+    """The classes are balanced by what they weigh: an example of weight 0 is not there."""
+    X, y = binary[0], np.asarray(binary[1]).astype(int)
+    weight = np.random.default_rng(0).integers(0, 4, len(y)) * (1 + y)
+    rows = np.repeat(np.arange(len(y)), weight)
+    for measure in ("error", "f1") if weights != "balanced" else ("error",):  # F1's weights have to be whole for that
+        svc = MeasureSVC(measure, class_weight=weights, tol=1e-8)
+        weighted = svc.fit(X, y, weight).decision_function(X)
+        np.testing.assert_allclose(weighted, svc.fit(X[rows], y[rows]).decision_function(X), atol=1e-3)
+    if weights == "balanced":
+        X, Y = labels
+        weight = np.random.default_rng(0).integers(0, 3, len(X))
+        rows = np.repeat(np.arange(len(X)), weight)
+        for target in (np.asarray(Y), sparse.csr_array(Y)):
+            svc = MeasureSVC("error", class_weight=weights, tol=1e-8, solver="dual_cd")
+            weighted = svc.fit(X, target, weight).decision_function(X)
+            np.testing.assert_allclose(weighted, svc.fit(X[rows], target[rows]).decision_function(X), atol=1e-3)
+
+
 @pytest.mark.parametrize("factor", [1e-12, 1 / 150, 1e6])
 @pytest.mark.parametrize("measure", ["f1", "error", "roc_area", "gmean", "prbep", "precision_at_k"])
 def test_all_weights_times_a_factor_is_C_times_it(binary, measure, factor):
@@ -281,8 +301,8 @@ def test_top_k_of_a_batch(binary):
         if 0 < k < len(y):
             scores = svc.decision_function(X)
             assert scores[called == svc.classes_[1]].min() >= scores[called != svc.classes_[1]].max()
-    for bad in (-1, len(y) + 1):
-        with pytest.raises(ValueError, match="expected k from 0 to the 150 examples"):
+    for bad in (-1, len(y) + 1, 2.5, 3.0, None, "3"):
+        with pytest.raises(ValueError, match="expected k as a whole number from 0 to the 150 examples"):
             svc.predict_top_k(X, bad)
 
 

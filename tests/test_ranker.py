@@ -103,6 +103,15 @@ def test_without_groups_all_examples_are_one(queries):
     assert one.score(X, y) == pytest.approx(svc.score(X, y > 0), abs=1e-3)
 
 
+def test_groups_that_cannot_be_sorted(queries):
+    X, y, groups = queries
+    mixed = np.array([f"query {g}" if g % 2 else int(g) for g in groups], dtype=object)
+    ranker = MeasureRanker(tol=1e-6).fit(X, y, groups)
+    other = MeasureRanker(tol=1e-6).fit(X, y, mixed)
+    np.testing.assert_allclose(other.coef_, ranker.coef_, atol=1e-2)
+    assert ranker.score(X, y, mixed) == pytest.approx(ranker.score(X, y, groups))
+
+
 def test_parameters(queries):
     X, y, groups = queries
     assert MeasureRanker("ndcg", k=7)._measure() == NDCG(7)
@@ -124,8 +133,9 @@ def test_parameters(queries):
 
 def test_bad_input(queries):
     X, y, groups = queries
-    with pytest.raises(ValueError, match="expected groups with 480 entries, the group of each example, got 479"):
-        MeasureRanker().fit(X, y, groups[1:])
+    for wrong, shape in ((groups[1:], r"\(479,\)"), (3, r"\(\)"), (np.column_stack([groups] * 2), r"\(480, 2\)")):
+        with pytest.raises(ValueError, match=f"expected groups with 480 entries, .* each example, got shape {shape}"):
+            MeasureRanker().fit(X, y, wrong)
     with pytest.raises(ValueError, match="expected a group with different labels"):
         MeasureRanker().fit(X, np.ones(480), groups)
     with pytest.raises(ValueError, match="expected grades from 0"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, cross_val_score
@@ -106,6 +107,29 @@ def test_lengths_and_weights():
                 svc.score(X, y, np.where(np.arange(len(y)) == 3, -1.0, 1.0))
 
 
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA])
+@pytest.mark.parametrize("measure", ["f1", "error", "roc_area"])
+def test_an_example_without_a_label_is_not_a_negative_one(measure, missing):
+    for X, y in (sample(classes=2), sample()):
+        for labels in (y, np.array(["a", "b", "c"])[y]):
+            svc = MeasureSVC(measure).fit(X, labels)
+            holes = labels.astype(object)
+            holes[[3, 5]] = missing
+            with pytest.raises(ValueError, match=r"expected y without missing values, .* at place 3, one of 2: leave"):
+                svc.score(X, holes)
+    with pytest.raises(ValueError, match="expected y without missing values"):
+        MeasureSVC(measure).fit(X, y).score(X, np.where(y == 0, np.nan, y))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble])
+def test_labels_of_any_precision(dtype):
+    X, y = sample(classes=2)
+    svc = MeasureSVC().fit(X, y.astype(dtype))
+    assert svc.classes_.dtype == dtype
+    assert svc.score(X, y) == MeasureSVC().fit(X, y).score(X, y)
+
+
 def test_a_grid_search_whose_folds_lack_a_class():
     X, y = sample()
     order = np.argsort(y, kind="stable")
@@ -149,3 +173,8 @@ def test_a_path_refuses_what_the_estimator_refuses():
     for value in (-1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="expected finite sample_weight >= 0, got NaN, infinite or negative"):
             path(X, y, sample_weight=np.where(np.arange(len(y)) == 3, value, 1.0))
+    for missing in (np.where(y, 1.0, np.nan), np.where(y, "a", None)):
+        with pytest.raises(ValueError, match="expected y without missing values"):
+            path(X, missing)
+    with pytest.raises(ValueError, match=r"got 120 labels and weights of shape \(5,\)"):
+        path(X, y, sample_weight=np.ones(5))

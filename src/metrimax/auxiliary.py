@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.base import is_regressor
 
+from metrimax.labels import judge
 from metrimax.protocols import Labels, Measure, Vector
 
 Array = npt.NDArray[Any]
@@ -52,6 +54,8 @@ class AuxiliaryOutputs:
         """What a fitted auxiliary says of the examples: (n, L)."""
         if is_regressor(auxiliary):
             return self.shape(auxiliary.predict(X))
+        if not hasattr(auxiliary, "predict") or not (self.multilabel or hasattr(auxiliary, "classes_")):
+            raise TypeError(f"expected an auxiliary that is a classifier or a regressor, got {auxiliary!r}")
         if not self.multilabel:
             unknown = set(np.asarray(auxiliary.classes_).tolist()) - set(self.classes.tolist())
             if unknown:
@@ -66,9 +70,9 @@ class AuxiliaryOutputs:
                 return self._scores(auxiliary, auxiliary.predict_proba(X), rest=0.0) * 2 - 1
         return self._labels(auxiliary.predict(X))
 
-    def _labels(self, predicted: Array) -> Vector:
-        if self.multilabel:
-            return np.where(predicted > 0, 1.0, -1.0)
+    def _labels(self, predicted: Any) -> Vector:
+        if self.multilabel:  # where one was fitted on sparse labels, it predicts such
+            return np.where((predicted.toarray() if issparse(predicted) else predicted) > 0, 1.0, -1.0)
         positive = self.classes[1:] if len(self.classes) == 2 else self.classes
         return np.where(np.asarray(predicted)[:, None] == positive, 1.0, -1.0)
 
@@ -102,29 +106,24 @@ def _one_vs_one(auxiliary: Any) -> bool:
 
 
 def report(
-    measure: Measure,
-    labels: Labels,
-    multilabel: bool,
-    names: list[str],
-    blocks: list[Vector],
-    scores: Vector,
+    measure: Measure, problem: AuxiliaryOutputs, names: list[str], blocks: list[Vector], scores: Vector,
     weight: Vector | None,
-) -> dict[str, Any]:
-    """What the adaptation changed; several labels count as one prediction, and their measure is the mean."""
+) -> dict[str, Any]:  # fmt: skip
+    """What the adaptation changed, measured as `score` does it; several labels count as one prediction."""
+    single = not problem.multilabel and len(problem.classes) == 2
 
     def called(block: Vector) -> Labels:
-        if multilabel or block.shape[1] == 1:
+        if problem.multilabel or single:
             return block > 0
         return np.asarray(np.arange(block.shape[1]) == block.argmax(axis=1)[:, None])  # as `predict` has it
 
     def value(block: Vector) -> float:
-        block = block if measure.ranks else np.where(called(block), 1.0, -1.0)
-        columns = [measure.score(y, np.ascontiguousarray(s), weight) for y, s in zip(labels.T, block.T, strict=True)]
-        return float(np.mean(columns))
+        judged = np.ascontiguousarray(block[:, 0]) if single else block
+        return judge(measure, judged, problem.y, problem.classes, weight, several=problem.multilabel)
 
     return {
         "measure": measure.name,
-        "n": len(labels),
+        "n": len(problem.labels),
         "before": {name: value(block) for name, block in zip(names, blocks, strict=True)},
         "after": value(scores),
         "flipped": {

@@ -63,7 +63,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
                 raise ValueError(f"expected a finite {name} > 0, got {value!r}")
         if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
             raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
-        if self.solver not in self._solvers:
+        if not (isinstance(self.solver, str) and self.solver in self._solvers):
             raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(self._solvers)}")
         return self._solvers[self.solver](max_iter=int(self.max_iter))
 

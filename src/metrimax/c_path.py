@@ -94,14 +94,20 @@ def path(
         raise ValueError(f"expected a finite tol > 0, got {tol!r}")
     if not (isinstance(max_iter, (int, np.integer)) and max_iter >= 1):
         raise ValueError(f"expected max_iter as a whole number of at least 1, got {max_iter!r}")
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    given = np.asarray(y)
+    if (given != given).any() or (given.dtype.kind == "O" and any(label is None for label in given.ravel())):
+        raise ValueError("expected y without missing values, got NaN or None: leave these examples out")
+    classes, codes = np.unique(given, return_inverse=True)
     if len(classes) != 2 or codes.ndim != 1:
         raise ValueError(f"expected y of shape (n,) with two classes, got {len(classes)} classes, shape {codes.shape}")
     labels = codes == 1
     weight = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
     design = as_design(X, intercept_scaling=intercept_scaling if fit_intercept else None, n_threads=n_threads)
     if design.shape[0] != len(labels) or (weight is not None and weight.shape != labels.shape):
-        raise ValueError(f"expected as many labels and weights as the {design.shape[0]} rows of X, got {len(labels)}")
+        weights = "" if weight is None else f" and weights of shape {weight.shape}"
+        raise ValueError(
+            f"expected as many labels and weights as the {design.shape[0]} rows of X, got {len(labels)} labels{weights}"
+        )
     if weight is not None and not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise ValueError("expected finite sample_weight >= 0, got NaN, infinite or negative values")
     chosen = get_measure(measure)

@@ -193,7 +193,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"
-        y = y if multilabel else column_or_1d(y)
+        y = labels.astype(int) if multilabel else column_or_1d(y)  # few auxiliaries know sparse labels
         problem = AuxiliaryOutputs(classes, labels, y, multilabel, self.outputs)
         columns = [int(a) for _, a in self.estimators if isinstance(a, (int, np.integer))]
         rest = _rest(X, columns)
@@ -220,7 +220,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         if features is not None:
             self._store_weights(features, W[learned:])
         scores = design.matvec(W) + (0 if offset is None else offset) + (self.intercept_ - self.threshold_)
-        self.report_ = report(measure, labels, multilabel, self._names, blocks, scores, weight)
+        self.report_ = report(measure, problem, self._names, blocks, scores, weight)
         self._warn([label.solution for label in fitted])
         return self
 
@@ -302,9 +302,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         return problem.output(auxiliary, inputs)
 
     def _check_parameters(self) -> None:
-        if not self.estimators:
-            raise ValueError("expected estimators as a list of (name, estimator), got none")
-        names = [name for name, _ in self.estimators]
+        given = self.estimators
+        pairs = isinstance(given, (list, tuple)) and all(isinstance(a, (list, tuple)) and len(a) == 2 for a in given)
+        if not (pairs and given):
+            raise ValueError(f"expected estimators as a list of (name, estimator), at least one, got {given!r}")
+        names = [name for name, _ in given]
         self._validate_names(names)
         if not (isinstance(self.B, (int, float, np.number)) and 0 < self.B < np.inf):
             raise ValueError(f"expected a finite B > 0, got {self.B!r}")

@@ -66,7 +66,7 @@ class MeasureSVCCV(MeasureSVC):
         whatever they are worth. None measures it for every label: at the first C of the grid with ``C R2 >= 4``, by
         how much the scores of a few support vectors fall when they are left out, relative to what the bound allows.
     random_state : int, RandomState or None, default=0
-        Of the hold-out, and of Nystroem features.
+        Of the hold-out, and of Nystroem features. None is 0 with a checkpoint.
     n_jobs : int or None, default=None
         Folds trained at a time, each then in one thread. Those of a dataset (`metrimax.open_dataset`), or of what Dask
         holds, are always trained side by side: each pass over the rows serves them all.
@@ -187,6 +187,7 @@ class MeasureSVCCV(MeasureSVC):
                 f"expected groups with selection='cv' alone, got selection={self.selection!r}, which has no use for "
                 "them: leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
             )
+        scoring = get_measure(self.measure if self.scoring is None else self.scoring)
         checked = self._afresh()
         if is_design(X):
             X = as_design(X)
@@ -197,7 +198,6 @@ class MeasureSVCCV(MeasureSVC):
         checkpoint = as_checkpoint(self.checkpoint)
         weight = weights_of(None, y, sample_weight, y)
         if self.selection == "xi_alpha":
-            scoring = get_measure(self.measure if self.scoring is None else self.scoring)
             template = self.plain(solver="dual_cd", checkpoint=None)
             chooser: ByXiAlpha | _BySplits = ByXiAlpha(template, scoring, self.rho, X, y, weight, checkpoint)
         else:
@@ -229,7 +229,7 @@ class MeasureSVCCV(MeasureSVC):
     def plain(self, **changes: Any) -> MeasureSVC:
         """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
-        given = {name: getattr(self, name) for name in names}
+        given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state}
         if self.hinge is None:
             given["hinge"] = 1.0 if wants_hinges(get_measure(self.measure)) else 0.0
         if self.threshold is None:
@@ -310,11 +310,30 @@ class _BySplits:
         if owner.selection == "holdout":
             several = type_of_target(y) == "multilabel-indicator"
             kind = ShuffleSplit if several else StratifiedShuffleSplit
-            splitter = kind(n_splits=1, test_size=1 / 3, random_state=owner.random_state)
+            splitter = kind(n_splits=1, test_size=1 / 3, random_state=owner._random_state)
         else:
             splitter = check_cv(owner.cv, y, classifier=True)
         check_consistent_length(y, groups)
         self._splits = list(splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups))
+        self._check_splits()
+
+    def _check_splits(self) -> None:
+        """Raise for folds that nothing can be learnt from, or tested on: what is not there has no mistakes."""
+        if not self._splits:
+            raise ValueError(f"expected cv with at least one split, got none from {self._owner.cv!r}")
+        used = np.ones(self._y.shape[0], dtype=bool) if self._weight is None else self._weight > 0
+        one_of = self._y.ndim == 1 and len(np.unique(self._y[used])) > 1
+        for k, (train, test) in enumerate(self._splits):
+            if not used[test].any():
+                raise ValueError(
+                    f"fold {k}: expected examples of weight above zero to test on, got none: leave those without "
+                    "weight out, or shuffle, as in cv=StratifiedKFold(shuffle=True)"
+                )
+            if one_of and len(classes := np.unique(self._y[train][used[train]])) == 1:
+                raise ValueError(
+                    f"fold {k}: expected at least two classes to train on, got {classes.tolist()} only: "
+                    "choose fewer folds, or a splitter that stratifies"
+                )
 
     def rows(self, Cs: Vector) -> list[Row]:
         owner = self._owner

@@ -56,10 +56,14 @@ class EstimateDisplay:
     ) -> EstimateDisplay:
         """Draw the path of a fitted `MeasureSVCCV`, trained on (X, y), against its scores on (X_test, y_test).
 
-        For every C of the path a model is trained on (X, y) once more.
+        For every C of the path a model is trained on (X, y) once more, with the threshold that was the better one.
         """
+        if not isinstance(model, MeasureSVCCV):
+            raise TypeError(f"expected a fitted MeasureSVCCV, got {type(model).__name__}")
         check_is_fitted(model)
-        held = [model.judge(model.plain(C=float(C)).fit(X, y)).score(X_test, y_test) for C in model.Cs_]
+        pairs = zip(model.Cs_.tolist(), model.cv_results_["param_threshold"].tolist(), strict=True)
+        made = (model.plain(C=C, threshold=threshold, checkpoint=None) for C, threshold in pairs)
+        held = [model.judge(one.fit(X, y)).score(X_test, y_test) for one in made]
         scoring = model.measure if model.scoring is None else model.scoring
         name = scoring if isinstance(scoring, str) else get_measure(scoring).name
         return cls(model.Cs_, model.cv_results_["mean_test_score"], held, name=name, chosen=model.C_).plot(ax=ax)

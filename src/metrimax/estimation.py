@@ -13,9 +13,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.machine import machine
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels
+from metrimax.trained import machine
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class LeaveOneOut(Estimate):
     n_undecided : int
         Of these, how many ended so near to the hyperplane that rounding decides.
     mistakes : ndarray of bool (n,)
-        Which examples are misclassified when left out.
+        Which examples are misclassified when left out; never those without weight.
     seconds : float
     """
 
@@ -157,7 +157,8 @@ def xi_alpha(
         An upper bound of ``K(x, x) - K(x, x')`` for all x, x'. None computes it from X: exactly for small samples, and
         beyond from the ranges of the features (linear and RBF kernels).
     sample_weight : array (n,) or None
-        The weights that the model was trained with.
+        The weights that the model was trained with. What is counted are examples, whatever they weigh; one without
+        weight is not in the sample.
 
     Notes
     -----
@@ -191,7 +192,8 @@ def xi_alpha(
     m = machine(model, X, y, sample_weight)
     radius = m.R2() if R2 is None else float(R2)
     doubtful = m.doubtful(rho, radius)
-    return XiAlpha.count(doubtful, m.y, R2=radius, rho=float(rho), stable=m.stable, proven=m.proven(rho, radius))
+    proven = m.proven(rho, radius)
+    return XiAlpha.count(doubtful[m.counted], m.y[m.counted], R2=radius, rho=float(rho), stable=m.stable, proven=proven)
 
 
 def leave_one_out(
@@ -212,7 +214,8 @@ def leave_one_out(
     y : array (n,)
         Its labels.
     sample_weight : array (n,) or None
-        The weights that the model was trained with.
+        The weights that the model was trained with. What is counted are examples, whatever they weigh; one without
+        weight is not in the sample.
     tol : float, default=1e-10
         The gap, relative to the objective, below which a sign that is still open is taken as it is.
     verbose : int, default=1
@@ -247,8 +250,8 @@ def leave_one_out(
             mistakes[t] = (score > 0) != m.y[t]
             n_undecided += not decided
     return LeaveOneOut.count(
-        mistakes,
-        m.y,
+        mistakes[m.counted],
+        m.y[m.counted],
         n_retrained=len(left_out),
         n_undecided=n_undecided,
         mistakes=mistakes,

@@ -66,7 +66,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     intercept_scaling : float, default=1.0
         Value of that constant feature.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with ``sample_weight``.
+        Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
     hinge : float, default=0.0
         Adds the plain hinge loss: ``C hinge sum_i max(0, 1 - y_i s_i)``. With 1 (what `MeasureSVCCV` does for F1 and
         its like) the weights are learnt from all examples, which pays where classes overlap
@@ -90,7 +90,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     n_components : int or None, default=None
         Number of those features; None for as many as fit, at most 1000. Given, they are used even if the matrix fits.
     random_state : int, RandomState or None, default=None
-        Chooses the examples that span the approximation.
+        Chooses the examples that span the approximation. None is 0 with a checkpoint.
     n_threads : int or None, default=None
         Threads for products with X; None for all cores.
     verbose : int, default=0
@@ -250,6 +250,11 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"
         )
 
+    @property
+    def _random_state(self) -> Any:
+        """None is 0 with a checkpoint: a fit that goes on has to draw what it drew before."""
+        return 0 if self.random_state is None and self.checkpoint is not None else self.random_state
+
     def _features(self, X: Any) -> Design:
         """X as the design that the kernel asks for."""
         if isinstance(self.kernel, str) and self.kernel == "linear":
@@ -262,7 +267,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             X,
             cache_size=self.cache_size,
             n_components=self.n_components,
-            seed=check_random_state(self.random_state).randint(2**31),
+            seed=check_random_state(self._random_state).randint(2**31),
             n_threads=self.n_threads,
         )
 
@@ -338,8 +343,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             raise ValueError(
                 f"predict_top_k needs two classes or a label indicator matrix, got {len(self.classes_)} classes"
             )
-        if not 0 <= k <= len(scores):
-            raise ValueError(f"expected k from 0 to the {len(scores)} examples of the batch, got {k}")
+        if not (isinstance(k, (int, np.integer)) and 0 <= k <= len(scores)):
+            raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
         called = np.zeros(scores.shape, dtype=int)
         np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
         return called if self._multilabel else self.classes_[called]

@@ -47,7 +47,7 @@ def _two_numbers(y: Array) -> tuple[Array, Labels] | None:
         low, high, labels, others = False, True, y, len(y) - np.count_nonzero(y)
     else:
         low, high = y.min(), y.max()
-        if y.dtype.kind == "f" and not (-WHOLE < low <= high < WHOLE and low % 1 == high % 1 == 0):
+        if y.dtype.kind == "f" and not (-WHOLE < float(low) <= float(high) < WHOLE and low % 1 == high % 1 == 0):
             return None
         labels, others = y == high, np.count_nonzero(y == low)
     if not 0 < others < len(y) or others + np.count_nonzero(labels) != len(y):
@@ -73,6 +73,8 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
         _check_class_weight(class_weight)
+        if isinstance(class_weight, str) and class_weight == "balanced" and sample_weight is not None:
+            class_weight = _balanced(y, weight)
         weight = weight * compute_sample_weight(class_weight, y)
     if not weight.any():
         raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
@@ -88,6 +90,17 @@ def _check_class_weight(class_weight: Any) -> None:
             raise ValueError(f"expected class_weight as finite numbers that are not negative, got {wrong}")
 
 
+def _balanced(y: Any, weight: Vector) -> dict[Any, float] | list[dict[Any, float]]:
+    """Class weights that make up for what the classes weigh, not for their numbers of rows: weights are repetition."""
+    tables = []
+    for column in np.asarray(y.toarray() if hasattr(y, "toarray") else y).reshape(len(weight), -1).T:
+        classes, codes = np.unique(column, return_inverse=True)
+        mass = np.bincount(codes, weight)
+        share = weight.sum() / np.count_nonzero(mass)
+        tables.append({c: share / m if m else 0.0 for c, m in zip(classes.tolist(), mass.tolist(), strict=True)})
+    return tables if len(tables) > 1 else tables[0]
+
+
 def against(y: Array, positive: Any) -> Labels:
     """One class against the rest."""
     mask: Labels = np.asarray(y == positive)
@@ -95,11 +108,14 @@ def against(y: Array, positive: Any) -> Labels:
 
 
 def check_truth(y: Array, scores: Vector, classes: Array | None) -> None:
-    """Raise if y has another length than the scores, or other labels than the classes: all would count as wrong.
+    """Raise if y has another length than the scores, no label for some, or other labels than the classes.
 
-    A single class that is not known may be that of a fold which the others lack: there, all is wrong.
+    What is not known would count as wrong, or as negative. But a single class that is not known may be that of a fold
+    which the others lack: there, all is wrong.
     """
     check_consistent_length(scores, y)
+    if classes is not None:
+        refuse_missing(y, "y", "the label of each example", "leave these examples out")
     if classes is None or any(against(column_or_1d(y), c).any() for c in classes):
         return
     found, known = list(dict.fromkeys(y.ravel().tolist())), classes.tolist()
@@ -139,6 +155,26 @@ def _varied(labels: Labels, weight: Vector | None) -> npt.NDArray[np.intp]:
     used = labels if weight is None else labels[weight > 0]
     both = used.any(axis=0) & ~used.all(axis=0)
     return np.flatnonzero(both if both.any() else ~both)
+
+
+def refuse_missing(given: Any, name: str, what: str, remedy: str) -> None:
+    """Raise for NaN, None, NaT or pandas' NA, which are no label and no group of their own."""
+    # a list may hold anything, and of strings and NaN NumPy would make strings
+    values = (np.asarray(given) if hasattr(given, "dtype") else np.asarray(given, dtype=object)).ravel()
+    if values.dtype.kind == "O":
+        missing = np.array([_is_missing(value) for value in values], dtype=bool)
+    else:
+        missing = values != values
+    if missing.any():
+        first = int(np.argmax(missing))
+        raise ValueError(
+            f"expected {name} without missing values, {what}, got {values[first]!r} "
+            f"at place {first}, one of {int(missing.sum())}: {remedy}"
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _few(values: list[Any]) -> str:

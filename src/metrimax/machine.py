@@ -12,18 +12,13 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.svm import SVC, LinearSVC
-from sklearn.utils import check_array, compute_sample_weight
-from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metrimax.designs import as_design
 from metrimax.designs.kernel import squares as row_squares
-from metrimax.estimators import MeasureSVC
-from metrimax.measure import ErrorRate, get_measure
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.protocols import Hinges, Labels, RowDesign, Solution, Vector
 from metrimax.risk import run
-from metrimax.solvers import Bundle, DualCD
+from metrimax.solvers import Bundle
 
 Mask = npt.NDArray[np.bool_]
 EXACT = 2000
@@ -52,13 +47,19 @@ class Machine:
         return np.where(self.y, self.scores, -self.scores)
 
     @property
+    def counted(self) -> Mask:
+        """The examples with weight: the others are not in the sample."""
+        counted: Mask = self.upper > 0
+        return counted
+
+    @property
     def slack(self) -> Vector:
         slack: Vector = np.maximum(0.0, self.margin - self.advantage)
         return slack
 
     def doubtful(self, rho: float, R2: float) -> Mask:
         """Which examples count against the machine: ``rho alpha_i R2 + xi_i >= m_i``."""
-        doubtful: Mask = (rho * R2 * self.alpha + self.slack >= self.margin) & (self.upper > 0)
+        doubtful: Mask = (rho * R2 * self.alpha + self.slack >= self.margin) & self.counted
         return doubtful
 
     @property
@@ -164,7 +165,7 @@ class HingeMachine(Machine):
         gap = self.gap(self.alpha, self.upper, self.w, self.scores)
         wrong = self.advantage < -np.sqrt(2 * gap * self.squares)
         right = self.advantage > np.sqrt((self.alpha * self.squares) ** 2 + 2 * gap * self.squares)
-        return wrong, ~wrong & ~right & (self.upper > 0)
+        return wrong & self.counted, ~wrong & ~right & self.counted
 
     def score_without(self, t: int, tol: float) -> tuple[float, bool]:
         """The score of example t by the machine trained on the others, and whether the gap decides its sign."""
@@ -205,7 +206,7 @@ class KernelMachine(Machine):
         if n > EXACT and kernel == "linear":
             return linear_R2(self.X)
         if n > EXACT and kernel == "rbf":
-            low, high = (_dense(f(axis=0)) for f in (self.X.min, self.X.max))
+            low, high = (as_vector(f(axis=0)) for f in (self.X.min, self.X.max))
             return float(-np.expm1(-self.model._gamma * ((high - low) ** 2).sum()))
         if kernel == "precomputed":
             K = np.asarray(self.X)
@@ -225,7 +226,7 @@ class KernelMachine(Machine):
         """
         wrong = self.advantage < 0
         cleared = (self.alpha == 0) & self.stable
-        return wrong, ~wrong & ~cleared & (self.upper > 0)
+        return wrong, ~wrong & ~cleared
 
     def score_without(self, t: int, tol: float) -> tuple[float, bool]:
         """The score of example t by the machine trained on the others; its sign is as sure as libsvm's tolerance."""
@@ -241,93 +242,6 @@ class KernelMachine(Machine):
         return float(model.decision_function(test)[0]), True
 
 
-def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachine | KernelMachine:
-    """Read a fitted model, together with the sample that it was trained on."""
-    check_is_fitted(model)
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    y = column_or_1d(y)
-    if len(y) != X.shape[0]:
-        raise ValueError(f"expected one label per row of X, got {len(y)} labels and {X.shape[0]} rows")
-    if len(model.classes_) != 2 or getattr(model, "_multilabel", False):
-        raise ValueError(
-            f"expected a model for two classes, got {len(model.classes_)}: train and estimate one class against the "
-            "rest at a time"
-        )
-    positive = np.asarray(y == model.classes_[1])
-    if not np.all(positive | (y == model.classes_[0])) or positive.all() or not positive.any():
-        raise ValueError(f"expected labels of both classes {model.classes_.tolist()} in y, got {np.unique(y).tolist()}")
-    weight = np.ones(len(y)) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
-    if weight.shape != y.shape:
-        raise ValueError(f"expected one weight per example, {y.shape}, got an array of shape {weight.shape}")
-    if model.class_weight is not None:
-        weight = weight * compute_sample_weight(model.class_weight, y)
-    if isinstance(model, SVC):
-        return _from_svc(model, X, positive, weight)
-    if isinstance(model, MeasureSVC):
-        oracle = get_measure(model.measure).oracle(positive, weight)
-        hinges = oracle.hinges() if hasattr(oracle, "hinges") else None
-        price = oracle.price
-    elif isinstance(model, LinearSVC) and model.loss == "hinge":
-        hinges, price = get_measure(ErrorRate()).oracle(positive, weight).hinges(), 1.0  # type: ignore[attr-defined]
-    else:
-        hinges = None
-    if hinges is None:
-        raise ValueError(
-            "expected a fitted MeasureSVC(measure='error', 'cost' or 'balanced_error'), LinearSVC(loss='hinge') or "
-            f"SVC, got {model!r}: the estimate is for hinge losses that add up over the examples"
-        )
-    if isinstance(model, MeasureSVC):
-        _refuse_other_machines(model)
-    return _from_linear(
-        model, X, hinges._replace(weight=hinges.weight * (getattr(model, "C_", None) or model.C) * price)
-    )
-
-
-def _refuse_other_machines(model: MeasureSVC) -> None:
-    """Whatever is more than a hyperplane in the space of X, trained for its measure alone."""
-    if hasattr(model, "aux_weights_"):
-        came, remedy = "auxiliaries beside X", "judge it by cross-validation"
-    elif model._expansion is not None:
-        came, remedy = "a kernel", "train scikit-learn's SVC, or a linear model on features of the kernel (Nystroem)"
-    elif model.hinge:  # None is 0 for the measures that have an estimate
-        came, remedy = f"hinge={model.hinge!r}", "train with hinge=0"
-    elif model.threshold == "placed" or np.any(model.threshold_):
-        came, remedy = "a placed threshold", "train with threshold='trained'"
-    else:
-        return
-    raise ValueError(
-        f"expected a linear MeasureSVC with hinge=0 and threshold='trained', got a {type(model).__name__} with {came}, "
-        f"for which there is no estimate: {remedy}"
-    )
-
-
-def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector) -> KernelMachine:
-    if model.shape_fit_[0] != len(y):
-        raise _other_sample(model.shape_fit_[0], len(y))
-    coefficients = _dense(model.dual_coef_)
-    if np.any((coefficients > 0) != y[model.support_]):
-        raise _other_sample(model.shape_fit_[0], len(y))
-    alpha = np.zeros(len(y))
-    alpha[model.support_] = np.abs(coefficients)
-    return KernelMachine(y, alpha, model.C * weight, np.ones(len(y)), model.decision_function(X), X, model, weight)
-
-
-def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
-    """``hinges.weight`` holds the upper bounds of the multipliers."""
-    bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
-    design: Any = as_design(X, intercept_scaling=bias or None, n_threads=getattr(model, "n_threads", None))
-    kept = getattr(model, "dual_coef_", None)
-    if kept is None:
-        alpha, w = _solve(design, hinges, min(model.tol, 1e-4))
-    else:
-        if kept.shape[1] != X.shape[0]:
-            raise _other_sample(kept.shape[1], X.shape[0])
-        alpha, w = np.abs(kept[0]), design.rmatvec(kept[0])
-        if np.any(hinges.sign * kept[0] < 0) or not np.allclose(w[: X.shape[1]], model.coef_[0], atol=1e-6):
-            raise _other_sample(kept.shape[1], X.shape[0])
-    return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
-
-
 def path_machines(
     X: Any, design: RowDesign, hinges: Hinges, weights: Sequence[float], solutions: Sequence[Solution], bias: float
 ) -> list[HingeMachine]:
@@ -339,33 +253,6 @@ def path_machines(
         upper = hinges.weight * weight
         machines.append(HingeMachine(hinges.sign > 0, alpha, upper, hinges.margin, own, X, design, solution.w, bias))
     return machines
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """A sum of hinges as an oracle for `DualCD`."""
-
-    terms: Hinges
-    n: float = 1.0
-    price: float = 1.0
-
-    def hinges(self) -> Hinges:
-        return self.terms
-
-
-def _solve(design: RowDesign, hinges: Hinges, tol: float) -> tuple[Vector, Vector]:
-    """Multipliers and weights, to a gap of tol times the sum of the upper bounds."""
-    total = float(hinges.weight.sum())
-    oracle: Any = _Sum(hinges._replace(weight=hinges.weight / total))
-    solution: Any = run(design, [DualCD().steps(oracle, design, total, tol=tol)])[0]
-    return np.abs(solution.dual_coef), solution.w
-
-
-def _other_sample(trained: int, came: int) -> ValueError:
-    return ValueError(
-        f"expected the sample that the model was trained on ({trained} examples), got another one ({came} examples): "
-        "the estimate is made from the multipliers of the training examples"
-    )
 
 
 def linear_R2(X: Any, squares: Vector | None = None) -> float:
@@ -380,11 +267,11 @@ def linear_R2(X: Any, squares: Vector | None = None) -> float:
     least = -np.sqrt(squares * squares.max())
     if sparse.issparse(X) and X.data.min(initial=0.0) >= 0 and _some_zero(X):
         return float((squares - np.maximum(least, 0.0)).max())  # text: no look at the columns one by one
-    low = _dense(X.min(axis=0))
+    low = as_vector(X.min(axis=0))
     if low.min() >= 0:
         least = np.maximum(least, X @ low)
     else:
-        high = _dense(X.max(axis=0))
+        high = as_vector(X.max(axis=0))
         parts = (X.maximum(0), X.minimum(0)) if sparse.issparse(X) else (np.maximum(X, 0), np.minimum(X, 0))
         least = np.maximum(least, parts[0] @ low + parts[1] @ high)
     return float((squares - least).max())
@@ -405,5 +292,5 @@ def _largest_difference(X: Any, kernel: Any) -> float:
     return largest
 
 
-def _dense(row: Any) -> Vector:
+def as_vector(row: Any) -> Vector:
     return np.ravel(row.toarray() if sparse.issparse(row) else np.asarray(row))

@@ -22,6 +22,7 @@ from metrimax.checks import OPTIONS
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
+from metrimax.labels import refuse_missing
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
 from metrimax.protocols import Callback, Measure, Vector
 from metrimax.risk import run
@@ -187,11 +188,11 @@ def _groups_of(X: Any, groups: Any) -> Any:
 def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:
     if groups is None:
         return Grouped(measure, np.zeros(len(y), dtype=int))
-    _refuse_missing(groups)
-    groups = column_or_1d(groups)
-    if len(groups) != len(y):
-        raise ValueError(f"expected groups with {len(y)} entries, the group of each example, got {len(groups)}")
-    return Grouped(measure, groups)
+    refuse_missing(groups, "groups", "the group of each example", "give these examples a group, or leave them out")
+    groups = np.asarray(groups)
+    if groups.shape not in ((len(y),), (len(y), 1)):
+        raise ValueError(f"expected groups with {len(y)} entries, the group of each example, got shape {groups.shape}")
+    return Grouped(measure, groups.ravel())
 
 
 def _grades(y: Any) -> Vector:
@@ -206,26 +207,6 @@ def _grades(y: Any) -> Vector:
         ) from error
     assert_all_finite(made, input_name="y")
     return made
-
-
-def _refuse_missing(groups: Any) -> None:
-    """Raise if an example has no group: NaN, None, NaT or pandas' NA, which are no group of their own."""
-    # a list may hold anything, and of strings and NaN NumPy would make strings
-    values = (np.asarray(groups) if hasattr(groups, "dtype") else np.asarray(groups, dtype=object)).ravel()
-    if values.dtype.kind == "O":
-        missing = np.array([_is_missing(value) for value in values], dtype=bool)
-    else:
-        missing = values != values
-    if missing.any():
-        first = int(np.argmax(missing))
-        raise ValueError(
-            f"expected groups without missing values, the group of each example, got {values[first]!r} "
-            f"at place {first}, one of {int(missing.sum())}: give these examples a group, or leave them out"
-        )
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _weight(sample_weight: Any, X: Any) -> Vector | None:

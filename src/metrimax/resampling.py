@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import column_or_1d
 
 from metrimax.estimation import Estimate, leave_one_out, xi_alpha
-from metrimax.machine import machine
 from metrimax.protocols import Labels
+from metrimax.trained import machine
 
 MEASURES = ("error", "recall", "precision", "f1")
 
@@ -72,14 +73,18 @@ def estimator_table(
     ----------
     Joachims (2000), section 3.
     """
+    X = X if hasattr(X, "shape") else np.asarray(X)
     y = column_or_1d(y)
     machine(model, X, y)  # which raises for what has no such estimates, before anything is trained
     truth: Labels = np.asarray(y == model.classes_[1])
     rng = np.random.default_rng(random_state)
     n = len(truth)
 
+    def trained(part: Any) -> Any:
+        return clone(model).fit(*_safe_split(model, X, y, part))
+
     def errors(train: Any, test: Any) -> Estimate:
-        return _judge(clone(model).fit(X[train], y[train]), X[test], y[test])
+        return _judge(trained(train), *_safe_split(model, X, y, test, train))
 
     def hold_out() -> Row:
         train, test = train_test_split(np.arange(n), test_size=holdout, stratify=truth, random_state=random_state)
@@ -88,7 +93,8 @@ def estimator_table(
     def cross_validate() -> Row:
         mistakes = np.zeros(n, dtype=bool)
         for train, test in StratifiedKFold(k, shuffle=True, random_state=random_state).split(X, truth):
-            mistakes[test] = clone(model).fit(X[train], y[train]).predict(X[test]) != y[test]
+            X_test, y_test = _safe_split(model, X, y, test, train)
+            mistakes[test] = trained(train).predict(X_test) != y_test
         return Estimate.count(mistakes, truth).as_dict()
 
     def bootstrap() -> Row:
@@ -97,8 +103,8 @@ def estimator_table(
             sample = rng.integers(0, n, n)
             if truth[sample].all() or not truth[sample].any():
                 continue
-            fitted = clone(model).fit(X[sample], y[sample])
-            whole, inside = (_judge(fitted, X[part], y[part]).as_dict() for part in (slice(None), sample))
+            fitted, parts = trained(sample), (_safe_split(model, X, y, part, sample) for part in (np.arange(n), sample))
+            whole, inside = (_judge(fitted, *part).as_dict() for part in parts)
             biases.append([whole[name] - inside[name] for name in MEASURES])
         apparent = _judge(model, X, y).as_dict()
         return {name: apparent[name] + bias for name, bias in zip(MEASURES, np.mean(biases, axis=0), strict=True)}
@@ -122,12 +128,12 @@ def estimator_table(
     }
     if exact:
         methods["leave-one-out"] = lambda: leave_one_out(model, X, y).as_dict()
-    rows = []
+    table = []
     for name, method in methods.items():
         began = time.perf_counter()
         estimates = method()
-        rows.append({"estimator": name} | estimates | {"seconds": time.perf_counter() - began})
-    return rows
+        table.append({"estimator": name} | estimates | {"seconds": time.perf_counter() - began})
+    return table
 
 
 def _judge(model: Any, X: Any, y: Any) -> Estimate:

@@ -15,6 +15,7 @@ from metrimax.estimators import MeasureSVC
 from metrimax.fitting import FittedLabel
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.machine import path_machines
+from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Hinges, Measure, RowDesign, Vector
 from metrimax.sample_path import SamplePath, gap_of, passes_of
@@ -45,6 +46,9 @@ class ByXiAlpha:
                 f"selection='xi_alpha' estimates measures of the contingency table, and {scoring.name!r} is none: "
                 "choose another scoring, or selection='cv'"
             )
+        if rho is not None and not (isinstance(rho, (int, float, np.number)) and 0 < rho < np.inf):
+            raise ValueError(f"expected a finite rho > 0, or None to measure it, got {rho!r}")
+        _refuse_other_machines(template)
         self._scoring, self._given = scoring, rho
         kept = None if checkpoint is None else checkpoint.part("path")
         self._path = SamplePath(template, X, y, weight, kept)
@@ -94,7 +98,8 @@ class ByXiAlpha:
             at = min(int(np.searchsorted(Cs * self._R2, 4.0)), len(Cs) - 1)
             given = self._given
             self._rho[k] = min(1.0, machines[at].drift(self._R2) / self._R2) if given is None else float(given)
-        return [Estimate.count(m.doubtful(self._rho[k], self._R2), m.y) for m in machines]
+        doubtful = ((m.doubtful(self._rho[k], self._R2), m) for m in machines)
+        return [Estimate.count(mistaken[m.counted], m.y[m.counted]) for mistaken, m in doubtful]
 
     def refit(self, best: Row) -> MeasureSVC:
         C = float(best["param_C"])
@@ -102,3 +107,20 @@ class ByXiAlpha:
         model = self._path.model(C, fitted)
         model._warn([label.solution for label in fitted])
         return model
+
+
+def _refuse_other_machines(template: MeasureSVC) -> None:
+    """Those that have no multipliers, or are more than what these say."""
+    measure = get_measure(template.measure)
+    oracle: Any = None if measure.ranks else measure.oracle(np.array([False, True]))
+    if not hasattr(oracle, "hinges") or oracle.hinges() is None:
+        raise ValueError(
+            "selection='xi_alpha' needs a measure whose mistakes add up over the examples, error, cost or "
+            f"balanced_error, got {measure.name}: train for one of these and give {measure.name} as scoring, or choose "
+            "selection='cv'"
+        )
+    if template.hinge or template.threshold == "placed":
+        raise ValueError(
+            "selection='xi_alpha' estimates machines with hinge=0 and threshold='trained', got "
+            f"hinge={template.hinge!r} and threshold={template.threshold!r}: leave them out, or choose selection='cv'"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -82,11 +83,28 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
     if all(hasattr(measure, part) for part in ("name", "loss", "score", "oracle", "threshold")):
         return measure  # type: ignore[return-value]
     if callable(measure):
+        _check_function(measure)
         return TableFunction(measure)
     raise TypeError(
         "expected measure as a name, a measure object or a function of (tp, fp, fn, tn), got "
         f"{type(measure).__name__}: {measure!r}"
     )
+
+
+def _check_function(function: Callable[..., object]) -> None:
+    """Raise for a function that no table can be given to, such as scikit-learn's of (y_true, y_pred), or a scorer."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some compiled functions do not say
+        return
+    try:
+        signature.bind("tp", "fp", "fn", "tn")
+    except TypeError as error:
+        raise TypeError(
+            f"expected a measure as a function of (tp, fp, fn, tn), got {getattr(function, '__name__', function)} "
+            f"of {signature}: write it as a function of the contingency table, or choose one of "
+            f"{', '.join(sorted(REGISTRY))}"
+        ) from error
 
 
 def ranking_measure(measure: str | Measure | Callable[..., object], **options: Any) -> Measure:

@@ -25,7 +25,11 @@ class Groups(NamedTuple):
     @classmethod
     def of(cls, groups: npt.NDArray[Any]) -> Groups:
         """From the group of every example, in any order."""
-        _, codes = np.unique(groups, return_inverse=True)
+        try:
+            _, codes = np.unique(groups, return_inverse=True)
+        except TypeError:  # numbers beside strings cannot be sorted: in the order in which they appear
+            number: dict[Any, int] = {}
+            codes = np.array([number.setdefault(group, len(number)) for group in groups])
         return cls(np.argsort(codes, kind="stable"), np.concatenate(([0], np.cumsum(np.bincount(codes)))))
 
     def split(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:

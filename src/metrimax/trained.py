@@ -1,0 +1,166 @@
+"""Fitted models read as machines: multipliers, slacks and bounds, from the model and its training sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from metrimax.designs import as_design
+from metrimax.estimators import MeasureSVC
+from metrimax.labels import weights_of
+from metrimax.machine import HingeMachine, KernelMachine, as_vector
+from metrimax.measure import ErrorRate, get_measure
+from metrimax.protocols import Hinges, Labels, RowDesign, Vector
+from metrimax.risk import run
+from metrimax.solvers import DualCD
+
+
+def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachine | KernelMachine:
+    """Read a fitted model, together with the sample that it was trained on."""
+    if not isinstance(model, (SVC, LinearSVC, MeasureSVC)):
+        raise _no_estimate(model)
+    check_is_fitted(model)
+    given, X = X, check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    y = column_or_1d(y)
+    if len(y) != X.shape[0]:
+        raise ValueError(f"expected one label per row of X, got {len(y)} labels and {X.shape[0]} rows")
+    if len(model.classes_) != 2 or getattr(model, "_multilabel", False):
+        raise ValueError(
+            f"expected a model for two classes, got {len(model.classes_)}: train and estimate one class against the "
+            "rest at a time"
+        )
+    positive = np.asarray(y == model.classes_[1])
+    if not np.all(positive | (y == model.classes_[0])) or positive.all() or not positive.any():
+        raise ValueError(f"expected labels of both classes {model.classes_.tolist()} in y, got {np.unique(y).tolist()}")
+    class_weight = model.class_weight
+    if isinstance(model, SVC):  # which balances the classes by their numbers of rows, weights or not
+        class_weight = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
+    weight = weights_of(class_weight, y, sample_weight, X)
+    weight = np.ones(len(y)) if weight is None else weight
+    scores = model.decision_function(given)  # with its names, where there are any
+    if isinstance(model, SVC):
+        return _from_svc(model, X, positive, weight, scores)
+    if isinstance(model, LinearSVC):
+        if model.loss != "hinge":
+            raise _no_estimate(model)
+        hinges = get_measure(ErrorRate()).oracle(positive, weight).hinges()  # type: ignore[attr-defined]
+        return _from_linear(model, X, hinges._replace(weight=hinges.weight * model.C))
+    oracle: Any = get_measure(model.measure).oracle(positive, weight)
+    hinges = oracle.hinges() if hasattr(oracle, "hinges") else None
+    if hinges is None:
+        raise _no_estimate(model)
+    _refuse_other_machines(model)
+    C = float(getattr(model, "C_", None) or model.C) * oracle.price
+    hinges = hinges._replace(weight=hinges.weight * C)
+    cut = oracle(scores)
+    _refuse_other_objective(model, hinges, scores, C * oracle.n * max(0.0, cut.loss + float(cut.slope @ scores)))
+    return _from_linear(model, X, hinges)
+
+
+def _no_estimate(model: Any) -> ValueError:
+    return ValueError(
+        "expected a fitted MeasureSVC(measure='error', 'cost' or 'balanced_error'), LinearSVC(loss='hinge') or "
+        f"SVC, got {model!r}: the estimate is for hinge losses that add up over the examples"
+    )
+
+
+def _refuse_other_machines(model: MeasureSVC) -> None:
+    """Whatever is more than a hyperplane in the space of X, trained for its measure alone."""
+    if hasattr(model, "aux_weights_"):
+        came, remedy = "auxiliaries beside X", "judge it by cross-validation"
+    elif model._expansion is not None:
+        came, remedy = "a kernel", "train scikit-learn's SVC, or a linear model on features of the kernel (Nystroem)"
+    elif model.hinge:  # None is 0 for the measures that have an estimate
+        came, remedy = f"hinge={model.hinge!r}", "train with hinge=0"
+    elif model.threshold == "placed" or np.any(model.threshold_):
+        came, remedy = "a placed threshold", "train with threshold='trained'"
+    else:
+        return
+    raise ValueError(
+        f"expected a linear MeasureSVC with hinge=0 and threshold='trained', got a {type(model).__name__} with {came}, "
+        f"for which there is no estimate: {remedy}"
+    )
+
+
+def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector, risk: float) -> None:
+    """What the model has minimised is known, and comes out again on the sample that it was trained on.
+
+    ``risk`` is that of the measure's oracle. With fractional weights the sum of hinges, which dual coordinate descent
+    minimises, is another one.
+    """
+    bias = model.intercept_ / (model.intercept_scaling if model.fit_intercept else 1.0)
+    half = 0.5 * float(np.sum(model.coef_**2) + bias @ bias)
+    slack = np.maximum(0.0, hinges.margin - hinges.sign * scores)
+    objectives = half + np.array([risk, hinges.weight @ slack])
+    if not np.isclose(objectives, model.objective_, rtol=1e-5).any():
+        raise ValueError(
+            "expected the sample, the weights and the parameters that the model was trained with, got others: "
+            f"its objective on them is {objectives[0]:g}, and was {model.objective_:g} in training; give the same X, y "
+            "and sample_weight, or train on these"
+        )
+
+
+def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector, scores: Vector) -> KernelMachine:
+    if not weight.all():
+        raise ValueError(
+            f"expected weights above zero with scikit-learn's SVC, got {np.count_nonzero(weight == 0)} that are zero, "
+            "which it does not count among its examples: leave these out, and train again"
+        )
+    if model.shape_fit_[0] != len(y):
+        raise _other_sample(model.shape_fit_[0], len(y))
+    coefficients, support, upper = as_vector(model.dual_coef_), model.support_, model.C * weight
+    kept = model.support_vectors_  # of a kernel that is a matrix or a function there are none
+    other = np.any((coefficients > 0) != y[support]) or (kept.shape[0] and abs(X[support] - kept).max() > 0)
+    if other or np.any(np.abs(coefficients) > upper[support] * (1 + 1e-6)):
+        raise _other_sample(model.shape_fit_[0], len(y))
+    alpha = np.zeros(len(y))
+    alpha[support] = np.abs(coefficients)
+    return KernelMachine(y, alpha, upper, np.ones(len(y)), scores, X, model, weight)
+
+
+def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
+    """``hinges.weight`` holds the upper bounds of the multipliers."""
+    bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
+    design: Any = as_design(X, intercept_scaling=bias or None, n_threads=getattr(model, "n_threads", None))
+    kept = getattr(model, "dual_coef_", None)
+    if kept is None:
+        alpha, w = _solve(design, hinges, min(model.tol, 1e-4))
+    else:
+        if kept.shape[1] != X.shape[0]:
+            raise _other_sample(kept.shape[1], X.shape[0])
+        alpha, w = np.abs(kept[0]), design.rmatvec(kept[0])
+        if np.any(hinges.sign * kept[0] < 0) or not np.allclose(w[: X.shape[1]], model.coef_[0], atol=1e-6):
+            raise _other_sample(kept.shape[1], X.shape[0])
+    return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum of hinges as an oracle for `DualCD`."""
+
+    terms: Hinges
+    n: float = 1.0
+    price: float = 1.0
+
+    def hinges(self) -> Hinges:
+        return self.terms
+
+
+def _solve(design: RowDesign, hinges: Hinges, tol: float) -> tuple[Vector, Vector]:
+    """Multipliers and weights, to a gap of tol times the sum of the upper bounds."""
+    total = float(hinges.weight.sum())
+    oracle: Any = _Sum(hinges._replace(weight=hinges.weight / total))
+    solution: Any = run(design, [DualCD().steps(oracle, design, total, tol=tol)])[0]
+    return np.abs(solution.dual_coef), solution.w
+
+
+def _other_sample(trained: int, came: int) -> ValueError:
+    return ValueError(
+        f"expected the sample that the model was trained on ({trained} examples), with its weights, got another one "
+        f"({came} examples): the estimate is made from the multipliers of the training examples"
+    )
