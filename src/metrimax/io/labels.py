@@ -1,7 +1,8 @@
-"""What comes with rows: their labels and, for rankings, their groups; as files of shards and in memory."""
+"""What comes with rows: their labels and, for rankings, their groups; as given, as files of shards, and in memory."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from metrimax.io.files import FileError
 from metrimax.protocols import Vector
 
 Array = npt.NDArray[Any]
+Name = str | os.PathLike[str]
 
 
 class Truth(NamedTuple):
@@ -20,6 +22,35 @@ class Truth(NamedTuple):
 
     labels: Array | list[Vector] | None
     groups: Array | None = None
+
+
+def as_labels(path: Name, given: Array | None, lines: list[int] | None = None) -> Array | None:
+    """Labels as numbers or strings; None where all are missing, an error where some are."""
+    if given is None or _all_missing(path, given, "labels", lines):
+        return None
+    return given.astype(np.float64) if given.dtype.kind in "fiub" else np.array([_text(label) for label in given])
+
+
+def as_groups(path: Name, given: Array | None, lines: list[int] | None = None) -> Array | None:
+    """Groups as given; None where all are missing, an error where some are."""
+    return None if given is None or _all_missing(path, given, "groups (qid)", lines) else given
+
+
+def _all_missing(path: Name, given: Array, what: str, lines: list[int] | None) -> bool:
+    if given.dtype.kind in "fiub":
+        missing = ~np.isfinite(given)
+    else:
+        missing = np.array([v is None or _text(v).strip().lower() in ("", "nan") for v in given], dtype=bool)
+    if not missing.any() or missing.all():
+        return bool(missing.any())
+    row = int(missing.argmax())
+    place = f"row {row} (from 0)" if lines is None else f"line {lines[row]}"
+    shown = repr(str(given[row])) if isinstance(given[row], str) else given[row]
+    raise FileError(f"{path}: {place} holds {shown}: expected {what}; fill it in, or remove the row")
+
+
+def _text(label: Any) -> str:
+    return label.decode(errors="backslashreplace") if isinstance(label, bytes) else str(label)
 
 
 def join(folder: Path, parts: Sequence[Truth]) -> Truth:
