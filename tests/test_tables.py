@@ -136,6 +136,19 @@ def test_a_single_array_is_no_archive(tmp_path: Path) -> None:
         load_data(tmp_path / "t.npz")
 
 
+def test_a_damaged_archive(tmp_path: Path, capsys: Capture) -> None:
+    """Compressed arrays that are damaged raise zlib.error, which is no ValueError."""
+    np.savez_compressed(tmp_path / "t.npz", X=np.arange(2000.0).reshape(1000, 2) % 7, y=np.arange(1000) % 2)
+    raw = (tmp_path / "t.npz").read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        damaged = bytearray(raw)
+        for at in rng.integers(60, 400, 5):
+            damaged[at] ^= 0x55
+        (tmp_path / "t.npz").write_bytes(damaged)
+        assert "t.npz: " in refused(capsys, "train", tmp_path / "t.npz", tmp_path / "m")
+
+
 # nothing to train on, or to read
 
 
@@ -200,3 +213,10 @@ def test_predictions_of_a_folder_need_no_labels(tmp_path: Path, capsys: Capture,
     with pytest.raises(FileError, match="labels"):
         open_dataset(folder)
     assert open_dataset(folder, labels=False).labels is None
+
+
+def test_labels_that_are_numbers_in_one_file_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "a,label\n1,1\n2,2\n")
+    write(tmp_path / "b.csv", "a,label\n1,1\n2,x\n")
+    write(tmp_path / "c.csv", "a,label\n")
+    assert open_dataset(tmp_path).labels.tolist() == ["1", "2", "1", "x"]  # type: ignore[union-attr]

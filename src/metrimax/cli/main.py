@@ -183,7 +183,7 @@ def _data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DATA",
-        help="svmlight text (plain, .gz, .xz, .zst; - is standard input), .csv, .npz or .parquet; "
+        help="svmlight text (plain, .gz, .xz, .bz2, .zst; - is standard input), .csv, .npz or .parquet; "
         "or a folder of such files or of binary shards, which is never in memory as a whole",
     )
     parser.add_argument(

@@ -62,7 +62,12 @@ def join(folder: Path, parts: Sequence[Truth]) -> Truth:
     if any(isinstance(t.labels, list) for t in parts):
         labels = [np.atleast_1d(row) for t in parts if t.labels is not None for row in t.labels]
     elif parts and parts[0].labels is not None:
-        labels = np.concatenate([t.labels for t in parts if t.labels is not None])
+        own = [np.asarray(t.labels) for t in parts]
+        if any(
+            part.dtype.kind == "U" for part in own
+        ):  # what is a number in one part is a name among names: 1, not 1.0
+            own = [part if part.dtype.kind == "U" else np.array([f"{v:.17g}" for v in part], dtype=str) for part in own]
+        labels = np.concatenate(own)
     groups = [t.groups for t in parts if t.groups is not None]
     return Truth(labels, np.concatenate(groups) if groups else None)
 
