@@ -129,6 +129,15 @@ def test_labels_in_bytes(tmp_path: Path) -> None:
     assert load_data(tmp_path / "t.npz").labels.tolist() == ["ham", "spam"]  # type: ignore[union-attr]
 
 
+def test_labels_of_arrays_in_a_folder(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.X.npy", np.eye(3))
+    np.save(tmp_path / "a.y.npy", np.array([b"ham", b"spam", b"ham"]))
+    assert open_dataset(tmp_path).labels.tolist() == ["ham", "spam", "ham"]  # type: ignore[union-attr]
+    np.save(tmp_path / "a.y.npy", np.array(["ham", "", "spam"]))
+    with pytest.raises(FileError, match=r"a.y.npy: row 1 \(from 0\) holds '': expected labels"):
+        open_dataset(tmp_path)
+
+
 def test_a_single_array_is_no_archive(tmp_path: Path) -> None:
     np.save(tmp_path / "t.npy", np.eye(2))
     (tmp_path / "t.npy").rename(tmp_path / "t.npz")

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from metrimax.designs.linear import CSR, Dense
 from metrimax.io.files import FileError
-from metrimax.io.labels import Truth
+from metrimax.io.labels import Truth, as_groups, as_labels
 from metrimax.protocols import Design
 
 Array = npt.NDArray[Any]
@@ -254,15 +254,7 @@ def read_truth(stem: Path, rows: int, sums: dict[str, Any]) -> Truth:
         if part != "y_starts" and not (part == "y" and "y_starts" in read) and array.shape != (rows,):
             what = "labels" if part == "y" else "groups"
             raise FileError(f"{part_file(stem, part)}: expected {rows} {what}, one per row, got shape {array.shape}")
-    groups = read.get("qid")
-    if "y" not in read:
-        return Truth(None, groups)
-    y = read["y"]
-    if "y_starts" in read:
-        return Truth(np.split(y, read["y_starts"][1:-1]), groups)
-    if y.dtype.kind in "fiub":
-        y = y.astype(np.float64)
-        if not np.isfinite(y).all():
-            row = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise FileError(f"{part_file(stem, 'y')}: row {row} (from 0) holds {y[row]}: expected labels")
-    return Truth(y, groups)
+    groups = as_groups(part_file(stem, "qid"), read.get("qid"))
+    if "y_starts" in read and "y" in read:
+        return Truth(np.split(read["y"], read["y_starts"][1:-1]), groups)
+    return Truth(as_labels(part_file(stem, "y"), read.get("y")), groups)
