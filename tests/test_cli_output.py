@@ -321,3 +321,20 @@ def test_the_plot_of_the_demo(tmp_path: Path, capsys: Capture, monkeypatch: pyte
     monkeypatch.setattr(demo, "run", None)
     assert main(["demo", "--plot", str(tmp_path)]) == 1
     assert capsys.readouterr().err == f"metrimax demo: {tmp_path}: cannot be written: Is a directory\n"
+
+
+@pytest.mark.parametrize("measure", ["fbeta:beta=2", "precision@7"])
+def test_evaluate_has_the_measure_of_the_training(folder: Path, capsys: Capture, measure: str) -> None:
+    trained = run_json(capsys, "train", "1.svm", "m", "--measure", measure)
+    values = run_json(capsys, "evaluate", "1.svm", "m")
+    assert values[measure] == pytest.approx(trained["training_score"])
+    assert values["fbeta"] == values["f1"]
+
+
+def test_evaluate_has_the_measure_of_a_ranking(folder: Path, capsys: Capture) -> None:
+    (folder / "q.svm").write_text("".join(f"{k % 3} qid:{k // 8} 1:{k % 5} 2:{k % 3}.{k}\n" for k in range(40)))
+    trained = run_json(capsys, "train", "q.svm", "m", "--measure", "ndcg@2")
+    assert run_json(capsys, "evaluate", "q.svm", "m")["ndcg@2"] == pytest.approx(trained["training_score"])
+    model = load_model("m")
+    save_model("m", LinearModel(model.coef, model.intercept, model.threshold, [], "ranking", "a name of others"))
+    assert "ndcg@3" in run_json(capsys, "evaluate", "q.svm", "m")

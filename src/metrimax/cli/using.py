@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from metrimax.cli.main import OK, UsageError
-from metrimax.cli.report import check_threads, emit, note, read
+from metrimax.cli.report import check_threads, emit, note, parse_measure, read
 
 RANKS = (1, 3, 5, 10)
 """The k for which rankings are evaluated."""
@@ -63,7 +63,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     if model.kind == "ranking":
-        return _evaluate_ranking(arguments, data, scores[:, 0])
+        return _evaluate_ranking(arguments, data, model, scores[:, 0])
     truth, called = _truth(arguments, data, model), scores
     together = model.kind == "multiclass" and arguments.positive is None
     if model.kind != "binary" and arguments.positive is not None:
@@ -82,8 +82,8 @@ def evaluate(arguments: argparse.Namespace) -> int:
         )
     if len(varied) < truth.shape[1]:
         note(arguments, f"{truth.shape[1] - len(varied)} of {truth.shape[1]} labels do not vary here and are left out")
-    for name in sorted(REGISTRY):
-        measure = get_measure(name)
+    chosen = {name: get_measure(name) for name in sorted(REGISTRY)}
+    for name, measure in _with_own(chosen, model).items():
         table = scores if measure.ranks else called
         try:
             if together:
@@ -98,7 +98,17 @@ def evaluate(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _evaluate_ranking(arguments: argparse.Namespace, data: Any, scores: Any) -> int:
+def _with_own(chosen: dict[str, Any], model: Any) -> dict[str, Any]:
+    """These measures, and the one that a model was trained for, with its parameters."""
+    if model.measure in ("", *chosen):
+        return chosen
+    try:
+        return chosen | {model.measure: parse_measure(model.measure, groups=model.kind == "ranking")}
+    except UsageError:  # what another program calls it
+        return chosen
+
+
+def _evaluate_ranking(arguments: argparse.Namespace, data: Any, model: Any, scores: Any) -> int:
     """Every measure of rankings, its mean over the groups."""
     import numpy as np
 
@@ -114,7 +124,7 @@ def _evaluate_ranking(arguments: argparse.Namespace, data: Any, scores: Any) -> 
     chosen = {f"{name.removesuffix('_at_k')}@{k}": ranking_measure(name, k=k) for name in at_k for k in RANKS}
     chosen |= {name: ranking_measure(name) for name in sorted(REGISTRY) if name not in at_k and get_measure(name).ranks}
     skipped = []
-    for name, measure in (chosen | {"ndcg": ranking_measure("ndcg", k=None)}).items():
+    for name, measure in _with_own(chosen | {"ndcg": ranking_measure("ndcg", k=None)}, model).items():
         grouped = Grouped(measure, groups)
         try:
             values = grouped.scores(grouped.labels(labels), scores)
