@@ -338,3 +338,14 @@ def test_evaluate_has_the_measure_of_a_ranking(folder: Path, capsys: Capture) ->
     model = load_model("m")
     save_model("m", LinearModel(model.coef, model.intercept, model.threshold, [], "ranking", "a name of others"))
     assert "ndcg@3" in run_json(capsys, "evaluate", "q.svm", "m")
+
+
+@pytest.mark.parametrize("measure", ["fbeta:beta=1e300", f"precision@{'9' * 400}", "q:beta=1e200"])
+def test_a_measure_whose_numbers_overflow(folder: Path, capsys: Capture, measure: str) -> None:
+    assert main(["train", "1.svm", "m", "--measure", measure]) == 1
+    assert capsys.readouterr().err.startswith("metrimax train: a number is too large to compute with (")
+    save_model("m", LinearModel(np.ones((1, 2)), np.zeros(1), np.zeros(1), [-1, 1], measure=measure))
+    assert main(["evaluate", "1.svm", "m"]) == 0
+    said = capsys.readouterr()
+    assert "f1: " in said.out
+    assert f"left out: {measure} (" in said.err

@@ -90,7 +90,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
                 results[name] = score_classes(measure, truth, scores, varied)
             else:
                 results[name] = float(np.mean([measure.score(truth[:, k], table[:, k]) for k in varied]))
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             skipped.append(f"{name} ({error})")
     emit(arguments, results)
     if skipped:
@@ -128,7 +128,7 @@ def _evaluate_ranking(arguments: argparse.Namespace, data: Any, model: Any, scor
         grouped = Grouped(measure, groups)
         try:
             values = grouped.scores(grouped.labels(labels), scores)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             skipped.append(f"{name} ({error})")
             continue
         results.setdefault("groups_judged", len(values))
