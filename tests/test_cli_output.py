@@ -349,3 +349,9 @@ def test_a_measure_whose_numbers_overflow(folder: Path, capsys: Capture, measure
     said = capsys.readouterr()
     assert "f1: " in said.out
     assert f"left out: {measure} (" in said.err
+
+
+def test_a_positive_label_by_its_value(folder: Path, capsys: Capture) -> None:
+    one, other = (run_json(capsys, "train", "1.svm", "m", "--positive", label) for label in ("1", "+1"))
+    assert one == other
+    assert run_json(capsys, "train", "1.svm", "m", "--positive", "-1.0")["classes"] == [1, -1]

@@ -191,9 +191,9 @@ def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 def _class(model: Any, label: str) -> int:
     """The classifier of a label."""
-    from metrimax.io.data import show
+    from metrimax.io.data import is_label, show
 
-    found = [k for k, c in enumerate(model.classes) if label in (show(c), str(c))]
+    found = [k for k, c in enumerate(model.classes) if is_label(c, label)]
     if not found:
         raise UsageError(f"--positive {label}: expected one of the model's: {', '.join(map(show, model.classes[:50]))}")
     return found[0]

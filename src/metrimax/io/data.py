@@ -233,7 +233,7 @@ def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | 
         )
     names: list[Any] = classes.tolist()
     if positive is not None:
-        chosen = [k for k, name in enumerate(names) if show(name) == positive or str(name) == positive]
+        chosen = [k for k, name in enumerate(names) if is_label(name, positive)]
         if not chosen:
             raise FileError(f"{data.name}: no label {positive}: expected one of {', '.join(map(show, names[:50]))}")
         return "binary", _pair(names, names[chosen[0]]), columns[:, chosen]
@@ -262,6 +262,16 @@ def _pair(names: list[Any], positive: Any) -> list[Any]:
     if len(others) == 1:
         return [others[0], positive]
     return [f"not {positive}", positive] if isinstance(positive, str) else [-positive if positive else -1.0, positive]
+
+
+def is_label(label: float | str, text: str) -> bool:
+    """Whether a text names a label: +1, 1.0 and 1 are one number."""
+    if isinstance(label, str):
+        return label == text
+    try:
+        return float(text) == label
+    except ValueError:
+        return False
 
 
 def show(label: float | str) -> str:
