@@ -67,7 +67,8 @@ def read_csv(path: Name, target: str | None, names: list[str] | None, width: int
         X = np.array([[row[k] for k in taken] for row in rows], dtype=np.float64).reshape(len(rows), len(taken))
     except ValueError:
         X = None
-    if X is None or "_" in text or not np.isfinite(X).all():
+    underscored = "_" in text and any("_" in row[k] for row in rows for k in taken)
+    if X is None or underscored or not np.isfinite(X).all():
         _check_cells(path, rows, lines, taken, columns)
     if X is None:
         raise FileError(f"{path}: expected finite numbers")
