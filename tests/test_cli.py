@@ -384,7 +384,7 @@ def test_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
                 line(Record(k, 2 * k, 0.1**k, 0.0, k, float(k)))
     assert pipe.getvalue() == ""
     assert (
-        "fitting: iteration 2, gap 1.00e-02 (until 0.001), 2.0 s, about 1 iterations, 1 s left" in terminal.getvalue()
+        "fitting: iteration 2, gap 1.00e-02 (until 0.001), 2.0 s, about 1 s, 1 iterations left" in terminal.getvalue()
     )
     files, terminal = SimpleNamespace(bytes_read=2_500_000_000), Terminal()
     monkeypatch.setattr("sys.stderr", terminal)

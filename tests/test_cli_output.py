@@ -217,3 +217,141 @@ def test_a_class_that_a_fold_does_not_train_is_never_called(
     fitted = MeasureSVC("error", C=4.0, tol=1e-5).fit(X[inside], y[inside])
     right = (fitted.predict(X[outside]) == y[outside]).sum()
     assert scores[fold, 0] == pytest.approx(right / (outside.sum() + 1), abs=0.02)
+
+
+def test_one_of_several_classes(three: tuple[Path, np.ndarray, np.ndarray], capsys: Capture) -> None:
+    """--positive judges one class by who is called, and by its own ranking."""
+    file, X, y = three
+    run_json(capsys, "train", file, file.with_name("m"))
+    model = load_model(file.with_name("m"))
+    scores = model.scores(X)
+    values = run_json(capsys, "evaluate", file, file.with_name("m"), "--positive", "2")
+    called = scores.argmax(axis=1) == 2
+    assert values["positives"] == (y == 2).sum()
+    assert values["error"] == pytest.approx((called == (y == 2)).mean())
+    assert values["f1"] == pytest.approx(2 * (called & (y == 2)).sum() / (called.sum() + (y == 2).sum()))
+    pairs = scores[y == 2, 2][:, None] - scores[y != 2, 2]
+    assert values["roc_area"] == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
+    assert main(["evaluate", str(file), str(file.with_name("m")), "--positive", "5"]) == 2
+    assert "--positive 5: expected one of the model's: 0, 1, 2" in capsys.readouterr().err
+
+
+# what models and options say
+
+
+@pytest.mark.parametrize(("classes", "names"), [(["no", "yes"], ("no", "yes")), ([1, 2], ("1", "2"))])
+def test_the_classes_of_a_model_without_measure(
+    tmp_path: Path, capsys: Capture, classes: list[object], names: tuple[str, str]
+) -> None:
+    """Signs stand for classes in SVM-perf's files only."""
+    rows = "".join(f"{k},{names[k % 2]}\n" for k in range(9))
+    (tmp_path / "t.csv").write_text("a,label\n" + rows)
+    model = LinearModel(np.ones((1, 1)), np.full(1, -4.5), np.zeros(1), classes, index_base=None, feature_names=["a"])
+    save_model(tmp_path / "m", model)
+    values = run_json(capsys, "evaluate", tmp_path / "t.csv", tmp_path / "m")
+    assert (values["positives"], values["error"]) == (4, pytest.approx(5 / 9))
+
+
+def test_a_model_of_svm_perf_and_names(folder: Path, capsys: Capture) -> None:
+    (folder / "t.csv").write_text("a,b,label\n" + "".join(f"{k},1,{'yes' if k > 4 else 'no'}\n" for k in range(9)))
+    assert main(["evaluate", "t.csv", "theirs"]) == 1
+    assert "no example has the positive label 1: give --positive LABEL" in capsys.readouterr().err
+    assert run_json(capsys, "evaluate", "t.csv", "theirs", "--positive", "yes")["positives"] == 4
+
+
+def test_scores_that_overflow(folder: Path, capsys: Capture) -> None:
+    save_model("huge", LinearModel(np.full((1, 2), 1e308), np.zeros(1), np.zeros(1), [-1, 1]))
+    (folder / "big.svm").write_text("1 1:9 2:9\n-1 1:9 2:-9\n")
+    for command in ("predict", "evaluate"):
+        assert main([command, "big.svm", "huge"]) == 1
+        assert "expected finite scores, got [inf] for example 1" in capsys.readouterr().err
+
+
+def test_a_model_in_the_place_of_its_data(folder: Path, capsys: Capture) -> None:
+    (folder / "link").symlink_to("1.svm")
+    before = (folder / "1.svm").read_bytes()
+    for command in ("train", "tune"):
+        for model in ("1.svm", "link"):
+            assert main([command, "1.svm", model]) == 2
+            assert f"{model} would take the place of DATA" in capsys.readouterr().err
+    assert (folder / "1.svm").read_bytes() == before
+
+
+def test_a_grid_from_high_to_low(folder: Path, capsys: Capture) -> None:
+    rising, falling = (run_json(capsys, "tune", "1.svm", "m", "--grid", grid) for grid in ("1:100:3", "100:1:3"))
+    assert falling == rising
+    assert [point["C"] for point in falling["cross_validation"]] == pytest.approx([1, 10, 100])  # type: ignore[attr-defined]
+
+
+def test_a_seed_below_zero(folder: Path, capsys: Capture) -> None:
+    assert main(["tune", "1.svm", "m", "--seed", "-1"]) == 2
+    assert "expected --seed of at least 0, got -1" in capsys.readouterr().err
+
+
+def test_too_many_folds_are_seen_before_training(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "".join(f"{k % 2} qid:{k // 4} 1:{k % 5}\n" for k in range(24))
+    (folder / "q.svm").write_text(rows)
+    monkeypatch.setattr("metrimax.cli.training.run", None)
+    assert main(["tune", "q.svm", "m", "--measure", "roc_area", "--folds", "7"]) == 2
+    assert capsys.readouterr().err == "metrimax tune: a fold has examples of one class only: give fewer --folds\n"
+
+
+def test_quiet_leaves_out_remarks(folder: Path, capsys: Capture) -> None:
+    said = []
+    for extra in ([], ["-q"]):
+        assert main(["train", "1.svm", "m", "--measure", "precision@3", *extra]) == 0
+        said.append(capsys.readouterr().err)
+    assert "labellings with exactly 3 positives" in said[0]
+    assert said[1] == ""
+
+
+def test_the_plot_of_the_demo(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written where it was said to be, or nothing is trained."""
+    pytest.importorskip("matplotlib")
+    from metrimax import demo
+
+    rng = np.random.default_rng(0)
+    y = rng.random(120) < 0.4
+    monkeypatch.setattr(demo, "tasks", lambda: [("small", rng.normal(size=(120, 2)) + y[:, None], y)])
+    assert main(["demo", "--plot", str(tmp_path / "plot")]) == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["plot"]
+    capsys.readouterr()
+    monkeypatch.setattr(demo, "run", None)
+    assert main(["demo", "--plot", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"metrimax demo: {tmp_path}: cannot be written: Is a directory\n"
+
+
+@pytest.mark.parametrize("measure", ["fbeta:beta=2", "precision@7"])
+def test_evaluate_has_the_measure_of_the_training(folder: Path, capsys: Capture, measure: str) -> None:
+    trained = run_json(capsys, "train", "1.svm", "m", "--measure", measure)
+    values = run_json(capsys, "evaluate", "1.svm", "m")
+    assert values[measure] == pytest.approx(trained["training_score"])
+    assert values["fbeta"] == values["f1"]
+
+
+def test_evaluate_has_the_measure_of_a_ranking(folder: Path, capsys: Capture) -> None:
+    (folder / "q.svm").write_text("".join(f"{k % 3} qid:{k // 8} 1:{k % 5} 2:{k % 3}.{k}\n" for k in range(40)))
+    trained = run_json(capsys, "train", "q.svm", "m", "--measure", "ndcg@2")
+    assert run_json(capsys, "evaluate", "q.svm", "m")["ndcg@2"] == pytest.approx(trained["training_score"])
+    model = load_model("m")
+    save_model("m", LinearModel(model.coef, model.intercept, model.threshold, [], "ranking", "a name of others"))
+    assert "ndcg@3" in run_json(capsys, "evaluate", "q.svm", "m")
+
+
+@pytest.mark.parametrize("measure", ["fbeta:beta=1e300", f"precision@{'9' * 400}", "q:beta=1e200"])
+def test_a_measure_whose_numbers_overflow(folder: Path, capsys: Capture, measure: str) -> None:
+    assert main(["train", "1.svm", "m", "--measure", measure]) == 1
+    assert capsys.readouterr().err.startswith("metrimax train: a number is too large to compute with (")
+    save_model("m", LinearModel(np.ones((1, 2)), np.zeros(1), np.zeros(1), [-1, 1], measure=measure))
+    assert main(["evaluate", "1.svm", "m"]) == 0
+    said = capsys.readouterr()
+    assert "f1: " in said.out
+    assert f"left out: {measure} (" in said.err
+
+
+def test_a_positive_label_by_its_value(folder: Path, capsys: Capture) -> None:
+    one, other = (run_json(capsys, "train", "1.svm", "m", "--positive", label) for label in ("1", "+1"))
+    assert one == other
+    assert run_json(capsys, "train", "1.svm", "m", "--positive", "-1.0")["classes"] == [1, -1]

@@ -21,7 +21,6 @@ from metrimax.cli import main
 from metrimax.designs import CSR
 from metrimax.io.converting import convert
 from metrimax.io.files import FileError
-from metrimax.io.labels import Truth, join
 from metrimax.io.shards import MANIFEST, map_array, parse_size, part_file
 from metrimax.io.writing import ShardWriter
 
@@ -131,17 +130,6 @@ def test_text_files_without_entries_or_rows(tmp_path):
     assert_array_equal(dataset.labels, [1, -1, 1])
 
 
-@pytest.mark.parametrize("others", [np.array(["1", "x"]), [np.array(["x", "1"]), np.array(["1"])]])
-def test_labels_that_are_numbers_here_and_names_there(tmp_path, others):
-    """As names, the label 1 of the one file would be 1.0, and another class than the 1 of the other."""
-    with pytest.raises(FileError, match=r"numbers such as 1\.0 in some files and names such as '\w' in others"):
-        join(tmp_path, [Truth(np.array([1.0, 2.0])), Truth(others)])
-    (tmp_path / "a.csv").write_text("x,label\n1,1\n2,2\n")
-    (tmp_path / "b.csv").write_text("x,label\n1,1\n2,other\n")
-    with pytest.raises(FileError, match="expected labels that are all numbers or all names"):
-        open_dataset(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("part", "array", "said"),
     [
@@ -151,7 +139,7 @@ def test_labels_that_are_numbers_here_and_names_there(tmp_path, others):
         ("y_starts", np.array([0, 2, 1, 3]), r"y_starts\.npy: expected 4 whole numbers"),
         ("y_starts", np.array([0.0, 1.0, 2.0, 3.0]), r"y_starts\.npy: expected 4 whole numbers .* float64"),
         ("y", np.ones((3, 2)), r"y_starts\.npy: expected 4 whole numbers"),
-        ("y", np.array([1, np.nan, 2]), r"y\.npy: entry 1 \(from 0\) holds nan: expected labels"),
+        ("y", np.array([1, np.nan, 2]), r"y\.npy: row 1 \(from 0\) holds nan: expected labels"),
         ("indices", np.array(["0", "1", "0"]), r"indices\.npy: expected whole numbers in one dimension, got .*<U1"),
         ("indptr", np.array(3), r"indptr\.npy: expected whole numbers in one dimension, got shape \(\)"),
         ("indptr", np.empty(0, dtype=np.int32), r"indptr\.npy: expected whole numbers in one dimension, got shape"),

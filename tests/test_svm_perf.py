@@ -120,10 +120,17 @@ def test_every_loss_trains(folder: Path, capsys: Capture, code: int) -> None:
     classify(capsys, "test.dat", "model")
 
 
+def test_a_share_beyond_all_examples(folder: Path, capsys: Capture) -> None:
+    """k of Rec@k is at most n, however large --p."""
+    for p, model in (("1000", "some"), ("1e308", "all")):
+        learn(capsys, "-c", "1", "-w", "3", "-l", "5", "--p", p, "train.dat", model)
+    assert (folder / "some").read_text() == (folder / "all").read_text()
+
+
 def test_bias(folder: Path, capsys: Capture) -> None:
     learn(capsys, "-c", "1", "--b", "0", "train.dat", "without")
     text = (folder / "without").read_text().split("\n")
-    assert text[10].startswith("0 # threshold b") or text[10].startswith("-0 # threshold b")
+    assert text[10].startswith("0 # threshold b")
     assert text[7] == "6 # highest feature index "
     learn(capsys, "-c", "1", "--b", "10", "train.dat", "with")
     assert (folder / "with").read_text().split("\n")[7] == "7 # highest feature index "

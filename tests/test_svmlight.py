@@ -211,3 +211,11 @@ def test_missing_file(tmp_path: Path) -> None:
         read_bytes(tmp_path / "none")
     with pytest.raises(FileError, match="Is a directory"):
         read_bytes(tmp_path)
+
+
+def test_a_byte_order_mark(tmp_path):
+    (tmp_path / "t.svm").write_bytes(b"\xef\xbb\xbf1 1:2\n-1 x\n")
+    with pytest.raises(FileError, match="line 2, column 4: expected index:value"):
+        read_svmlight(tmp_path / "t.svm")
+    (tmp_path / "t.svm").write_bytes(b"\xef\xbb\xbf1 1:2\n-1\n")
+    assert read_svmlight(tmp_path / "t.svm").labels.tolist() == [1, -1]

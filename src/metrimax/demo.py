@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,4 +112,5 @@ def plot(rows: list[Row], path: str | os.PathLike[str]) -> None:
     axes.set_ylim(0, 1)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.15))
-    figure.savefig(path, dpi=120)
+    kind = Path(path).suffix.removeprefix(".") or "png"  # given, or a name without ending would get one
+    figure.savefig(path, dpi=120, format=kind)

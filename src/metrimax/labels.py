@@ -12,7 +12,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
-from metrimax.measure import ErrorRate
+from metrimax.measure.classes import score_classes
 from metrimax.protocols import Labels, Measure, Vector
 
 Array = npt.NDArray[Any]
@@ -140,13 +140,11 @@ def judge(
             raise ValueError(f"expected a label indicator matrix of shape {scores.shape}, got {y.shape}")
         truth = indicators(y)
     else:
-        y, top = column_or_1d(y), scores.argmax(axis=1)
-        if isinstance(measure, ErrorRate):
-            return float(np.average(classes[top] == y, weights=weight))
+        y = column_or_1d(y)
         truth = np.column_stack([against(y, c) for c in classes])
-        if not measure.ranks:
-            scores = np.where(np.arange(len(classes)) == top[:, np.newaxis], 1.0, -1.0)  # as predicted, ties too
     columns = _varied(truth, weight) if measure.ranks else range(scores.shape[1])
+    if not several:
+        return score_classes(measure, truth, scores, columns, weight)
     return float(np.mean([measure.score(truth[:, k], scores[:, k], weight) for k in columns]))
 
 

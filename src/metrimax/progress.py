@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 
@@ -21,7 +22,7 @@ class ProgressLine:
         self._tol = tol
         self._design = design
         self._stream = sys.stderr
-        self._next = 0.0 if self._stream.isatty() else float("inf")
+        self._next = 0.0 if self._stream is not None and self._stream.isatty() else float("inf")
         self._shown = False
         self._first: Record | None = None
 
@@ -38,8 +39,16 @@ class ProgressLine:
             return
         self._next = now + 0.1
         self._shown = True
-        self._stream.write(f"\r\x1b[K{self._title}: {text}")
+        self._stream.write(f"\r\x1b[K{f'{self._title}: {text}'[: self._width()]}")
         self._stream.flush()
+
+    def _width(self) -> int | None:
+        """The characters that fit on a line of the terminal: what is longer would begin another each time."""
+        try:
+            columns = os.get_terminal_size(self._stream.fileno()).columns
+        except (OSError, ValueError):  # not known
+            return None
+        return columns - 1 if columns > 1 else None
 
     def _remaining(self, record: Record) -> str:
         """What may still be to do, if the gap goes on shrinking by the same factor per second as so far."""
@@ -50,7 +59,7 @@ class ProgressLine:
             return ""
         share = math.log(record.gap / self._tol) / math.log(first.gap / record.gap)
         iterations, seconds = record.iteration - first.iteration, record.seconds - first.seconds
-        return f", about {math.ceil(share * iterations - 1e-9)} iterations, {share * seconds:.0f} s left"
+        return f", about {share * seconds:.0f} s, {math.ceil(share * iterations - 1e-9)} iterations left"
 
     def __enter__(self) -> ProgressLine:
         return self

@@ -14,9 +14,12 @@ def demo(arguments: argparse.Namespace) -> int:
     if find_spec("sklearn") is None:
         sys.stderr.write("metrimax demo: needs scikit-learn: pip install scikit-learn\n")
         return FAILURE
+    from metrimax.cli.report import check_writable, emit
+
+    if find_spec("matplotlib") is not None:
+        check_writable(arguments.plot)
     sys.stderr.write("metrimax demo: training on three small sets, some seconds ...\n")
     from metrimax import demo as comparison
-    from metrimax.cli.report import emit
 
     rows = comparison.run()
     if arguments.json:

@@ -10,6 +10,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+from metrimax import streams
+
 OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _CLUSTER_ERRORS = (RuntimeError, ImportError)
@@ -37,33 +39,39 @@ class UsageError(ValueError):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
-    from metrimax.compat import failures
-    from metrimax.io.files import FileError
-
+    streams.prepare()
+    name = "metrimax"
     try:
+        try:
+            arguments = build_parser().parse_args(argv)
+        finally:
+            sys.stdout.flush()  # help, or the version, which may fail to be written like all else
+        name = f"metrimax {arguments.command}"
         with warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always", UserWarning)
             code: int = _command(arguments.command)(arguments)
-        for text in dict.fromkeys(str(remark.message) for remark in remarks):
-            sys.stderr.write(f"metrimax {arguments.command}: {text}\n")
+        if not getattr(arguments, "quiet", False):
+            for text in dict.fromkeys(str(remark.message) for remark in remarks):
+                sys.stderr.write(f"{name}: {text}\n")
         sys.stdout.flush()
         return code
     except UsageError as error:
-        sys.stderr.write(f"metrimax {arguments.command}: {error}\n")
+        sys.stderr.write(f"{name}: {error}\n")
         return USAGE
     except MemoryError:
-        sys.stderr.write(f"metrimax {arguments.command}: not enough memory\n")
+        sys.stderr.write(f"{name}: not enough memory\n")
         return FAILURE
     except OSError as error:  # no space left, a name too long, a reader that has gone, a cluster that does not answer
-        failures.tell(f"metrimax {arguments.command}", error)
+        streams.tell(name, error)
         return FAILURE
-    except (FileError, ValueError, TypeError, *_CLUSTER_ERRORS) as error:
-        sys.stderr.write(f"metrimax {arguments.command}: {error}\n")
+    except (ValueError, TypeError, *_CLUSTER_ERRORS) as error:  # a FileError is a ValueError
+        sys.stderr.write(f"{name}: {error}\n")
+        return FAILURE
+    except OverflowError as error:  # of numbers in options: a beta whose square no float holds
+        sys.stderr.write(f"{name}: a number is too large to compute with ({error}): give a smaller one\n")
         return FAILURE
     except KeyboardInterrupt:
-        sys.stderr.write(f"metrimax {arguments.command}: interrupted; nothing was written\n")
+        sys.stderr.write(f"{name}: interrupted; nothing was written\n")
         return INTERRUPTED
 
 
@@ -178,7 +186,7 @@ def _data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DATA",
-        help="svmlight text (plain, .gz, .xz, .zst; - is standard input), .csv, .npz or .parquet; "
+        help="svmlight text (plain, .gz, .xz, .bz2, .zst; - is standard input), .csv, .npz or .parquet; "
         "or a folder of such files or of binary shards, which is never in memory as a whole",
     )
     parser.add_argument(

@@ -62,7 +62,7 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
                 f"--dask reads a folder of shards, and {arguments.data} is none: make one with 'metrimax convert'"
             )
         options["dask"] = True if dask == "local" else dask
-    if arguments.command == "predict" and not Path(arguments.data).is_dir():
+    if arguments.command == "predict":
         options["labels"] = False  # nobody asks for them, and those to be predicted are not there
     memory = size("--memory", arguments.memory)
     with ProgressLine("reading") as line:
@@ -95,10 +95,10 @@ def check_writable(path: str) -> None:
     if path == "-":
         return
     try:
-        target = Path(os.path.realpath(path))
-        if target.is_dir():
+        if Path(path).is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if target.is_file() or not target.exists():  # else a pipe or a device, which is not touched before its time
+        if Path(path).is_file() or not Path(path).exists():  # else a pipe or a device, not touched before its time
+            target = Path(os.path.realpath(path))
             handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
             os.close(handle)
             os.unlink(beside)
@@ -131,7 +131,7 @@ def parse_measure(text: str, *, groups: bool = False) -> Measure:
             parameters[key.strip()] = _value(value.strip())
         return (ranking_measure if groups else get_measure)(AT_K.get(name, name) if at else name, **parameters)
     except TypeError as error:
-        raise UsageError(f"--measure {text}: {name} does not take that parameter ({error})") from None
+        raise UsageError(f"--measure {text}: {name} does not take that parameter, or that value ({error})") from None
     except ValueError as error:
         raise UsageError(f"--measure {text}: {error}; 'metrimax measures' lists them") from None
 

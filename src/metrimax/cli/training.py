@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,11 @@ from metrimax.designs import CSR, as_design
 from metrimax.fitting import FittedLabel, fit_label, fit_path
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.io.data import Data, encode, grades, show, take_rows
-from metrimax.io.files import write_bytes
+from metrimax.io.files import FileError, write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
-from metrimax.measure import ErrorRate, Grouped
+from metrimax.measure import Grouped
+from metrimax.measure.classes import score_classes
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
@@ -66,6 +68,8 @@ def tune(arguments: argparse.Namespace) -> int:
     grid = _grid(arguments.grid)
     if arguments.folds < 2:
         raise UsageError(f"expected --folds of at least 2, got {arguments.folds}")
+    if arguments.seed < 0:
+        raise UsageError(f"expected --seed of at least 0, got {arguments.seed}")
     task = _load(arguments)
     folds = _folds(task, arguments.folds, arguments.seed)
     rows_at_hand = isinstance(task.data.X, (np.ndarray, CSR))
@@ -88,11 +92,19 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
     check_writable(arguments.model)
+    data, model = arguments.data, arguments.model
+    if os.path.isfile(data) and os.path.isfile(model) and os.path.samefile(data, model):
+        raise UsageError(f"{model} would take the place of DATA: give MODEL another name")
     parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
 
 
 def _load(arguments: argparse.Namespace) -> Task:
     data = read(arguments, index_base=arguments.index_base, target=arguments.target)
+    if data.n == 0:
+        raise FileError(f"{data.name}: expected examples to train on, got none")
+    if data.X.shape[1] == 0:
+        taken = "" if data.index_base is None else "; it was read as svmlight text: for a table give --format csv"
+        raise FileError(f"{data.name}: expected features, got none{taken}")
     measure = parse_measure(arguments.measure)
     if arguments.model_format == "svmperf" and data.index_base == 0:
         raise UsageError(
@@ -208,20 +220,15 @@ def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> No
 
 
 def _judged(task: Task, rows: npt.NDArray[Any] | slice, scores: Vector, varied: list[int] | None = None) -> float:
-    """The measure of the scores (n, L) of some rows: the mean over the labels that vary, or over those given.
-
-    Of exclusive classes the highest score is called, whatever its sign, as in predictions; ``error`` is then the plain
-    accuracy.
-    """
+    """The measure of the scores (n, L) of some rows: the mean over the labels that vary, or over those given."""
     measure, labels = task.on(rows), task.labels[rows]
-    if task.together:
-        called = np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, np.newaxis]
-        if isinstance(measure, ErrorRate):
-            return float(labels[called].mean())
-        scores = np.where(called, 1.0, -1.0)
     if varied is None:
         varied = [k for k, column in enumerate(labels.T) if column.min() != column.max()]
-    return float(np.mean([measure.score(labels[:, k], scores[:, k]) for k in varied])) if varied else 1.0
+    if not varied:
+        return 1.0
+    if task.kind == "multiclass":
+        return score_classes(measure, labels, scores, varied)
+    return float(np.mean([measure.score(labels[:, k], scores[:, k]) for k in varied]))
 
 
 def _grid(text: str) -> list[float]:
@@ -231,14 +238,14 @@ def _grid(text: str) -> list[float]:
             low, high, steps = text.split(":")
             values = np.geomspace(float(low), float(high), int(steps)).tolist()
         else:
-            values = sorted(float(value) for value in text.split(","))
+            values = [float(value) for value in text.split(",")]
     except ValueError:
         values = []
     if not values or not all(0 < value < np.inf for value in values):
         raise UsageError(
             f"expected --grid as LOW:HIGH:STEPS or as positive numbers with commas between them, got {text!r}"
         )
-    return [float(value) for value in values]
+    return sorted(values)
 
 
 def _folds(task: Task, n_folds: int, seed: int) -> Folds:
@@ -261,9 +268,8 @@ def _fold_by_fold(arguments: argparse.Namespace, task: Task, grid: list[float], 
     X: Any = task.data.X
     scores = np.zeros((arguments.folds, len(grid)))
     solver = Auto(max_iter=arguments.max_iter)
-    for fold in range(arguments.folds):
+    for fold, varied in enumerate([_varied(task.labels, folds, fold) for fold in range(arguments.folds)]):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        varied = _varied(task.labels, folds, fold)
         design, others = (
             as_design(take_rows(X, rows), intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
             for rows in (inside, outside)

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from metrimax.cli.main import OK, UsageError
-from metrimax.cli.report import check_threads, emit, note, read
+from metrimax.cli.report import check_threads, emit, note, parse_measure, read
 
 RANKS = (1, 3, 5, 10)
 """The k for which rankings are evaluated."""
@@ -57,45 +57,58 @@ def evaluate(arguments: argparse.Namespace) -> int:
     """Every measure on labelled data."""
     import numpy as np
 
-    from metrimax.io.data import encode, show
     from metrimax.measure import REGISTRY, get_measure
+    from metrimax.measure.classes import highest, score_classes
 
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     if model.kind == "ranking":
-        return _evaluate_ranking(arguments, data, scores[:, 0])
-    truth = _truth(arguments, data, model, encode, show)
-    if model.kind == "multiclass":  # only the highest score is called: its sign does not matter
-        top = scores.argmax(axis=1)
-        accuracy = float(truth[np.arange(len(truth)), top].mean())
-        called = np.where(np.arange(scores.shape[1]) == top[:, None], 1.0, -1.0)
+        return _evaluate_ranking(arguments, data, model, scores[:, 0])
+    truth, called = _truth(arguments, data, model), scores
+    together = model.kind == "multiclass" and arguments.positive is None
+    if model.kind != "binary" and arguments.positive is not None:
+        k = _class(model, arguments.positive)
+        if model.kind == "multiclass":
+            called = np.where(highest(scores), 1.0, -1.0)
+        truth, scores, called = truth[:, [k]], scores[:, [k]], called[:, [k]]
     results: dict[str, Any] = {"examples": data.n, "positives": [int(v) for v in truth.sum(axis=0)]}
     if len(results["positives"]) == 1:
         results["positives"] = results["positives"][0]
     skipped = []
     varied = [k for k in range(truth.shape[1]) if truth[:, k].any() and not truth[:, k].all()]
     if not varied:
-        raise UsageError(f"{data.name}: all examples are of one class: no measure says anything")
+        raise UsageError(
+            f"{data.name}: all examples are of one class: no measure says anything; --positive LABEL names another"
+        )
     if len(varied) < truth.shape[1]:
         note(arguments, f"{truth.shape[1] - len(varied)} of {truth.shape[1]} labels do not vary here and are left out")
-    for name in sorted(REGISTRY):
-        measure = get_measure(name)
-        table = called if model.kind == "multiclass" and not measure.ranks else scores
+    chosen = {name: get_measure(name) for name in sorted(REGISTRY)}
+    for name, measure in _with_own(chosen, model).items():
+        table = scores if measure.ranks else called
         try:
-            values = [measure.score(truth[:, k], table[:, k]) for k in varied]
-        except ValueError as error:
+            if together:
+                results[name] = score_classes(measure, truth, scores, varied)
+            else:
+                results[name] = float(np.mean([measure.score(truth[:, k], table[:, k]) for k in varied]))
+        except (ValueError, OverflowError) as error:
             skipped.append(f"{name} ({error})")
-            continue
-        results[name] = float(np.mean(values))
-    if model.kind == "multiclass":
-        results["error"] = accuracy
     emit(arguments, results)
     if skipped:
         note(arguments, f"left out: {'; '.join(skipped)}")
     return OK
 
 
-def _evaluate_ranking(arguments: argparse.Namespace, data: Any, scores: Any) -> int:
+def _with_own(chosen: dict[str, Any], model: Any) -> dict[str, Any]:
+    """These measures, and the one that a model was trained for, with its parameters."""
+    if model.measure in ("", *chosen):
+        return chosen
+    try:
+        return chosen | {model.measure: parse_measure(model.measure, groups=model.kind == "ranking")}
+    except UsageError:  # what another program calls it
+        return chosen
+
+
+def _evaluate_ranking(arguments: argparse.Namespace, data: Any, model: Any, scores: Any) -> int:
     """Every measure of rankings, its mean over the groups."""
     import numpy as np
 
@@ -111,11 +124,11 @@ def _evaluate_ranking(arguments: argparse.Namespace, data: Any, scores: Any) -> 
     chosen = {f"{name.removesuffix('_at_k')}@{k}": ranking_measure(name, k=k) for name in at_k for k in RANKS}
     chosen |= {name: ranking_measure(name) for name in sorted(REGISTRY) if name not in at_k and get_measure(name).ranks}
     skipped = []
-    for name, measure in (chosen | {"ndcg": ranking_measure("ndcg", k=None)}).items():
+    for name, measure in _with_own(chosen | {"ndcg": ranking_measure("ndcg", k=None)}, model).items():
         grouped = Grouped(measure, groups)
         try:
             values = grouped.scores(grouped.labels(labels), scores)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             skipped.append(f"{name} ({error})")
             continue
         results.setdefault("groups_judged", len(values))
@@ -176,16 +189,27 @@ def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
     return data, model
 
 
-def _truth(arguments: argparse.Namespace, data: Any, model: Any, encode: Any, show: Any) -> Any:
+def _class(model: Any, label: str) -> int:
+    """The classifier of a label."""
+    from metrimax.io.data import is_label, show
+
+    found = [k for k, c in enumerate(model.classes) if is_label(c, label)]
+    if not found:
+        raise UsageError(f"--positive {label}: expected one of the model's: {', '.join(map(show, model.classes[:50]))}")
+    return found[0]
+
+
+def _truth(arguments: argparse.Namespace, data: Any, model: Any) -> Any:
     """The labels as boolean columns, one per classifier of the model."""
     import numpy as np
 
+    from metrimax.io.data import show
     from metrimax.io.files import FileError
 
-    if data.labels is None:
-        raise FileError(f"{data.name}: expected labels, got none")
+    if data.labels is None or data.n == 0:
+        raise FileError(f"{data.name}: expected labels, got none; of a table, --target NAME says where they are")
     if model.kind == "binary":
-        return _positives(arguments, data, model, show)
+        return _positives(arguments, data, model)
     rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
     known = {_text(label): k for k, label in enumerate(model.classes)}
     known |= {show(label): k for k, label in enumerate(model.classes)}  # "1" and "1.0" may both be classes
@@ -214,19 +238,21 @@ def _text(label: float | str) -> str:
         return str(label)
 
 
-def _positives(arguments: argparse.Namespace, data: Any, model: Any, show: Any) -> Any:
+def _positives(arguments: argparse.Namespace, data: Any, model: Any) -> Any:
     """One column: the label named by --positive, or the model's positive class, against the rest.
 
     Files of SVM-perf know no labels but signs: there, numbers above 0 are positive.
     """
     import numpy as np
 
+    from metrimax.io.data import show
     from metrimax.io.files import FileError
 
     positive = arguments.positive if arguments.positive is not None else show(model.classes[1])
     rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
-    if arguments.positive is None and not model.measure and not isinstance(data.labels, list):
-        return np.asarray(data.labels, dtype=float)[:, None] > 0
+    signs = not model.measure and model.classes == [-1, 1]
+    if signs and arguments.positive is None and isinstance(data.labels, np.ndarray) and data.labels.dtype.kind == "f":
+        return data.labels[:, None] > 0
     wanted = _text(positive)
     truth = np.array([any(_text(v) == wanted for v in labels) for labels in rows])[:, None]
     if not truth.any():

@@ -272,7 +272,7 @@ def at_k(code: int, p: float, n: int, n_pos: int) -> Measure:
     share = p or 2.0
     if share < 1:
         raise ValueError(f"expected --p of at least 1 for Rec@k (-l 5), got {p:g}")
-    return SvmperfRecallAtK(min(n, max(1, floor(share * n_pos))), "at_most")
+    return SvmperfRecallAtK(max(1, floor(min(n, share * n_pos))), "at_most")
 
 
 _PLAIN: dict[int, Callable[[], Measure]] = {

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from metrimax.compat import failures
+from metrimax import streams
 from metrimax.compat.options import Option, OptionError, parse, usage
 
 OPTIONS: dict[str, Option] = {
@@ -24,8 +24,7 @@ FILES = ("test_file", "model_file", "[output_file]")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, 0 or 1."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    from metrimax.io.files import FileError
-
+    streams.prepare()
     try:
         if "-?" in arguments or "-h" in arguments:
             sys.stdout.write(usage("svm_perf_classify", FILES, OPTIONS))
@@ -36,10 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except OptionError as error:
         sys.stderr.write(f"svm_perf_classify: {error}\nsvm_perf_classify -? lists the options\n")
-    except (FileError, ValueError) as error:
+    except ValueError as error:  # a FileError is one
         sys.stderr.write(f"svm_perf_classify: {error}\n")
     except OSError as error:
-        failures.tell("svm_perf_classify", error)
+        streams.tell("svm_perf_classify", error)
     except MemoryError:
         sys.stderr.write("svm_perf_classify: not enough memory\n")
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from metrimax.compat import failures
+from metrimax import streams
 from metrimax.compat.options import Option, OptionError, parse, usage
 
 _OWN_SOLVER = "of the original's solver: accepted, without effect"
@@ -82,8 +82,7 @@ _UNSUPPORTED = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, 0 or 1."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    from metrimax.io.files import FileError
-
+    streams.prepare()
     try:
         if "-?" in arguments:
             sys.stdout.write(usage("svm_perf_learn", FILES, OPTIONS))
@@ -94,10 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return learn(options, names[0], names[1] if len(names) > 1 else "svm_struct_model")
     except OptionError as error:
         sys.stderr.write(f"svm_perf_learn: {error}\nsvm_perf_learn -? lists the options\n")
-    except (FileError, ValueError) as error:
+    except ValueError as error:  # a FileError is one
         sys.stderr.write(f"svm_perf_learn: {error}\n")
     except OSError as error:
-        failures.tell("svm_perf_learn", error)
+        streams.tell("svm_perf_learn", error)
     except MemoryError:
         sys.stderr.write("svm_perf_learn: not enough memory\n")
     except KeyboardInterrupt:
@@ -166,7 +165,7 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
     say("Compacting linear model...done\nWriting learned model...")
     model = format_svmperf_model(
         trained.w,
-        -trained.bias_score,
+        0.0 - trained.bias_score,  # without bias 0, not -0
         highest=n_features + 1,
         n_cuts=len(working.alphas),
         indices=trained.indices,

@@ -110,6 +110,7 @@ def open_dataset(
     index_base: int | None = None,
     n_features: int | None = None,
     feature_names: list[str] | None = None,
+    labels: bool = True,
     n_threads: int | None = None,
     verify: bool = True,
     progress: Callable[[str], None] | None = None,
@@ -130,6 +131,8 @@ def open_dataset(
         memory back at any time.
     kind, target, index_base, n_features, feature_names
         As for a single file: how data files are read. Binary shards need none of them.
+    labels : bool
+        False where neither labels nor groups are wanted: they are left out, and some may be missing.
     n_threads : int or None
         The most threads; None for all cores.
     verify : bool
@@ -161,7 +164,7 @@ def open_dataset(
     >>> clf.status_.name
     'CONVERGED'
     """
-    reading = {"kind": kind, "target": target, "feature_names": feature_names}
+    reading = {"kind": kind, "target": target, "feature_names": feature_names, "labels": labels}
     found = look_into(
         Path(path).absolute(),  # the process may go elsewhere, and workers are elsewhere
         reading,

@@ -32,13 +32,13 @@ def read_bytes(path: str | os.PathLike[str]) -> Bytes:
 
     ``"-"`` is standard input.
     """
-    if path == "-":
-        raw = np.frombuffer(sys.stdin.buffer.read(), dtype=np.uint8)
-    else:
-        try:
+    try:
+        if path == "-":
+            raw = np.frombuffer(_standard_input().read(), dtype=np.uint8)
+        else:
             raw = np.fromfile(path, dtype=np.uint8) if Path(path).is_file() else _read_special(path)
-        except OSError as error:
-            raise FileError(f"{path}: {error.strerror or error}") from error
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}") from error
     start = raw[:6].tobytes()
     for magic, kind in _COMPRESSED.items():
         if start.startswith(magic):
@@ -61,7 +61,7 @@ def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to read piece by piece, decompressed on the way; ``"-"`` is standard input."""
     with ExitStack() as stack:
         try:
-            file: Any = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
+            file: Any = _standard_input() if path == "-" else stack.enter_context(open(path, "rb"))
             start = file.peek(6)[:6]
         except OSError as error:
             raise FileError(f"{path}: {error.strerror or error}") from error
@@ -71,6 +71,12 @@ def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         elif kind is not None:
             file = stack.enter_context(import_module(kind).open(file))
         yield file
+
+
+def _standard_input() -> Any:
+    if sys.stdin is None:
+        raise FileError("-: standard input is closed: give a file, or data to read there")
+    return sys.stdin.buffer
 
 
 def _zstd_stream(path: str | os.PathLike[str], file: Any) -> Any:
@@ -156,9 +162,11 @@ def _zstd(path: str | os.PathLike[str]) -> Any:
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file so that it is never seen half-written: beside it first, then renamed.
 
-    What is no regular file (a pipe, ``/dev/null``) is written to directly. ``"-"`` is standard output.
+    What is no regular file (a pipe, ``/dev/null``) is written to directly. ``"-"`` is standard output, and so is
+    ``"/dev/stdout"``: a file that a shell has opened there must not be replaced.
     """
-    if path == "-":
+    if path in ("-", "/dev/stdout"):
+        sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
@@ -169,12 +177,12 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of ``path`` when the block ends well, and is removed otherwise."""
-    target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file():
-            with open(target, "wb") as special:
+        if Path(path).exists() and not Path(path).is_file():
+            with open(path, "wb") as special:  # by its own name: /dev/fd/3 leads to what has no other
                 yield special
             return
+        target = Path(os.path.realpath(path))
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:

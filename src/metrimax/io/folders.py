@@ -62,9 +62,9 @@ def look_into(
         raise FileError(f"{folder}: expected a folder of shards, got {'a file' if folder.exists() else 'nothing'}")
     names = [file.name for file in files_in(folder)]
     if MANIFEST in names:
-        return _from_manifest(folder, reading["feature_names"], index_base, n_features, verify)
+        return _from_manifest(folder, reading, index_base, n_features, verify)
     if any(name.endswith(".npy") for name in names):
-        return _from_arrays(folder, names, n_features)
+        return _from_arrays(folder, names, n_features, reading["labels"])
     return _from_files(folder, names, reading, index_base, n_features, n_threads, progress)
 
 
@@ -112,10 +112,10 @@ def difference(expected: Sequence[str], got: Sequence[str]) -> str:
 
 
 def _from_manifest(
-    folder: Path, wanted: list[str] | None, index_base: int | None, n_features: int | None, verify: bool
+    folder: Path, reading: dict[str, Any], index_base: int | None, n_features: int | None, verify: bool
 ) -> Found:
     """A folder that `metrimax.io.writing` wrote; its columns have to be those wanted, where both are known."""
-    file = folder / MANIFEST
+    file, wanted = folder / MANIFEST, reading["feature_names"]
     try:
         manifest = json.loads(file.read_bytes())
         if manifest["format"] != FORMAT or manifest["version"] != VERSION:
@@ -156,7 +156,7 @@ def _from_manifest(
             if path.stat().st_size != length:
                 raise FileError(f"{path}: cut off or replaced: {path.stat().st_size} bytes, {length} in {MANIFEST}")
         shards.append(MappedShard(stem, rows, width, parts, checksums if verify else {}))
-        truths.append(read_truth(stem, rows, checksums))
+        truths.append(read_truth(stem, rows, checksums if reading["labels"] else {}))
     labels, groups = join(folder, truths)
     return Found(shards, width, labels, names, base, groups)
 
@@ -179,7 +179,7 @@ def _check_entries(parts: tuple[Any, ...], columns: int, names: Any, base: Any, 
             raise ValueError(f"expected the name of a shard and its rows, got {name!r:.100} and {rows}")
 
 
-def _from_arrays(folder: Path, names: list[str], n_features: int | None) -> Found:
+def _from_arrays(folder: Path, names: list[str], n_features: int | None, labelled: bool) -> Found:
     """A folder of .npy files without manifest."""
     found: dict[str, set[str]] = {}
     for name in names:
@@ -209,7 +209,7 @@ def _from_arrays(folder: Path, names: list[str], n_features: int | None) -> Foun
             width = int(indices.max()) + 1 if len(indices) else 0
         widths.append(width)
         shards.append((stem, rows, kind))
-        truths.append(read_truth(stem, rows, dict.fromkeys(parts & set(LABELS))))
+        truths.append(read_truth(stem, rows, dict.fromkeys(parts & set(LABELS)) if labelled else {}))
     if DENSE in kinds and len(set(widths)) > 1:
         odd = next(k for k, width in enumerate(widths) if width != widths[0])
         raise FileError(f"{shards[odd][0]}: expected {widths[0]} columns, as in the first shard, got {widths[odd]}")
@@ -261,7 +261,8 @@ def _from_files(
         if progress is not None:
             progress(f"looking through file {number} of {len(names)}, {name}")
         seen = stat_of(folder / name)
-        data = load_data(folder / name, index_base=0 if text else None, n_threads=n_threads, **reading)
+        sizes = {"index_base": 0} if text else {"n_features": n_features}
+        data = load_data(folder / name, n_threads=n_threads, **sizes, **reading)
         looks.append(_Look(folder / name, data, seen))
     looks = [look for look in looks if look.rows] or looks  # an empty file has no columns and no labels
     base = index_base
@@ -282,13 +283,13 @@ def _from_files(
     for look in looks:
         if columns is not None and look.feature_names is not None and set(look.feature_names) != set(columns):
             raise FileError(f"{look.path}: expected the columns of {looks[0].path.name}: {', '.join(columns[:50])}")
-    rest = {**reading, "feature_names": columns} | ({"index_base": base, "n_features": width} if text else {})
-    if not text and n_features is not None and widths[0] != n_features:
-        raise FileError(f"{folder}: expected {n_features} features, those of the model, got {widths[0]}")
+    rest = reading | {"feature_names": columns, "n_features": width, "labels": False}
+    if text:
+        rest["index_base"] = base
     shards = [
         FileShard(look.path, look.rows, look.held, 2 * look.seen[0] + 4 * look.held, rest, look.seen) for look in looks
     ]
-    labels, groups = join(folder, [look.truth for look in looks])
+    labels, groups = join(folder, [look.truth for look in looks]) if reading["labels"] else Truth(None)
     return Found(shards, width, labels, columns, base if text else None, groups)
 
 

@@ -1,7 +1,8 @@
-"""What comes with rows: their labels and, for rankings, their groups; as files of shards and in memory."""
+"""What comes with rows: their labels and, for rankings, their groups; as given, as files of shards, and in memory."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from metrimax.io.files import FileError
 from metrimax.protocols import Vector
 
 Array = npt.NDArray[Any]
+Name = str | os.PathLike[str]
 
 
 class Truth(NamedTuple):
@@ -22,7 +24,7 @@ class Truth(NamedTuple):
     groups: Array | None = None
 
 
-def as_labels(folder: Path, what: str, given: Any, rows: int) -> Array | list[Vector]:
+def given_labels(folder: Path, what: str, given: Any, rows: int) -> Array | list[Vector]:
     """Labels or groups as a user gives them, one for each row: an array, or a list of arrays for rows with several."""
     if isinstance(given, list) and any(np.ndim(row) for row in given):
         made: Array | list[Vector] = [np.atleast_1d(row) for row in given]
@@ -40,34 +42,52 @@ def as_labels(folder: Path, what: str, given: Any, rows: int) -> Array | list[Ve
     return made
 
 
+def as_labels(path: Name, given: Array | None, lines: list[int] | None = None) -> Array | None:
+    """Labels as numbers or strings; None where all are missing, an error where some are."""
+    if given is None or _all_missing(path, given, "labels", lines):
+        return None
+    return given.astype(np.float64) if given.dtype.kind in "fiub" else np.array([_text(label) for label in given])
+
+
+def as_groups(path: Name, given: Array | None, lines: list[int] | None = None) -> Array | None:
+    """Groups as given; None where all are missing, an error where some are."""
+    return None if given is None or _all_missing(path, given, "groups (qid)", lines) else given
+
+
+def _all_missing(path: Name, given: Array, what: str, lines: list[int] | None) -> bool:
+    if given.dtype.kind in "fiub":
+        missing = ~np.isfinite(given)
+    else:
+        missing = np.array([v is None or _text(v).strip().lower() in ("", "nan") for v in given], dtype=bool)
+    if not missing.any() or missing.all():
+        return bool(missing.any())
+    row = int(missing.argmax())
+    place = f"row {row} (from 0)" if lines is None else f"line {lines[row]}"
+    shown = repr(str(given[row])) if isinstance(given[row], str) else given[row]
+    raise FileError(f"{path}: {place} holds {shown}: expected {what}; fill it in, or remove the row")
+
+
+def _text(label: Any) -> str:
+    return label.decode(errors="backslashreplace") if isinstance(label, bytes) else str(label)
+
+
 def join(folder: Path, parts: Sequence[Truth]) -> Truth:
     """Labels and groups of all shards, or blocks of rows."""
     for what, given in (("labels", [t.labels for t in parts]), ("groups (qid)", [t.groups for t in parts])):
         if any(part is None for part in given) and not all(part is None for part in given):
             raise FileError(f"{folder}: some rows have {what} and some have none")
-    _check_alike(folder, parts)
     labels: Array | list[Vector] | None = None
     if any(isinstance(t.labels, list) for t in parts):
         labels = [np.atleast_1d(row) for t in parts if t.labels is not None for row in t.labels]
     elif parts and parts[0].labels is not None:
-        labels = np.concatenate([t.labels for t in parts if t.labels is not None])
+        own = [np.asarray(t.labels) for t in parts]
+        if any(
+            part.dtype.kind == "U" for part in own
+        ):  # what is a number in one part is a name among names: 1, not 1.0
+            own = [part if part.dtype.kind == "U" else np.array([f"{v:.17g}" for v in part], dtype=str) for part in own]
+        labels = np.concatenate(own)
     groups = [t.groups for t in parts if t.groups is not None]
     return Truth(labels, np.concatenate(groups) if groups else None)
-
-
-def _check_alike(folder: Path, parts: Sequence[Truth]) -> None:
-    """Raise if labels are numbers here and names there: as names, 1 and 1.0 would be two classes."""
-    examples: dict[bool, Any] = {}
-    for truth in parts:
-        rows = truth.labels if isinstance(truth.labels, list) else [] if truth.labels is None else [truth.labels]
-        for row in map(np.atleast_1d, rows):
-            if row.size:
-                examples.setdefault(row.dtype.kind in "US", row.ravel()[0])
-    if len(examples) > 1:
-        raise FileError(
-            f"{folder}: expected labels that are all numbers or all names, got numbers such as {examples[False]} in "
-            f"some files and names such as '{examples[True]}' in others: write them alike"
-        )
 
 
 def pack(truth: Truth) -> dict[str, Array]:

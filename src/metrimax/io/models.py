@@ -63,11 +63,19 @@ class LinearModel:
         return int(self.coef.shape[1])
 
     def scores(self, X: Any, n_threads: int | None = None) -> Vector:
-        """Scores, (n, L)."""
+        """Scores, (n, L); an error where they overflow."""
         from metrimax.designs import as_design
 
-        product = as_design(X, n_threads=n_threads).matvec(np.ascontiguousarray(self.coef.T))
-        return product + (self.intercept - self.threshold)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = as_design(X, n_threads=n_threads).matvec(np.ascontiguousarray(self.coef.T))
+            scores: Vector = product + (self.intercept - self.threshold)
+        wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(wrong):
+            raise ValueError(
+                f"expected finite scores, got {scores[wrong[0]].tolist()} for example {wrong[0] + 1}: the weights "
+                "times its features are too large for a float; scale the features, and train again"
+            )
+        return scores
 
     def predict(self, scores: Vector) -> list[list[Any]]:
         """The labels of each example: one, or any number for a multilabel model."""

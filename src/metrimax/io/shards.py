@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from metrimax.designs.linear import CSR, Dense
 from metrimax.io.files import FileError
-from metrimax.io.labels import Truth
+from metrimax.io.labels import Truth, as_groups, as_labels
 from metrimax.protocols import Design
 
 Array = npt.NDArray[Any]
@@ -255,30 +255,22 @@ def read_truth(stem: Path, rows: int, sums: dict[str, Any]) -> Truth:
         if part != "y_starts" and not (part == "y" and "y_starts" in read) and array.shape != (rows,):
             what = "labels" if part == "y" else "groups"
             raise FileError(f"{part_file(stem, part)}: expected {rows} {what}, one per row, got shape {array.shape}")
-    groups = read.get("qid")
-    if "y" not in read:
-        return Truth(None, groups)
-    y = read["y"]
-    if y.dtype.kind in "fiub":
-        y = y.astype(np.float64)
-        if not np.isfinite(y).all():
-            place = np.argwhere(~np.isfinite(y))[0].tolist()
-            what = "entry" if "y_starts" in read else "row"
-            raise FileError(f"{part_file(stem, 'y')}: {what} {place[0]} (from 0) holds {y[*place]}: expected labels")
-    if "y_starts" not in read:
-        return Truth(y, groups)
+    groups = as_groups(part_file(stem, "qid"), read.get("qid"))
+    labels = as_labels(part_file(stem, "y"), read.get("y"))
+    if labels is None or "y_starts" not in read:
+        return Truth(labels, groups)
     starts = read["y_starts"]
     if not (
-        y.ndim == starts.ndim == 1
+        labels.ndim == starts.ndim == 1
         and starts.dtype.kind in "iu"
         and len(starts) == rows + 1
         and starts[0] == 0
-        and starts[-1] == len(y)
+        and starts[-1] == len(labels)
         and (starts[1:] >= starts[:-1]).all()
     ):
         raise FileError(
-            f"{part_file(stem, 'y_starts')}: expected {rows + 1} whole numbers from 0 up to {len(y)}, where the labels "
-            f"of each row begin in {part_file(stem, 'y').name} and where the last end, got shape {starts.shape} "
-            f"and type {starts.dtype}, or other numbers"
+            f"{part_file(stem, 'y_starts')}: expected {rows + 1} whole numbers from 0 up to {len(labels)}, where the "
+            f"labels of each row begin in {part_file(stem, 'y').name} and where the last end, got shape "
+            f"{starts.shape} and type {starts.dtype}, or other numbers"
         )
-    return Truth(np.split(y, starts[1:-1]), groups)
+    return Truth(np.split(labels, starts[1:-1]), groups)

@@ -76,6 +76,8 @@ def parse_svmlight(
     >>> rows.labels, rows.indices
     (array([ 1., -1.]), array([3, 1, 3], dtype=int32))
     """
+    if text[:3].tobytes() == b"\xef\xbb\xbf":  # the mark that some editors begin UTF-8 with
+        text = text[3:]
     try:
         threads = available_threads(n_threads)
         return Svmlight(*_kernels.read_svmlight(text, allow_blank, light_tags, least, most, threads, lines_before))

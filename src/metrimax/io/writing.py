@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from metrimax.io.files import FileError, write_bytes
-from metrimax.io.labels import Truth, as_labels, join, pack
+from metrimax.io.labels import Truth, given_labels, join, pack
 from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, are_names, crc, parse_size, part_file
 
 
@@ -100,8 +100,8 @@ class ShardWriter:
                 f"{'dense' if 'X' in arrays else 'sparse'} after {self.n} x {self.n_cols}"
             )
         self.parts, self.n_cols = tuple(arrays), max(self.n_cols, width)
-        own = None if labels is None else as_labels(self.folder, "labels", labels, n)
-        queries: Any = None if groups is None else as_labels(self.folder, "groups", groups, n)
+        own = None if labels is None else given_labels(self.folder, "labels", labels, n)
+        queries: Any = None if groups is None else given_labels(self.folder, "groups", groups, n)
         step = max(1, int(n * self._size / max(1, sum(a.nbytes for a in arrays.values()))))
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))

@@ -1,0 +1,216 @@
+"""Tables, CSV and Parquet: which columns hold features, labels and groups, and what their cells say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.io.files import FileError, read_bytes
+from metrimax.io.labels import as_groups, as_labels
+from metrimax.protocols import Vector
+
+Array = npt.NDArray[Any]
+Name = str | os.PathLike[str]
+
+USUAL_TARGETS = ("label", "target", "class", "y")
+"""Column names taken for the labels of a table when none is given."""
+GROUPS = "qid"
+"""The column, or array, taken for the groups of examples."""
+
+_MISSING = ("", "?", "-", "na", "n/a", "nan", "null", "none")
+"""What stands for a missing value, and is no name of a column."""
+
+
+class Table(NamedTuple):
+    """Features, labels and groups, each of the latter None where there are none; names where there is a header."""
+
+    X: Vector
+    labels: Array | None
+    groups: Array | None
+    names: list[str] | None
+
+
+class Columns(NamedTuple):
+    """The numbers of the columns of labels and groups, None where there are none, and of the features."""
+
+    label: int | None
+    group: int | None
+    features: list[int]
+
+
+def read_csv(path: Name, target: str | None, names: list[str] | None, width: int | None, labelled: bool) -> Table:
+    """Comma-separated values; see `metrimax.io.data.load_data`, ``width`` being its ``n_features``."""
+    try:
+        text = read_bytes(path).tobytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: expected UTF-8 text, got a bad byte at position {error.start}") from error
+    rows, lines = _split(path, text)
+    header = rows[0] if _is_header(rows, target, names) else None
+    if header is not None:
+        rows, lines = rows[1:], lines[1:]
+        _check_names(path, header)
+    wide = len(header) if header is not None else len(rows[0])
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != wide:
+            raise FileError(f"{path}: line {line}: expected {wide} values, got {len(row)}")
+    columns = header if header is not None else [str(k) for k in range(wide)]
+    label, group, taken = _choose(path, columns, target, names, width)
+    X: Vector | None
+    try:
+        X = np.array([[row[k] for k in taken] for row in rows], dtype=np.float64).reshape(len(rows), len(taken))
+    except ValueError:
+        X = None
+    underscored = "_" in text and any("_" in row[k] for row in rows for k in taken)
+    if X is None or underscored or not np.isfinite(X).all():
+        _check_cells(path, rows, lines, taken, columns)
+    if X is None:
+        raise FileError(f"{path}: expected finite numbers")
+    labels = None if label is None or not labelled else _numbers_or_strings([row[label] for row in rows])
+    groups = None if group is None or not labelled else np.array([row[group] for row in rows], dtype=str)
+    own = [columns[k] for k in taken] if header is not None else None
+    return Table(X, as_labels(path, labels, lines), as_groups(path, groups, lines), own)
+
+
+def _split(path: Name, text: str) -> tuple[list[list[str]], list[int]]:
+    """The rows that are not blank, and the lines they end on."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows, lines = [], []
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise FileError(f"{path}: line {reader.line_num}: {error}") from error
+    if not rows:
+        raise FileError(f"{path}: expected rows of comma-separated values, got an empty file")
+    if len(rows[0]) == 1 and any(mark in rows[0][0] for mark in ";\t"):
+        raise FileError(
+            f"{path}: expected comma-separated values, got {rows[0][0]!r:.80} as the first row: write the table with "
+            "commas between the values, and points in numbers"
+        )
+    return rows, lines
+
+
+def _is_header(rows: list[list[str]], target: str | None, names: list[str] | None) -> bool:
+    """Whether the first row holds names.
+
+    It does where one of them, or all of the model's, is known, where one stands above numbers, or where its numbers are
+    those of the columns, from 0, and its names do not occur again.
+    """
+    first, below = rows[0], rows[1:]
+    if not any(map(_is_number, first)) or (names and set(names) <= set(first)):
+        return True
+    if target is not None and target in first and not _is_number(target):  # a number may be one of the values
+        return True
+    others = [k for k, cell in enumerate(first) if not _is_number(cell) and cell.strip().lower() not in _MISSING]
+    if not below or not others:
+        return False
+    if any(all(k < len(row) and _is_number(row[k]) for row in below) for k in others):
+        return True
+    counted = all(cell == str(k) for k, cell in enumerate(first) if k not in others)
+    return counted and not any(first[k] in row[k : k + 1] for row in below for k in others)
+
+
+def _check_names(path: Name, columns: list[str]) -> None:
+    twice = sorted({one for one, other in pairwise(sorted(columns)) if one == other})
+    if twice:
+        names = ", ".join(map(repr, twice[:20]))
+        raise FileError(f"{path}: expected columns of different names, got {names} more than once: rename them")
+
+
+def _choose(path: Name, columns: list[str], target: str | None, names: list[str] | None, width: int | None) -> Columns:
+    """What the columns are, given the names of the features or, without a header, how many there are."""
+    label = _label(path, columns, target, names, width)
+    group = next((k for k, column in enumerate(columns) if column.strip().lower() == GROUPS and k != label), None)
+    if names is None:
+        return Columns(label, group, [k for k in range(len(columns)) if k not in (label, group)])
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise FileError(f"{path}: expected the model's columns, but {', '.join(missing[:20])} not there")
+    return Columns(label, group, [columns.index(name) for name in names])
+
+
+def _label(
+    path: Name, columns: list[str], target: str | None, names: list[str] | None, width: int | None
+) -> int | None:
+    """The number of the column of labels; None where the features are known and it is missing."""
+    usual = [k for k, column in enumerate(columns) if column.strip().lower() in USUAL_TARGETS]
+    if names is None and len(columns) == width and not usual and (target is None or target.isdecimal()):
+        return None
+    if target is None:
+        if len(usual) == 1:
+            return usual[0]
+        if names is not None:
+            return None
+        raise FileError(
+            f"{path}: which column holds the labels? Give --target NAME (or its number, from 0); the columns are "
+            + ", ".join(columns[:50])
+        )
+    if target in columns:
+        return columns.index(target)
+    at = int(target) if target.isdecimal() and int(target) < len(columns) else None
+    if names is not None:
+        return None if at is None or columns[at] in names else at  # in another order that number may be a feature's
+    if at is None:
+        raise FileError(f"{path}: no column {target!r}: expected one of {', '.join(columns)}, or a number from 0")
+    return at
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell  # which Python allows between digits: 1_2 is a name
+
+
+def _check_cells(path: Name, rows: list[list[str]], lines: list[int], taken: list[int], columns: list[str]) -> None:
+    for row, line in zip(rows, lines, strict=True):
+        for k in taken:
+            if not _is_number(row[k]) or not np.isfinite(float(row[k])):
+                raise FileError(
+                    f"{path}: line {line}, column {columns[k]!r}: expected a finite number, got {row[k]!r}; "
+                    "remove the column, or encode it as numbers"
+                )
+
+
+def _numbers_or_strings(cells: list[str]) -> Array:
+    return np.array(cells, dtype=np.float64) if all(map(_is_number, cells)) else np.array(cells, dtype=str)
+
+
+def read_parquet(path: Name, target: str | None, names: list[str] | None, width: int | None, labelled: bool) -> Table:
+    """A Parquet file; the arguments are those of `read_csv`."""
+    try:
+        parquet = import_module("pyarrow.parquet")
+        arrow = import_module("pyarrow")
+    except ImportError:
+        raise FileError(f"{path}: Parquet needs the package pyarrow: pip install 'metrimax[parquet]'") from None
+    raw = read_bytes(path).tobytes()
+    try:
+        columns = [str(name) for name in parquet.read_schema(io.BytesIO(raw)).names]
+        _check_names(path, columns)
+        table = parquet.read_table(io.BytesIO(raw))
+    except (arrow.ArrowException, OSError) as error:
+        raise FileError(f"{path}: {error}") from error
+    label, group, taken = _choose(path, columns, target, names, width)
+    X = np.empty((table.num_rows, len(taken)))
+    for to, k in enumerate(taken):
+        try:
+            values = table.column(k).to_numpy()
+            if values.dtype.kind in "mM":
+                raise TypeError("dates and durations are numbers to NumPy")
+            X[:, to] = values
+        except (ValueError, TypeError) as error:
+            raise FileError(f"{path}: column {columns[k]!r}: expected numbers, got {table.schema.types[k]}") from error
+        if not np.isfinite(X[:, to]).all():
+            raise FileError(f"{path}: column {columns[k]!r} holds missing or infinite values: replace them first")
+    labels, groups = (None if k is None or not labelled else table.column(k).to_numpy() for k in (label, group))
+    return Table(X, as_labels(path, labels), as_groups(path, groups), [columns[k] for k in taken])

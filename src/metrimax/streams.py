@@ -1,0 +1,34 @@
+"""Standard input, output and error as the commands find them: closed, full, or without a reader."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+
+
+def prepare() -> None:
+    """Make both streams take all text, closed ones included, for which Python has None.
+
+    What a closed standard output is given fails when it is flushed, as in every program (`tell` says so); what a closed
+    standard error is told is lost. Characters that the terminal's encoding lacks are escaped.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def tell(program: str, error: OSError) -> None:
+    """One line on standard error; none where the reader of our output has gone, for there is nobody to tell."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # what cannot be written would be tried again, and complained of, when Python ends
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(error, BrokenPipeError):
+        place = "" if error.filename is None else f"{error.filename}: "
+        sys.stderr.write(f"{program}: {place}{error.strerror or error}\n")

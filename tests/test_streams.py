@@ -1,0 +1,146 @@
+"""The commands with standard streams that are closed, full, narrow, or shared with their results."""
+
+from __future__ import annotations
+
+import os
+import pty
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metrimax.progress import ProgressLine
+from metrimax.protocols import Record
+
+PROGRAMS = {
+    "metrimax": "metrimax.cli",
+    "svm_perf_learn": "metrimax.compat.svm_perf_learn",
+    "svm_perf_classify": "metrimax.compat.svm_perf_classify",
+}
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = "".join(f"{1 if k % 3 else -1} 1:{k % 3}.{k} 2:1\n" for k in range(30))
+    (tmp_path / "1.svm").write_text(rows)
+    monkeypatch.chdir(tmp_path)
+    assert shell("metrimax", "train 1.svm ours -q > /dev/null").returncode == 0
+    assert shell("svm_perf_learn", "-v 0 -c 1 1.svm theirs").returncode == 0
+    return tmp_path
+
+
+def shell(program: str, rest: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command as the shell runs it; the exit code is its own, not that of what it is piped into."""
+    call = f"{sys.executable} -c 'from {PROGRAMS[program]} import main; raise SystemExit(main())' {rest}"
+    command = ["bash", "-c", f"{call}; exit ${{PIPESTATUS[0]}}"]
+    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=buffered | environment)
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        ("metrimax", "--help"),
+        ("metrimax", "measures"),
+        ("metrimax", "predict 1.svm ours"),
+        ("metrimax", "train 1.svm m"),
+        ("svm_perf_learn", "-?"),
+        ("svm_perf_learn", "-c 1 1.svm m"),
+        ("svm_perf_classify", "1.svm theirs out"),
+    ],
+)
+def test_standard_output_is_closed(folder: Path, program: str, arguments: str) -> None:
+    done = shell(program, f"{arguments} >&-")
+    assert done.stderr.endswith(": Bad file descriptor\n")
+    assert done.stderr.count("\n") == 1
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "code"),
+    [
+        ("metrimax", "train 1.svm m", 0),
+        ("metrimax", "tune 1.svm m --grid 1,2 --folds 2", 0),
+        ("metrimax", "train none.svm m", 1),
+        ("metrimax", "train 1.svm m --tol 0", 2),
+        ("svm_perf_learn", "-c 1 1.svm m", 0),
+        ("svm_perf_learn", "1.svm m", 1),
+    ],
+)
+def test_standard_error_is_closed(folder: Path, program: str, arguments: str, code: int) -> None:
+    assert shell(program, f"{arguments} 2>&-").returncode == code
+    assert (folder / "m").exists() == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"), [("metrimax", "train - m"), ("metrimax", "convert - d"), ("svm_perf_learn", "-c 1 - m")]
+)
+def test_standard_input_is_closed(folder: Path, program: str, arguments: str) -> None:
+    done = shell(program, f"{arguments} <&-")
+    assert done.stderr.endswith(": -: standard input is closed: give a file, or data to read there\n")
+    assert done.stderr.count("\n") == 1
+    assert done.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["--help", "--version", "train --help"])
+def test_help_that_cannot_be_written(arguments: str) -> None:
+    done = shell("metrimax", f"{arguments} > /dev/full")
+    assert (done.stderr, done.returncode) == ("metrimax: No space left on device\n", 1)
+    done = shell("metrimax", f"{arguments} | true")
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize(
+    ("program", "arguments"), [("metrimax", "predict 1.svm ours -o"), ("svm_perf_classify", "-v 0 1.svm theirs")]
+)
+def test_output_to_dev_stdout(folder: Path, program: str, arguments: str) -> None:
+    """In a pipe, and behind what a file held before."""
+    plain = shell(program, f"{arguments} -").stdout
+    assert plain.count("\n") >= 30
+    for name in ("/dev/stdout", "/dev/fd/1"):
+        done = shell(program, f"{arguments} {name}")
+        assert (done.stdout, done.stderr, done.returncode) == (plain, "", 0)
+    (folder / "all").write_text("kept\n")
+    assert shell(program, f"{arguments} /dev/stdout >> all").returncode == 0
+    assert (folder / "all").read_text() == "kept\n" + plain
+
+
+def test_labels_that_the_terminal_cannot_show(folder: Path) -> None:
+    (folder / "t.csv").write_text("a,label\n1,да\n2,нет\n", encoding="utf-8")
+    done = shell("metrimax", "train t.csv m", PYTHONIOENCODING="latin-1")
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert r"\u0434\u0430" in done.stdout
+
+
+def test_progress_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    with ProgressLine("fitting", 1e-3) as line:
+        line(Record(1, 2, 0.1, 0.0, 1, 1.0))
+
+
+def test_progress_stays_on_its_line(folder: Path) -> None:
+    """On a terminal of 50 columns, where a longer line would leave one behind with every change."""
+    import fcntl
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+    done = subprocess.run(
+        [sys.executable, "-c", "from metrimax.cli import main; main()", "train", "1.svm", "m", "--tol", "1e-9"],
+        stdout=subprocess.DEVNULL,
+        stderr=slave,
+        timeout=60,
+    )
+    shown = os.read(master, 100_000).decode()
+    os.close(slave)
+    os.close(master)
+    assert done.returncode == 0
+    lines = shown.split("\r\x1b[K")
+    assert any(line.startswith("training for f1: iteration 1, gap ") for line in lines)
+    assert max(map(len, lines)) == 49

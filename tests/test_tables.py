@@ -1,0 +1,231 @@
+"""Tables as users have them: headers of numbers, other separators, labels and groups that are missing or no numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrimax.cli import main
+from metrimax.io.data import encode, file_kind, load_data
+from metrimax.io.dataset import open_dataset
+from metrimax.io.files import FileError
+from metrimax.io.models import load_model
+
+Capture = pytest.CaptureFixture[str]
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def rows(n: int = 30) -> list[tuple[float, float, str]]:
+    return [(k % 7 + 0.5, 3.0 * (k % 2), "spam" if k % 2 else "ham") for k in range(n)]
+
+
+def refused(capsys: Capture, *arguments: object, code: int = 1) -> str:
+    assert main([str(a) for a in arguments]) == code
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    return said.err
+
+
+def predicted(capsys: Capture, *arguments: object) -> str:
+    assert main(["predict", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+# headers
+
+
+def test_numbers_of_columns_above_strings(tmp_path: Path) -> None:
+    body = "".join(f"{a},{b},{label}\n" for a, b, label in rows())
+    file = write(tmp_path / "t.csv", "0,1,verdict\n" + body)
+    data = load_data(file, target="2")
+    assert (data.n, set(data.labels), data.feature_names) == (30, {"ham", "spam"}, ["0", "1"])  # type: ignore[arg-type]
+    bare = load_data(write(tmp_path / "b.csv", "0,1,spam\n" + body), target="2")
+    assert (bare.n, bare.feature_names) == (31, None)  # a label that occurs again is one
+
+
+@pytest.mark.parametrize("label", [0, 2])
+@pytest.mark.parametrize("shards", [False, True])
+def test_predictions_without_header_and_without_labels(
+    tmp_path: Path, capsys: Capture, label: int, shards: bool
+) -> None:
+    cells = [[str(a), str(b)] for a, b, _ in rows()]
+    new = "".join(",".join(row) + "\n" for row in cells)
+    for row, (_, _, name) in zip(cells, rows(), strict=True):
+        row.insert(label, name)
+    (tmp_path / "new").mkdir()
+    train = write(tmp_path / "train.csv", "".join(",".join(row) + "\n" for row in cells))
+    write(tmp_path / "new" / "new.csv", new)
+    assert main(["train", str(train), str(tmp_path / "m"), "--target", str(label)]) == 0
+    capsys.readouterr()
+    data = tmp_path / "new" if shards else tmp_path / "new" / "new.csv"
+    assert predicted(capsys, data, tmp_path / "m") == predicted(capsys, train, tmp_path / "m")
+    assert "expected labels, got none" in refused(capsys, "evaluate", data, tmp_path / "m")
+    other = write(tmp_path / "other.csv", "a,label\n1,2\n3,4\n")  # as wide as the model, but one is the label
+    refused(capsys, "predict", other, tmp_path / "m")
+
+
+def test_the_number_of_a_target_is_no_feature_of_another_table(tmp_path: Path, capsys: Capture) -> None:
+    body = [(f"{a}", f"{b}", f"{int(b)}") for a, b, _ in rows()]
+    train = write(tmp_path / "t.csv", "a,b,label\n" + "".join(",".join(row) + "\n" for row in body))
+    other = write(tmp_path / "o.csv", "label,a,b\n" + "".join(f"{c},{a},{b}\n" for a, b, c in body))
+    assert main(["train", str(train), str(tmp_path / "m"), "--target", "2"]) == 0
+    capsys.readouterr()
+    assert "expected labels, got none; of a table, --target" in refused(capsys, "evaluate", other, tmp_path / "m")
+    assert main(["evaluate", str(other), str(tmp_path / "m"), "--target", "label"]) == 0
+
+
+@pytest.mark.parametrize("text", ["a;b;label\n1,5;2;x\n", "a;b;label\n1.5;2;x\n", "1;2;0\n3;4;1\n", "a\tlabel\n1\t0\n"])
+def test_other_separators(tmp_path: Path, capsys: Capture, text: str) -> None:
+    file = write(tmp_path / "t.csv", text)
+    said = refused(capsys, "train", file, tmp_path / "m", "--target", "label")
+    assert "expected comma-separated values, got " in said
+    assert "as the first row: write the table with commas" in said
+
+
+def test_names_in_capitals() -> None:
+    assert [file_kind(name) for name in ("T.CSV", "t.Csv.GZ", "x.NPZ", "x.PARQUET", "x.SVM")] == [
+        *("csv", "csv", "npz", "parquet", "svmlight")
+    ]
+
+
+# cells
+
+
+def test_digits_with_underscores_are_names(tmp_path: Path, capsys: Capture) -> None:
+    """Python reads 1_2 as 12."""
+    body = "".join(f"{a},{'1_1' if b else '1_2'}\n" for a, b, _ in rows())
+    assert set(load_data(write(tmp_path / "t.csv", "a,label\n" + body)).labels) == {"1_1", "1_2"}  # type: ignore[arg-type]
+    file = write(tmp_path / "d.csv", "day,label\n2020_01_02,x\n2020_01_03,y\n")
+    assert "line 2, column 'day': expected a finite number, got '2020_01_02'" in refused(
+        capsys, "train", file, tmp_path / "m"
+    )
+
+
+def test_dates_of_parquet_are_no_numbers(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    days = arrow.array([0, 86_400_000], arrow.timestamp("ms"))
+    parquet.write_table(arrow.table({"day": days, "label": [0, 1]}), tmp_path / "t.parquet")
+    with pytest.raises(FileError, match=r"column 'day': expected numbers, got timestamp\[ms\]"):
+        load_data(tmp_path / "t.parquet")
+
+
+def test_labels_that_floats_do_not_tell_apart(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.csv", "a,label\n1,9007199254740993\n2,9007199254740992\n3,0\n")
+    with pytest.raises(FileError, match="labels that floating-point numbers tell apart, below"):
+        encode(load_data(file))
+    np.savez(tmp_path / "t.npz", X=np.eye(2), y=np.array([2**60, 2**60 + 1]))
+    with pytest.raises(FileError, match="give names, or smaller numbers"):
+        encode(load_data(tmp_path / "t.npz"))
+
+
+def test_labels_in_bytes(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", X=np.eye(2), y=np.array([b"ham", b"spam"]))
+    assert load_data(tmp_path / "t.npz").labels.tolist() == ["ham", "spam"]  # type: ignore[union-attr]
+
+
+def test_labels_of_arrays_in_a_folder(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.X.npy", np.eye(3))
+    np.save(tmp_path / "a.y.npy", np.array([b"ham", b"spam", b"ham"]))
+    assert open_dataset(tmp_path).labels.tolist() == ["ham", "spam", "ham"]  # type: ignore[union-attr]
+    np.save(tmp_path / "a.y.npy", np.array(["ham", "", "spam"]))
+    with pytest.raises(FileError, match=r"a.y.npy: row 1 \(from 0\) holds '': expected labels"):
+        open_dataset(tmp_path)
+
+
+def test_a_single_array_is_no_archive(tmp_path: Path) -> None:
+    np.save(tmp_path / "t.npy", np.eye(2))
+    (tmp_path / "t.npy").rename(tmp_path / "t.npz")
+    with pytest.raises(FileError, match="expected an archive of the arrays X and y, got a single array"):
+        load_data(tmp_path / "t.npz")
+
+
+def test_a_damaged_archive(tmp_path: Path, capsys: Capture) -> None:
+    """Compressed arrays that are damaged raise zlib.error, which is no ValueError."""
+    np.savez_compressed(tmp_path / "t.npz", X=np.arange(2000.0).reshape(1000, 2) % 7, y=np.arange(1000) % 2)
+    raw = (tmp_path / "t.npz").read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        damaged = bytearray(raw)
+        for at in rng.integers(60, 400, 5):
+            damaged[at] ^= 0x55
+        (tmp_path / "t.npz").write_bytes(damaged)
+        assert "t.npz: " in refused(capsys, "train", tmp_path / "t.npz", tmp_path / "m")
+
+
+# nothing to train on, or to read
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", "a,label\n", "expected examples to train on, got none"),
+        ("t.svm", "", "expected examples to train on, got none"),
+        ("t.csv", "label\nx\ny\n", "expected features, got none\n"),
+        ("t.txt", "1.5,2,0\n2.5,1,1\n", "expected features, got none; it was read as svmlight text: for a table give"),
+    ],
+)
+def test_nothing_to_train_on(tmp_path: Path, capsys: Capture, name: str, text: str, message: str) -> None:
+    for command in ("train", "tune"):
+        assert message in refused(capsys, command, write(tmp_path / name, text), tmp_path / "m")
+
+
+# groups and labels that are missing
+
+
+def test_missing_groups(tmp_path: Path, capsys: Capture) -> None:
+    """Rows without a group are no group of their own."""
+    body = "".join(f"{a},{int(b > 0)},{'' if k == 4 else k // 10}\n" for k, (a, b, _) in enumerate(rows()))
+    file = write(tmp_path / "t.csv", "a,label,qid\n" + body)
+    said = refused(capsys, "train", file, tmp_path / "m", "--measure", "roc_area")
+    assert "t.csv: line 6 holds '': expected groups (qid); fill it in, or remove the row" in said
+    np.savez(tmp_path / "t.npz", X=np.eye(3), y=[0, 1, 0], qid=[1, 1, np.nan])
+    with pytest.raises(FileError, match=r"row 2 \(from 0\) holds nan: expected groups \(qid\)"):
+        load_data(tmp_path / "t.npz")
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"a": [1.0, 2.0], "label": [0, 1], "qid": ["u", None]}), tmp_path / "t.parquet")
+    with pytest.raises(FileError, match=r"row 1 \(from 0\) holds None: expected groups"):
+        load_data(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.npz", "t.parquet"):
+        assert load_data(tmp_path / name, labels=False).groups is None
+
+
+@pytest.mark.parametrize("kind", ["csv", "svm", "npy"])
+def test_predictions_of_a_folder_need_no_labels(tmp_path: Path, capsys: Capture, kind: str) -> None:
+    """One file has labels, another has none, a third some."""
+    folder = tmp_path / "new"
+    folder.mkdir()
+    train = write(tmp_path / "train.csv", "a,b,label\n" + "".join(f"{a},{b},{int(b > 0)}\n" for a, b, _ in rows()))
+    if kind == "svm":
+        train = write(tmp_path / "t.svm", "".join(f"{int(b > 0)} 1:{a} 2:{b}\n" for a, b, _ in rows()))
+    for part, known in enumerate(([True] * 10, [False] * 10, [True] * 5 + [False] * 5)):
+        own = rows()[10 * part : 10 * part + 10]
+        labels = [str(int(b > 0)) if k else "" for (_, b, _), k in zip(own, known, strict=True)]
+        if kind == "csv":
+            body = "".join(f"{a},{b},{y}\n" for (a, b, _), y in zip(own, labels, strict=True))
+            write(folder / f"{part}.csv", "a,b,label\n" + body)
+        elif kind == "svm":
+            body = "".join(f"{int(b > 0) if part != 1 else ''} 1:{a} 2:{b}\n" for a, b, _ in own)
+            write(folder / f"{part}.svm", body)
+        else:
+            np.save(folder / f"{part}.X.npy", np.array([[a, b] for a, b, _ in own]))
+            np.save(folder / f"{part}.y.npy", np.array([float(y or "nan") for y in labels]))
+    assert main(["train", str(train), str(tmp_path / "m")]) == 0
+    assert load_model(tmp_path / "m").n_features == 2
+    capsys.readouterr()
+    assert predicted(capsys, folder, tmp_path / "m") == predicted(capsys, train, tmp_path / "m")
+    with pytest.raises(FileError, match="labels"):
+        open_dataset(folder)
+    assert open_dataset(folder, labels=False).labels is None
+
+
+def test_labels_that_are_numbers_in_one_file_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "a,label\n1,1\n2,2\n")
+    write(tmp_path / "b.csv", "a,label\n1,1\n2,x\n")
+    write(tmp_path / "c.csv", "a,label\n")
+    assert open_dataset(tmp_path).labels.tolist() == ["1", "2", "1", "x"]  # type: ignore[union-attr]
