@@ -21,7 +21,8 @@ class ProgressLine:
         self._tol = tol
         self._design = design
         self._stream = sys.stderr
-        self._next = 0.0 if self._stream.isatty() else float("inf")
+        shown = self._stream is not None and self._stream.isatty()  # None in a process without a console
+        self._next = 0.0 if shown else float("inf")
         self._shown = False
         self._first: Record | None = None
 
