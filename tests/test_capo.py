@@ -313,6 +313,8 @@ def test_parameters_of_auxiliaries_and_search():
     ("options", "error", "message"),
     [
         ({"estimators": []}, ValueError, "a list of"),
+        ({"estimators": [tree]}, TypeError, "a list of .name, estimator., got DecisionTreeClassifier"),
+        ({"estimators": tree}, TypeError, "a list of .name, estimator., got DecisionTreeClassifier"),
         ({"estimators": [("a", tree), ("a", tree)]}, ValueError, "unique"),
         ({"estimators": [("a", "drop")]}, TypeError, "expected 'a' as an estimator or the number of a column"),
         ({"B": 0.0}, ValueError, "finite B > 0, got 0.0"),

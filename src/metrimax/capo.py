@@ -304,6 +304,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     def _check_parameters(self) -> None:
         if not self.estimators:
             raise ValueError("expected estimators as a list of (name, estimator), got none")
+        for pair in self.estimators if isinstance(self.estimators, (list, tuple)) else [self.estimators]:
+            if not (isinstance(pair, (list, tuple)) and len(pair) == 2):
+                raise TypeError(f"expected estimators as a list of (name, estimator), got {pair!r} there")
         names = [name for name, _ in self.estimators]
         self._validate_names(names)
         if not (isinstance(self.B, (int, float, np.number)) and 0 < self.B < np.inf):
