@@ -86,6 +86,16 @@ def test_pool_goes_on_from_another():
     np.testing.assert_array_equal(first.minimise(1.0, 1e-12)[0], second.minimise(1.0, 1e-12)[0])
 
 
+def test_the_bound_is_never_below_that_of_the_zero_cut():
+    """Long vectors that nearly cancel: rounding makes more of the sum than there is."""
+    rng = np.random.default_rng(0)
+    vectors = list(rng.normal(size=(60, 50)) + 1e6 * rng.normal(size=(60, 1)))
+    pool = _kernels.CutPool(50, False, 64)
+    pool.append(list(rng.random(60)), vectors, [], 12)
+    for lam in (1e-2, 1e-4, 1e-8):
+        assert pool.minimise(lam, 1e-9)[-1] >= 0
+
+
 def test_views_outlive_a_pool_that_grows():
     pool = _kernels.CutPool(3, False, 1)
     pool.append([1.0], [np.ones(3)], [])

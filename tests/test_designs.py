@@ -322,9 +322,9 @@ def test_other_input_is_refused(X, error, message):
         as_design(X)
 
 
-@pytest.mark.parametrize("n_threads", [0, -1])
+@pytest.mark.parametrize("n_threads", [0, -1, 1.5, "all"])
 def test_bad_n_threads(n_threads):
-    with pytest.raises(ValueError, match=f"at least 1.*got {n_threads}"):
+    with pytest.raises(ValueError, match=f"at least 1.*got {n_threads!r}"):
         as_design(np.eye(2), n_threads=n_threads)
 
 

@@ -30,6 +30,37 @@ def test_a_gap_not_reached_is_said(binary):
     assert caught[0].filename == __file__
 
 
+def test_what_helps_where_floating_point_ends(binary):
+    X, y = binary
+    with pytest.warns(ConvergenceWarning, match="Scale the features, lower C, or raise tol.$"):
+        assert MeasureSVC("f1", C=1e6, tol=1e-12).fit(1e6 * X, y).status_ is Status.STALLED
+
+
+def test_a_worthless_classifier_is_said():
+    """Where classes overlap w = 0 is the optimum for F1 at any C, and nobody is called positive."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 5))
+    y = X[:, 0] + rng.normal(size=1000) > 2
+    with pytest.warns(UserWarning, match="w = 0 is optimal .* the same score. .* set hinge=1") as caught:
+        svc = MeasureSVC("f1").fit(X, y)
+    assert svc.status_ is Status.TRIVIAL
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"\(1 of 2 labels\)"):
+        MeasureSVC("f1").fit(X, np.column_stack([y, X[:, 0] > 0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MeasureSVC("f1", hinge=1, threshold="placed").fit(X, y).score(X, y) > 0.3
+        few = MeasureSVC("error", C=1e-6).fit(X, X[:, 0] > 0)  # w = 0 would do, but this w is another one
+    assert few.status_ is Status.TRIVIAL
+    assert few.score(X, X[:, 0] > 0) > 0.9
+
+
+def test_without_standard_error_nothing_is_shown(binary, monkeypatch):
+    X, y = binary
+    monkeypatch.setattr(sys, "stderr", None)  # as in a process without a console
+    assert MeasureSVC("f1", verbose=1).fit(X, y).status_.ok
+
+
 def test_a_gap_not_reached_for_some_labels_is_said(labels):
     X, Y = labels
     with pytest.warns(ConvergenceWarning, match=r"\(3 of 3 labels\)"):

@@ -125,6 +125,18 @@ def test_tolerance_is_what_it_says():
         assert objective(A, b, 1.0, solve(A, b, 1.0, tol=tol)) <= best + tol
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_ends_where_rounding_hides_the_tolerance(seed):
+    """With vectors this long that nearly cancel, cuts would otherwise come and go until the limit."""
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(60, 50)) + 1e6 * rng.normal(size=(60, 1)), rng.random(60)
+    A[0], b[0] = 0, 0
+    a = np.eye(60)[0].copy()
+    assert _kernels.simplex_qp(A @ A.T, b, 100.0, a, 1e-9, 1300) < 200
+    assert (a >= 0).all()
+    assert a.sum() == pytest.approx(1, abs=1e-12)
+
+
 def test_what_does_not_fit_is_refused():
     G, b, a = np.eye(3), np.ones(3), np.ones(3) / 3
     for bad in ((G[:2], b, a), (G, b, a[:2]), (np.ascontiguousarray(G[:, :2]), b, a), (G, b[:0], a[:0])):

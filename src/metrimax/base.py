@@ -139,13 +139,29 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         self.history_ = each([s.history for s in solutions])
 
     def _warn(self, solutions: list[Solution]) -> None:
+        """Say which gaps were not reached, and which classifiers are worthless though they were."""
+
+        def told(some: list[Solution], status: Status) -> str:
+            return status.value + ("" if len(solutions) == 1 else f" ({len(some)} of {len(solutions)} labels)")
+
         missed = [s for s in solutions if not s.status.ok and s.status not in (Status.CALLBACK, Status.UNCERTIFIED)]
         if missed:
             worst = max(missed, key=lambda s: s.gap)
-            which = "" if len(solutions) == 1 else f" ({len(missed)} of {len(solutions)} labels)"
+            more = "Scale the features, lower C, or raise tol"
             warnings.warn(
-                f"{worst.status.value}{which}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
-                "Raise max_iter or tol, lower C, or scale the features.",
+                f"{told(missed, worst.status)}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
+                f"{more if worst.status is Status.STALLED else f'{more} or max_iter'}.",
                 ConvergenceWarning,
+                stacklevel=3,
+            )
+        trivial = [s for s in solutions if s.status is Status.TRIVIAL and not s.w.any()]
+        if trivial:
+            overlap = (
+                " Where classes overlap no C helps: set hinge=1, which learns from all examples, and "
+                "threshold='placed', as MeasureSVCCV does."
+            )
+            warnings.warn(
+                f"{told(trivial, Status.TRIVIAL)}: all examples get the same score."
+                f"{overlap if self.get_params(deep=False).get('hinge') == 0 else ''}",
                 stacklevel=3,
             )

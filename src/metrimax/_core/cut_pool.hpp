@@ -113,7 +113,7 @@ class CutPool {
                                      out[part]);
         }
         dense_dot_rows(out[0], 1, width, out[parts - 1], &square);
-        return {square, loss - lam / 2 * square};
+        return {square, std::max(0.0, loss - lam / 2 * square)}; // the zero cut alone proves 0, whatever was rounded
     }
 
     // Drop the cuts that were without weight in more than so many solutions in a row, where there are more than that.

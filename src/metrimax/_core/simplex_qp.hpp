@@ -27,10 +27,13 @@ class SimplexQP {
         sigma = largest > 0 ? largest : 1;
     }
 
-    // Returns the number of changes of the free set. Stops when no a can improve the objective by more than tol.
+    // Returns the number of changes of the free set. Stops when no a can improve the objective by more than tol, as far
+    // as the gradient tells: where tol is below its rounding the same cuts would come and go without end, so that the
+    // search also stops when it has long gone on without a hundredth of tol off the objective.
     Index solve(double tol, Index max_changes) {
         start();
-        Index changes = 0;
+        Index changes = 0, in_vain = 0;
+        double least = std::numeric_limits<double>::infinity();
         std::vector<double> gradient(size);
         while (true) {
             while (!minimise_on_free() && changes < max_changes)
@@ -41,9 +44,13 @@ class SimplexQP {
                     g += H(k, f) * a[f];
                 gradient[k] = g;
             }
-            double level = 0; // a'gradient: the common value on the free set
-            for (Index f : F)
+            double level = 0, objective = 0; // level is a'gradient: the common value on the free set
+            for (Index f : F) {
                 level += a[f] * gradient[f];
+                objective += a[f] * (gradient[f] - b[f]) / 2;
+            }
+            in_vain = objective < least - 0.01 * tol ? 0 : in_vain + 1;
+            least = std::min(least, objective);
             Index enter = -1;
             double lowest = level - tol;
             for (Index k = 0; k < size; ++k)
@@ -51,7 +58,7 @@ class SimplexQP {
                     lowest = gradient[k];
                     enter = k;
                 }
-            if (enter < 0 || changes >= max_changes)
+            if (enter < 0 || changes >= max_changes || in_vain > size)
                 return changes;
             ++changes;
             add(enter);

@@ -20,8 +20,10 @@ def available_threads(n_threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    if n_threads < 1:
-        raise ValueError(f"n_threads must be at least 1, or None for all cores, got {n_threads}")
+    if not (isinstance(n_threads, (int, np.integer)) and n_threads >= 1):
+        raise ValueError(
+            f"expected n_threads as a whole number of at least 1, or None for all cores, got {n_threads!r}"
+        )
     return int(n_threads)
 
 

@@ -117,8 +117,8 @@ class CountFamily(Family):
             _kernels.count_values(pos, neg, self.steps[0], self.n_pos, self._low, self._u, self._v, exact)
             at[0] = np.argmax(exact)
             best = self._solve(pos, neg, quadratic, at)[0][0]
-            # smoothing only lowers a value: what is far below the best without it is so with it
-            at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(pieces))
+            # smoothing only lowers a value, but for rounding: what is far below the best without it is so with it
+            at = np.flatnonzero(exact >= min(exact[at[0]], best) - NEGLIGIBLE * entropy / np.log(pieces))
         values, losses, t_pos, t_neg, h = self._solve(pos, neg, quadratic, at)
         value, pi = soften(values, entropy, pieces)
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h), Ramps(pi, t_neg, h))
@@ -151,7 +151,7 @@ class RowFamily(Family):
         hinges = k * t - np.concatenate(([0.0], np.cumsum(pos)))[k]
         exact = 1 - self._g + self.steps[0] * hinges - self.steps[1] * np.concatenate(([0.0], np.cumsum(neg)))
         best = self._solve(pos, neg, mu / 2, np.array([np.argmax(exact)]))[0][0]
-        at = np.flatnonzero(exact >= best - NEGLIGIBLE * mu / 2 / np.log(len(self._g)))
+        at = np.flatnonzero(exact >= min(exact.max(), best) - NEGLIGIBLE * mu / 2 / np.log(len(self._g)))
         values, losses, *ramps = self._solve(pos, neg, mu / 2, at)
         value, pi = soften(values, mu / 2, len(self._g))
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, ramps[0], ramps[2]), Ramps(pi, ramps[1], ramps[3]))
