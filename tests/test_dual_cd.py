@@ -168,9 +168,9 @@ def test_several_labels_and_callback_and_limits():
     Y = np.column_stack([y, ~y, X[:, 0] > 0])
     model = MeasureSVC("error", solver="dual_cd").fit(X, Y)
     assert model.dual_coef_.shape == (3, len(y))
-    assert (
-        MeasureSVC("error", solver="dual_cd", tol=1e-12, callback=lambda r: True).fit(X, y).status_ is Status.CALLBACK
-    )
+    for stop in (True, np.True_):
+        stopped = MeasureSVC("error", solver="dual_cd", tol=1e-12, callback=lambda r, stop=stop: stop).fit(X, y)
+        assert stopped.status_ is Status.CALLBACK
     with pytest.warns(match="max_iter"):
         assert MeasureSVC("error", solver="dual_cd", tol=1e-12, max_iter=1).fit(X, y).status_ is Status.MAX_ITER
 

@@ -185,7 +185,7 @@ class DualCD:
             offer(callback, lambda: Cuts(np.empty(0), np.empty((0, 0)), (alpha,)))
             if now.gap <= tol * weight:
                 status = Status.TRIVIAL if at_zero - now.bound <= tol * weight else Status.CONVERGED
-            elif callback is not None and callback(history[-1]) is True:
+            elif callback is not None and callback(history[-1]) in (True,):  # NumPy's True as well
                 status = Status.CALLBACK
             elif not late and passes < self.max_iter:
                 if reached:
