@@ -234,3 +234,28 @@ def test_bounds_hold_for_any_sample(name, n, seed, mu, tied):
     assert exact - mu - slack <= value <= exact + slack
     assert value <= cut.loss + cut.slope @ s + slack  # the prox term is not negative
     assert cut.loss + cut.slope @ s <= exact + slack
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("name", ["gmean", "qmean", "min_tpr_tnr", "balanced_error"])
+def test_planes_stay_under_the_risk_however_small_mu_is(name, mu):
+    """Those of the G-mean get steeper as mu falls."""
+    rng = np.random.default_rng(0)
+    y, s = sample(200, seed=1)
+    oracle = get_measure(name).oracle(y)
+    for scores in (s, 0.1 * s, s + 3, np.round(s)):
+        value, cut = oracle.smooth(scores, mu)
+        here = risk(oracle, scores)
+        assert here - mu - 1e-13 <= value <= here + 1e-13
+        for other in (scores, scores + 1e-6 * rng.normal(size=200), rng.normal(size=200)):
+            assert cut.loss + cut.slope @ other <= risk(oracle, other) + 1e-13
+
+
+@pytest.mark.parametrize(("name", "n"), [("f1", 5), ("nkld", 5), ("mcc", 5), ("jaccard", 8)])
+def test_scores_so_large_that_rounding_raises_the_best_piece_above_all(name, n):
+    rng = np.random.default_rng(0)
+    oracle = get_measure(name).oracle(np.arange(n) < n // 3)
+    for scale in 10.0 ** rng.integers(10, 17, size=1000):
+        scores = scale * rng.normal(size=n)
+        _, cut = oracle.smooth(scores, 1e-7)
+        assert cut.loss + cut.slope @ scores <= risk(oracle, scores) + 1e-12 * scale

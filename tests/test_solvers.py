@@ -200,6 +200,24 @@ def test_large_features_leave_the_certificate_true(measure):
         assert solution.objective == pytest.approx(value, rel=1e-6, abs=1e-6 * weight)
 
 
+@pytest.mark.parametrize("solver", ["auto", "bundle", "cutting_plane", "lbfgs"])
+@pytest.mark.parametrize(("offset", "C"), [(1e4, 100.0), (1e8, 1.0), (1e8, 1000.0)])
+def test_features_far_from_the_origin_leave_the_certificate_true(solver, offset, C):
+    """With fewer examples than features cuts are kept by their scores, in which all but rounding may cancel."""
+    for seed in (54, 2):
+        rng = np.random.default_rng(seed)
+        y = rng.random(75) < 0.3
+        X = rng.normal(size=(75, 222)) + 0.5 * y[:, None] + offset
+        solution, weight = solve(X, y, "f1", C, replace(SOLVERS[solver](), max_iter=200), 1e-3)
+        assert 0 <= solution.bound <= solution.objective
+        scores = X @ solution.w[:-1] + solution.w[-1]
+        cut = get_measure("f1").oracle(y)(scores)
+        value = (solution.w @ solution.w / 2) / weight + cut.loss + cut.slope @ scores
+        assert solution.objective / weight == pytest.approx(value, abs=1e-5 * max(1.0, value))
+        assert solution.status.ok == (solution.gap <= 1e-3)
+        assert solution.cuts.best[1] == pytest.approx(cut.loss + cut.slope @ scores, rel=1e-5)
+
+
 def test_more_features_than_examples_and_duplicated_rows():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(12, 200)), np.arange(12) < 4

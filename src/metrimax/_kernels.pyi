@@ -223,6 +223,12 @@ class CutPool:
     def size(self) -> int: ...
 
     @property
+    def longest(self) -> float:
+        """
+        The length of the longest image; of the longest vector where there are none.
+        """
+
+    @property
     def losses(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
 
     @property

@@ -339,6 +339,9 @@ void bind_bundle(nb::module_ &m) {
              "Minimise lam/2 |w|^2 + max_k (losses[k] + <rows[k], w>) to within tol; returns w, its image, its squared "
              "length and the lower bound that this proves.")
         .def_prop_ro("size", [](const PyCutPool &self) { return self.pool.size; })
+        .def_prop_ro(
+            "longest", [](const PyCutPool &self) { return self.pool.longest(); },
+            "The length of the longest image; of the longest vector where there are none.")
         .def_prop_ro("losses", &PyCutPool::losses, nb::rv_policy::automatic)
         .def_prop_ro("alpha", &PyCutPool::alpha, nb::rv_policy::automatic)
         .def_prop_ro("gram", &PyCutPool::gram, nb::rv_policy::automatic)

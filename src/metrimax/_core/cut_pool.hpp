@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ class CutPool {
     // The first cut is zero, and stays. There is room for some without moving.
     CutPool(size_t width, bool images, size_t room)
         : width(width), parts(images ? 2 : 1), room(std::max<size_t>(room, 1)), losses(fresh(this->room)),
-          alpha(fresh(this->room)), gram(fresh(this->room * this->room)), idle(this->room) {
+          alpha(fresh(this->room)), gram(fresh(this->room * this->room)), idle(this->room), lengths(this->room) {
         for (size_t part = 0; part < parts; ++part) {
             rows[part] = fresh(this->room * width);
             std::fill_n(rows[part].get(), width, 0.0);
@@ -45,6 +46,9 @@ class CutPool {
     Values losses, alpha, gram;
     std::array<Values, 2> rows;
 
+    // The length of the longest image; of the longest vector where there are none.
+    double longest() const { return *std::max_element(lengths.begin(), lengths.begin() + static_cast<Index>(size)); }
+
     // Append cuts: a loss and a vector each. False where one's product with itself is not finite.
     bool append(const std::vector<double> &new_losses, const std::vector<Parts> &vectors) {
         const size_t first = size, added = vectors.size();
@@ -55,6 +59,7 @@ class CutPool {
             idle[size] = 0;
             for (size_t part = 0; part < parts; ++part)
                 std::copy_n(vectors[k][part], width, row(part, size));
+            lengths[size] = length(row(parts - 1, size));
         }
         for (size_t k = 0; k < added;) {
             const double *one = vectors[k][0], *two = k + 1 < added ? vectors[k + 1][0] : nullptr;
@@ -88,17 +93,21 @@ class CutPool {
         }
         for (size_t part = 0; part < parts; ++part)
             std::copy_n(vectors[part], count * width, row(part, 1));
+        for (size_t k = 1; k < size; ++k)
+            lengths[k] = length(row(parts - 1, k));
     }
 
     // Minimise lam/2 |w|^2 + max_k (loss_k + <row_k, w>) to within tol. Out: w and its image, overwritten.
-    // |w|^2 comes from w itself: in the Gram matrix of long vectors that nearly cancel, rounding could exceed it.
+    // |w|^2 comes from w itself: in the Gram matrix of long vectors that nearly cancel, rounding could exceed it. Where
+    // it is the product of w with its image, in which long images nearly cancel, it could still be too small, or even
+    // negative: what rounding may have taken off is added to it, so that the bound is none too high.
     Minimised minimise(double lam, double tol, std::array<double *, 2> out) {
         const auto cuts = static_cast<Index>(size);
         SimplexQP(gram.get(), static_cast<Index>(room), losses.get(), 1 / lam, cuts, alpha.get())
             .solve(tol, 20 * cuts + 100);
         std::vector<double> shares(size);
         std::vector<size_t> used;
-        double loss = 0, square;
+        double loss = 0, square, reach = 0;
         for (size_t k = 0; k < size; ++k) {
             idle[k] = alpha[k] == 0 ? idle[k] + 1 : 0;
             if (alpha[k] == 0)
@@ -106,6 +115,7 @@ class CutPool {
             used.push_back(k);
             shares[k] = alpha[k] / -lam;
             loss += alpha[k] * losses[k];
+            reach += alpha[k] / lam * lengths[k];
         }
         for (size_t part = 0; part < parts; ++part) {
             std::fill_n(out[part], width, 0.0);
@@ -113,7 +123,8 @@ class CutPool {
                                      out[part]);
         }
         dense_dot_rows(out[0], 1, width, out[parts - 1], &square);
-        return {square, std::max(0.0, loss - lam / 2 * square)}; // the zero cut alone proves 0, whatever was rounded
+        const double lost = parts == 1 ? 0.0 : std::numeric_limits<double>::epsilon() * reach * length(out[0]);
+        return {square, std::max(0.0, loss - lam / 2 * (square + lost))}; // the zero cut alone proves 0
     }
 
     // Drop the cuts that were without weight in more than so many solutions in a row, where there are more than that.
@@ -128,6 +139,7 @@ class CutPool {
             losses[k] = losses[size];
             alpha[k] = alpha[size];
             idle[k] = idle[size];
+            lengths[k] = lengths[size];
             std::copy_n(gram.get() + size * room, size + 1, gram.get() + k * room);
             for (size_t l = 0; l <= size; ++l)
                 gram[l * room + k] = gram[l * room + size];
@@ -142,6 +154,7 @@ class CutPool {
             return;
         const size_t more = std::max(needed, room + room / 2);
         idle.resize(more);
+        lengths.resize(more);
         losses = moved(losses, 1, 1, more);
         alpha = moved(alpha, 1, 1, more);
         for (size_t part = 0; part < parts; ++part)
@@ -151,9 +164,16 @@ class CutPool {
     }
 
   private:
-    std::vector<size_t> idle; // solutions in a row in which a cut had no weight
+    std::vector<size_t> idle;    // solutions in a row in which a cut had no weight
+    std::vector<double> lengths; // of the images, or of the entries where there are none
 
     double *row(size_t part, size_t k) { return rows[part].get() + k * width; }
+
+    double length(const double *values) const {
+        double square;
+        dense_dot_rows(values, 1, width, values, &square);
+        return std::sqrt(square);
+    }
 
     static Values fresh(size_t count) { return empty<double>(count); } // what is not used is not touched
 

@@ -75,7 +75,11 @@ class Family:
 
 
 class PlaneFamily(Family):
-    """The loss is the highest of planes ``c + a fn + b fp`` (in units), given as a function of the error allowed."""
+    """The loss is the highest of planes ``c - a tp - b tn`` (in units), given as a function of the error allowed.
+
+    Counted from where all are wrong, since those of the G-mean are steep: from the truth, rounding would be as large as
+    what is left of tp.
+    """
 
     def __init__(
         self, pos: ClassUnits, neg: ClassUnits, n: float, planes: Callable[[float], tuple[Vector, Vector, Vector]]
@@ -92,7 +96,7 @@ class PlaneFamily(Family):
         h_pos, h_neg = (np.full(len(c), h) for h in widths)
         fn, gain_pos = ramp_sums(pos, t_pos, h_pos)
         fp, gain_neg = ramp_sums(neg, t_neg, h_neg)
-        losses = c + a * fn + b * fp
+        losses = c - a * (self.n_pos - fn) - b * (self.n_neg - fp)
         values = losses + self.steps[0] * gain_pos + self.steps[1] * gain_neg
         value, pi = soften(values, 0.4 * mu, len(c))
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h_pos), Ramps(pi, t_neg, h_neg))
@@ -116,9 +120,9 @@ class CountFamily(Family):
             exact = np.empty(pieces)
             _kernels.count_values(pos, neg, self.steps[0], self.n_pos, self._low, self._u, self._v, exact)
             at[0] = np.argmax(exact)
-            best = self._solve(pos, neg, quadratic, at)[0][0]
-            # smoothing only lowers a value, but for rounding: what is far below the best without it is so with it
-            at = np.flatnonzero(exact >= min(exact[at[0]], best) - NEGLIGIBLE * entropy / np.log(pieces))
+            best = min(self._solve(pos, neg, quadratic, at)[0][0], exact[at[0]])  # in large scores rounding may differ
+            # smoothing only lowers a value: what is far below the best without it is so with it
+            at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(pieces))
         values, losses, t_pos, t_neg, h = self._solve(pos, neg, quadratic, at)
         value, pi = soften(values, entropy, pieces)
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h), Ramps(pi, t_neg, h))
@@ -150,8 +154,8 @@ class RowFamily(Family):
         k = np.searchsorted(pos, t)
         hinges = k * t - np.concatenate(([0.0], np.cumsum(pos)))[k]
         exact = 1 - self._g + self.steps[0] * hinges - self.steps[1] * np.concatenate(([0.0], np.cumsum(neg)))
-        best = self._solve(pos, neg, mu / 2, np.array([np.argmax(exact)]))[0][0]
-        at = np.flatnonzero(exact >= min(exact.max(), best) - NEGLIGIBLE * mu / 2 / np.log(len(self._g)))
+        best = min(self._solve(pos, neg, mu / 2, np.array([np.argmax(exact)]))[0][0], exact.max())
+        at = np.flatnonzero(exact >= best - NEGLIGIBLE * mu / 2 / np.log(len(self._g)))
         values, losses, *ramps = self._solve(pos, neg, mu / 2, at)
         value, pi = soften(values, mu / 2, len(self._g))
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, ramps[0], ramps[2]), Ramps(pi, ramps[1], ramps[3]))

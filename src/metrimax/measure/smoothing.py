@@ -123,21 +123,25 @@ def contingency_smoothing(
 def _planes(
     loss: TableLoss, structure: Structure, n_pos: int, n_neg: int
 ) -> Callable[[float], tuple[Vector, Vector, Vector]] | None:
-    """Planes ``c, a, b`` under the loss, no further from it than the error asked for; None where no such are known."""
+    """Planes ``c - a tp - b tn`` under the loss, no further from it than the error asked for: c, a and b.
+
+    None where no such are known.
+    """
     i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
     if _is_linear(loss, n_pos, n_neg):
         a, b = loss(np.array([1, 0]), np.array([0, 1]))
-        return lambda error: (np.zeros(1), np.array([a]), np.array([b]))
+        return lambda error: (np.array([a * n_pos + b * n_neg]), np.array([a]), np.array([b]))
     if structure not in tables.LINKS:
         return None
     A, B = loss(i, 0 * i), loss(0 * j, j)
     if structure == "max" and _is_line(A) and _is_line(B):
-        return lambda error: (np.zeros(2), np.array([A[1], 0.0]), np.array([0.0, B[1]]))
+        return lambda error: (np.array([A[-1], B[-1]]), np.array([A[1], 0.0]), np.array([0.0, B[1]]))
     if structure == "hypot" and _is_line(A) and _is_line(B):
 
         def tangents(error: float) -> tuple[Vector, Vector, Vector]:
             angle = np.linspace(0, np.pi / 2, 1 + int(np.ceil(np.pi / 4 / np.arccos(1 - min(error, 0.1)))))
-            return 0 * angle, A[1] * np.cos(angle), B[1] * np.sin(angle)
+            x, y = np.cos(angle), np.sin(angle)
+            return A[-1] * x + B[-1] * y, A[1] * x, B[1] * y
 
         return tangents
     x, y = (1 - A) ** 2, (1 - B) ** 2
@@ -147,7 +151,8 @@ def _planes(
             error = min(error, 0.1)
             end = -np.log(2 * error)
             t = np.exp(np.linspace(-end, end, 1 + int(np.ceil(end / np.arccosh(1 + error)))))
-            return 1 - (t + 1 / t) / 2, t * (1 - x[1]) / 2, (1 - y[1]) / t / 2
+            a, b = (1 - x[-1]) / n_pos, (1 - y[-1]) / n_neg
+            return 1 - (t * x[-1] + y[-1] / t) / 2, t * a / 2, b / t / 2
 
         return chords
     return None

@@ -129,6 +129,11 @@ class CutModel:
         """Number of cuts with weight in the last solution (the zero cut is none)."""
         return int(np.count_nonzero(self._pool.alpha[1:]))
 
+    @property
+    def lost(self) -> float:
+        """What rounding may have taken off scores that are put together from those of cuts; none where they are not."""
+        return 0.0
+
     def cuts(self) -> Cuts:
         """The cuts kept, the zero cut aside: no copies, they hold until the model changes."""
         pool = self._pool
@@ -182,6 +187,11 @@ class ExampleModel(CutModel):
 
     def dual(self, point: Point) -> Vector:
         return point.scores
+
+    @property
+    def lost(self) -> float:
+        # as for the longest of the cuts with all the weight there is, on the way if not at the end; in the mean
+        return float(np.finfo(np.float64).eps * self._pool.longest / self.lam / np.sqrt(self._pool.rows[0].shape[1]))
 
     def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
         if point.square == 0:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 
 from metrimax import _kernels
 from metrimax.protocols import (
+    Ask,
     Callback,
     Cut,
     Cuts,
@@ -19,13 +21,17 @@ from metrimax.protocols import (
     Solution,
     Status,
     Steps,
+    Vector,
     offer,
 )
-from metrimax.solvers.model import cut_model
+from metrimax.solvers.model import cut_model, taken
 from metrimax.solvers.search import Best
 
 STALL = 100
 """So many iterations without a millionth off the gap are no progress any more."""
+
+DOUBT = 0.01
+"""Where scores may have lost more than this share of the tolerance to rounding, the solution's are computed afresh."""
 
 SLOW = 0.01
 """After an iteration that took less than this share off the gap, the next cut is exact."""
@@ -129,6 +135,8 @@ class Progress:
 
     def solution(self) -> Steps:
         w = yield from self.model.weights(self.best.point)
+        if self.model.lost > DOUBT * self.tol and w.any():
+            yield from self._look_again(w)
         return Solution(
             w=w,
             objective=self.weight * self.best.value,
@@ -141,6 +149,17 @@ class Progress:
             history=self.history,
             cuts=self._state(),
         )
+
+    def _look_again(self, w: Vector) -> Generator[Ask, Vector, None]:
+        """What the best point is worth by the scores of its weights, not by those that came of its moves."""
+        self.model.n_passes += 1
+        (scores,) = taken((yield Ask("scores", [w])))
+        rep = self.best.point.rep
+        cut = self._oracle(scores)
+        risk = cut.loss + _kernels.dot(cut.slope, scores)
+        self.best = Best(Point(rep, scores, _kernels.dot(rep, scores)), risk, self.lam)
+        if self.status.ok and not self.closed:
+            self.status = Status.STALLED
 
     def _state(self) -> Cuts:
         """Where the run is, for another to start from it."""
