@@ -23,7 +23,7 @@ def main():
         f1 = f1_score(y_test, scores[:, k] > 0)
         print(
             f"{result.Cs[k]:8g}{solution.objective / scale[k]:>18.5f}{solution.bound / scale[k]:>14.5f}"
-            f"{solution.gap:>10.1e}{solution.n_passes:>9}{f1:>10.3f}   {solution.status.name}"
+            f"{solution.gap:>10.1e}{solution.n_passes:>9.1f}{f1:>10.3f}   {solution.status.name}"
         )
 
     # One fit, at a tolerance of its own. Each record of the history is in units of the measure.
@@ -31,7 +31,7 @@ def main():
     print("\niteration   passes   objective     bound       gap   cuts")
     for record in model.history_[:: max(1, len(model.history_) // 8)] + model.history_[-1:]:
         print(
-            f"{record.iteration:>9}{record.n_passes:>9}{record.objective:>12.5f}{record.bound:>10.5f}"
+            f"{record.iteration:>9}{record.n_passes:>9.1f}{record.objective:>12.5f}{record.bound:>10.5f}"
             f"{record.gap:>10.1e}{record.n_cuts:>7}"
         )
     print(f"\n{model.status_}; {model.n_support_} cuts carry the solution")

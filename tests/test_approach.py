@@ -163,7 +163,7 @@ def test_no_pass_after_the_bound_has_closed_the_gap():
             [solution] = run(design, [solver.steps(oracle, design, oracle.n, tol=tol)])
             before, last = ([None, *solution.history])[-2:]
             closed = before is not None and before.objective - last.bound <= tol
-            assert last.n_passes - (before.n_passes if before else 0) == (1 if closed else 2)
+            assert (last.n_passes - (before.n_passes if before else 0) <= 1) == closed  # the cut, and no scores
             assert last.n_passes == solution.n_passes
             seen.add(closed)
     assert seen == {True, False}

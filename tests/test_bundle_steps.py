@@ -190,7 +190,8 @@ def test_the_last_iteration_asks_for_no_cut():
         [solution] = run(design, [Bundle(most).steps(oracle, design, 30 * oracle.n, tol=1e-9)])
         assert solution.n_iter == most
         assert len(asked) <= max(most - 1, 0)
-        assert solution.n_passes == 2 * most
+        assert (solution.n_passes > most) == (most > 0)
+        assert solution.n_passes <= 2 * most
 
 
 def test_directions_that_lead_nowhere_make_room_for_plain_iterations(monkeypatch):

@@ -38,13 +38,13 @@ def text(n=300, p=1500, words=40, seed=0):
 
 
 class Watched:
-    """A design that counts how often X is read."""
+    """A design that counts how often X is read: of a pull-back the rows whose slope is not zero."""
 
     def __init__(self, design):
         self._design, self.shape, self.read, self.epochs = design, design.shape, 0.0, 0.0
 
     def products(self, product, vectors):
-        self.read += 1
+        self.read += 1.0 if product == "scores" else np.any(vectors, axis=0).mean()
         return self._design.products(product, vectors)
 
     @property
@@ -160,7 +160,7 @@ def test_text_is_solved_with_every_pass_counted(measure, C):
     weight = C * oracle.price * oracle.n
     solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3))
     assert solution.gap <= 1e-3
-    assert solution.n_passes == pytest.approx(design.read + design.epochs, abs=0.51)
+    assert solution.n_passes == pytest.approx(design.read + design.epochs)
     exact = ask(design, Bundle().steps(oracle, design, weight, tol=1e-5))
     assert exact.bound <= solution.objective * (1 + 1e-9)
     assert solution.bound <= exact.objective * (1 + 1e-9)

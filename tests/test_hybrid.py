@@ -80,7 +80,8 @@ def test_weights_that_are_zero_cost_no_pass():
     X[:, :3] = rng.standard_normal((200, 3))
     solution, asked = solve(Bundle(), X, y, C=0.01)
     assert solution.status is Status.TRIVIAL
-    assert solution.n_passes == len(asked) == 2 * solution.n_iter
+    assert len(asked) == 2 * solution.n_iter
+    assert solution.n_passes <= len(asked)
     np.testing.assert_array_equal(solution.w, np.zeros(301))
 
 

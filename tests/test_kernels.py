@@ -148,6 +148,16 @@ def test_kernels_check_lengths(name):
             kernel(*args[:k], np.concatenate([args[k], args[k]]), *args[k + 1 :])
 
 
+def test_rows_read_are_those_where_any_slope_is_not_zero():
+    slopes = [np.array([0.0, 1.0, 0.0, -2.0, -0.0]), np.array([0.0, 0.0, 3.0, 1e-300, 0.0]), np.array([1.0, *[0.0] * 4])]
+    assert [_kernels.rows_read(slopes[:k]) for k in (1, 2, 3)] == [0.4, 0.6, 0.8]
+    assert _kernels.rows_read([np.empty(0)]) == 0
+    with pytest.raises(ValueError, match="rows_read: expected at least one vector, got none"):
+        _kernels.rows_read([])
+    with pytest.raises(ValueError, match="rows_read: expected length 5, got 4"):
+        _kernels.rows_read([np.zeros(5), np.zeros(4)])
+
+
 def test_combine_sums_vectors_each_times_its_share():
     u, v = np.arange(5.0), np.ones(5)
     np.testing.assert_allclose(_kernels.combine([2.0, -1.0], [u, v]), 2 * u - v)

@@ -196,6 +196,19 @@ def test_any_weights_give_valid_cuts_of_a_convex_risk(case, kind):
             assert value(cut, s) <= value(own, s) + 1e-8 * (1 + np.abs(s).max())
 
 
+@pytest.mark.parametrize("name", ["error", "balanced_error", "cost"])
+def test_where_mistakes_add_up_fractional_weights_are_those_of_hinges(name):
+    """The solvers of cuts then minimise what coordinate descent does, and not what comes of units of weight."""
+    rng = np.random.default_rng(0)
+    y, scores, weight = rng.random(60) < 0.3, rng.normal(size=60), rng.random(60) ** 3
+    oracle = get_measure(name).oracle(y, weight)
+    sign, margin, own = oracle.hinges()
+    cut = oracle(scores)
+    slack = np.maximum(0, margin - sign * scores)
+    assert cut.loss + cut.slope @ scores == pytest.approx(own @ slack / weight.sum(), rel=1e-12)
+    assert set(np.round(np.abs(cut.slope) * weight.sum() / weight, 9)) == {0.0, 1.0}, "examples flip whole, or not"
+
+
 def test_fractional_weights_approach_those_of_repetition():
     """Weights (1, 2, 3) / 2 describe nearly the sample that (1, 2, 3) describes."""
     rng = np.random.default_rng(0)

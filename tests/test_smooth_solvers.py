@@ -69,17 +69,17 @@ def test_history_is_monotone_and_counts_passes(name):
 
 
 class Counted:
-    """A design that counts how often X is read."""
+    """A design that counts how often X is read: of a pull-back the rows whose slope is not zero."""
 
     def __init__(self, design):
-        self.design, self.shape, self.n = design, design.shape, 0
+        self.design, self.shape, self.n = design, design.shape, 0.0
 
     def matvec(self, w):
         self.n += 1
         return self.design.matvec(w)
 
     def rmatvec(self, slope):
-        self.n += 1
+        self.n += np.any(slope.reshape(len(slope), -1), axis=1).mean()
         return self.design.rmatvec(slope)
 
 
@@ -90,7 +90,7 @@ def test_passes_are_those_made(name, shape):
     design = Counted(as_design(X, intercept_scaling=1.0))
     oracle = get_measure("prbep").oracle(y)
     [solution] = run(design, [SOLVERS[name].steps(oracle, design, oracle.price * oracle.n, tol=1e-2)])
-    assert solution.n_passes == design.n
+    assert solution.n_passes == pytest.approx(design.n)
 
 
 @pytest.mark.parametrize("name", SOLVERS)

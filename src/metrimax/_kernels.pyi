@@ -300,6 +300,11 @@ def dot(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', devi
 def combine(shares: Sequence[float], vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
     """The sum of the vectors, each times its share."""
 
+def rows_read(slopes: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> float:
+    """
+    The share of the rows of X that a product of X' with these vectors reads: those where any is not zero.
+    """
+
 def line_search(line: Callable[[float], object], parabola: Sequence[float], risk: float, tangent: tuple[float, float] | None, accuracy: float, reach: float) -> tuple[float, float]:
     """
     Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(t) is the risk at t and its rise, known at 0; returns t and the risk there.

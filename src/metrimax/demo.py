@@ -60,7 +60,7 @@ def certificate(model: MeasureSVC) -> str:
     """What is known of a solution, in one line."""
     return (
         f"objective {model.objective_:.4f}, no classifier has less than {model.dual_bound_:.4f}: "
-        f"gap {model.gap_:.1e} in units of F1, after {model.n_passes_} passes over the data"
+        f"gap {model.gap_:.1e} in units of F1, after {model.n_passes_:.0f} passes over the data"
     )
 
 

@@ -124,8 +124,10 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         ``(objective_ - dual_bound_) / (C kappa n)``.
     price_ : float, or ndarray (L,)
         kappa.
-    n_iter_, n_passes_, n_support_ : int, or ndarray (L,)
-        Iterations, passes over the data, and cuts with weight in the solution.
+    n_iter_, n_support_ : int, or ndarray (L,)
+        Iterations, and cuts with weight in the solution.
+    n_passes_ : float, or ndarray (L,)
+        Passes over the data: rows read (see `Record`), in units of n.
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
     history_ : list of Record, or list of such lists

@@ -235,10 +235,14 @@ class Status(Enum):
 
 
 class Record(NamedTuple):
-    """One line of the history of a run, in units of the measure (objective and bound divided by C kappa n)."""
+    """One line of the history of a run, in units of the measure (objective and bound divided by C kappa n).
+
+    ``n_passes`` counts the rows of X that were read, in units of n: all of them for scores, those with a slope for a
+    pull-back, those visited by an epoch of coordinate descent; once for however many vectors.
+    """
 
     iteration: int
-    n_passes: int
+    n_passes: float
     objective: float
     bound: float
     n_cuts: int
@@ -274,7 +278,7 @@ class Cuts:
     rows: tuple[Vector, ...]
     best: tuple[Point, float] | None = None  #: where the run ended, and the risk there, for the next to start from
     pool: Any = field(default=None, repr=False, compare=False)  #: the kernel that holds them
-    n_passes: int = 0  #: reads of X that went into them, where they are a part of the run that starts from them
+    n_passes: float = 0.0  #: reads of X that went into them, where they are a part of the run that starts from them
     seconds: float = 0.0  #: and the time
     given: bool = False  #: whether the next run may have that kernel, in the place of copies: nobody else uses them
 
@@ -296,7 +300,7 @@ class Solution:
     bound: float
     gap: float
     n_iter: int
-    n_passes: int
+    n_passes: float
     n_support: int
     status: Status
     history: list[Record] = field(repr=False)

@@ -53,7 +53,9 @@ class MeasureRanker(CertifiedEstimator):
     coef_ : ndarray (p,)
     objective_, dual_bound_, gap_, price_ : float
         J at the solution, a proven lower bound of the least J, ``(objective_ - dual_bound_) / (C kappa n)``, and kappa.
-    n_iter_, n_passes_, n_support_ : int
+    n_iter_, n_support_ : int
+    n_passes_ : float
+        Passes over the data: rows read (see `Record`), in units of n.
     status_ : Status
         How the fit ended; its value is a sentence.
     history_ : list of Record

@@ -60,6 +60,21 @@ void bind_solvers(nb::module_ &m) {
         },
         nb::arg("shares"), nb::arg("vectors").noconvert(), "The sum of the vectors, each times its share.");
     m.def(
+        "rows_read",
+        [](const std::vector<In1<double>> &slopes) {
+            require(!slopes.empty(), "rows_read: expected at least one vector, got none");
+            const size_t n = slopes[0].size();
+            std::vector<const double *> vectors;
+            for (const auto &slope : slopes) {
+                check_length("rows_read", slope.size(), n);
+                vectors.push_back(slope.data());
+            }
+            nb::gil_scoped_release unlocked;
+            return n > 0 ? static_cast<double>(rows_read(vectors, n)) / static_cast<double>(n) : 0.0;
+        },
+        nb::arg("slopes").noconvert(),
+        "The share of the rows of X that a product of X' with these vectors reads: those where any is not zero.");
+    m.def(
         "line_search",
         [](Callable line, std::array<double, 4> parabola, double risk, std::optional<Pair> tangent, double accuracy,
            double reach) {

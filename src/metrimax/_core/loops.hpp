@@ -35,6 +35,26 @@ inline bool any_nonzero(const double *c, size_t L) {
     return false;
 }
 
+// How many entries are not zero, in any of one or two vectors of length n.
+METRIMAX_CLONES inline size_t count_nonzero(const double *METRIMAX_RESTRICT a, const double *METRIMAX_RESTRICT b,
+                                            size_t n) {
+    size_t count = 0;
+#pragma omp simd reduction(+ : count)
+    for (size_t i = 0; i < n; ++i)
+        count += static_cast<size_t>((a[i] != 0.0) | (b[i] != 0.0));
+    return count;
+}
+
+// In how many of n places any of the vectors is not zero: so many rows are read for the sum of rows that they weigh.
+inline size_t rows_read(const std::vector<const double *> &vectors, size_t n) {
+    if (vectors.size() <= 2)
+        return count_nonzero(vectors.front(), vectors.back(), n);
+    size_t count = 0;
+    for (size_t i = 0; i < n; ++i)
+        count += std::any_of(vectors.begin(), vectors.end(), [i](const double *one) { return one[i] != 0.0; });
+    return count;
+}
+
 // out[i] = <row i, w> for n dense rows of length p. Four rows at a time share the reads of w and keep the adders busy.
 template <class T>
 METRIMAX_CLONES void dot_wide_rows(const T *METRIMAX_RESTRICT X, size_t n, size_t p, const double *METRIMAX_RESTRICT w,

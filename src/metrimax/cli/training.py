@@ -163,7 +163,7 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[s
             "bound": solution.bound,
             "gap": solution.gap,
             "iterations": solution.n_iter,
-            "passes": solution.n_passes,
+            "passes": round(solution.n_passes, 1),
             "status": solution.status.name.lower(),
         }
         for k, solution in enumerate(solutions)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.measure import tables
+from metrimax.measure.hinge_sum import HingeSum
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import Smooth, contingency_smoothing
 from metrimax.measure.tables import Structure
@@ -144,11 +145,15 @@ class ContingencyOracle(SampleOracle):
             self._set_bounds(*tables.monge_marginals(self._loss, n_pos, n_neg))
         self.price = self._price()
         self.compiled = self._compile() if self.pos.whole and self.neg.whole else None
+        hinges = self.hinges() if self.compiled is None else None
+        self._sum = None if hinges is None else HingeSum(hinges)  # whole examples flip, where they weigh unequally
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
         if self.compiled is not None:
             return Cut(*self.compiled.cut(scores))
+        if self._sum is not None:
+            return self._sum(scores)
         queues = [units.queue(scores, *limit) for units, limit in zip((self.pos, self.neg), self._limits, strict=True)]
         value, *flips = self._argmax(*queues)
         slope = np.zeros(self.size)

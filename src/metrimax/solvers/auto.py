@@ -30,14 +30,9 @@ from metrimax.solvers.hybrid import Hybrid
 FEW, MANY = 40, 1000
 """Up to so many features, the constant one included, are few; more than so many are taken for text."""
 
-EASY_FEW, EASY, EASY_MOST, EASY_TEXT = 18, 30, 100, 80
-"""Passes that coordinate descent may look like needing before the hybrid takes over, which needs more the more features
-there are: on few of them; on more a third of their number, but at least and at most so many; on text.
-"""
-
-EASY_FINE = 50
-"""Where the tolerance is below `FINE` it may take so many on all but text, since it converges linearly; on text it goes
-on to the end.
+EASY, EASY_FINE = 30, 50
+"""Passes that coordinate descent may look like needing before the hybrid takes over; and where the tolerance is below
+`FINE`, since it converges linearly (on text it then goes on to the end).
 """
 
 LOOSE_FEW, LOOSE, LOOSE_TEXT = 0.3, 3000.0, 5000.0
@@ -187,7 +182,7 @@ class Auto:
             return first
         loss = first.bound + _kernels.dot(first.w, first.w) / 2
         starts = [(yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), loss))]
-        rest = Hybrid(self.max_iter - first.n_passes, *WITH_PLANE)
+        rest = Hybrid(self.max_iter - math.ceil(first.n_passes), *WITH_PLANE)
         later = None if callback is None else _Later(first, callback)
         second = yield from rest.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=later)
         best = min(first, second, key=lambda solution: solution.objective)
@@ -237,11 +232,9 @@ def has_hinges(oracle: Oracle) -> bool:
 
 def _limit(features: int, tol: float) -> float:
     """Passes that coordinate descent may look like needing."""
-    if features > MANY:
-        return math.inf if tol < FINE else EASY_TEXT
-    if tol < FINE:
-        return EASY_FINE
-    return EASY_FEW if features <= FEW else min(max(EASY, features / 3), EASY_MOST)
+    if tol >= FINE:
+        return EASY
+    return EASY_FINE if features <= MANY else math.inf
 
 
 class _Later:

@@ -138,7 +138,7 @@ class DualCD:
         rows = cast(RowDesign, design)
         if alpha.any():
             w, now, working = yield from _look(hinges, design, upper, alpha)
-            passes = 2.0
+            passes = now.passes
         else:
             w, passes = np.zeros(design.shape[1]), 0.0
             working = _chosen(hinges, upper, alpha, np.zeros(design.shape[0]))[2]
@@ -166,16 +166,16 @@ class DualCD:
             afresh = near or passes >= 2 * renewed + RENEW
             del working  # others are chosen
             w, now, working = yield from _look(hinges, design, upper, alpha, None if afresh else w)
-            passes += 2 if afresh else 1
+            passes += now.passes
             if not afresh and now.gap <= tol * weight:
                 del working
                 w, now, working = yield from _look(hinges, design, upper, alpha)
-                passes, afresh = passes + 2, True
+                passes, afresh = passes + now.passes, True
             shown, renewed = passes, passes if afresh else renewed
             history.append(
                 Record(
                     len(history) + 1,
-                    round(passes),
+                    passes,
                     now.objective / weight,
                     now.bound / weight,
                     1,
@@ -199,14 +199,14 @@ class DualCD:
         del working
         if not afresh:  # stopped by the callback, or where nothing moves any more
             w, now, _ = yield from _look(hinges, design, upper, alpha)
-            passes += 2
+            passes += now.passes
         return Solution(
             w=w,
             objective=now.objective,
             bound=now.bound,
             gap=now.gap / weight,
             n_iter=len(history),
-            n_passes=round(passes),
+            n_passes=passes,
             n_support=int(np.count_nonzero(alpha)),
             status=status,
             history=history,
@@ -226,11 +226,12 @@ def _left(seen: list[tuple[float, float]], enough: float) -> float:
 
 
 class _Look(NamedTuple):
-    """Primal and dual value, and the largest projected gradient."""
+    """Primal and dual value, the largest projected gradient, and the passes that it took to see them."""
 
     objective: float
     bound: float
     violation: float
+    passes: float
 
     @property
     def gap(self) -> float:
@@ -244,12 +245,14 @@ def _look(
 
     With ``w = X' (y alpha)``, which is computed afresh unless it is given.
     """
+    passes = 1.0
     if w is None:
+        passes += _kernels.rows_read([alpha])
         (w,) = taken((yield Ask("pull", [hinges.sign * alpha])))
     (scores,) = taken((yield Ask("scores", [w])))
     half = _kernels.dot(w, w) / 2
     loss, violation, working = _chosen(hinges, upper, alpha, scores)
-    return w, _Look(half + loss, _kernels.dot(hinges.margin, alpha) - half, violation), working
+    return w, _Look(half + loss, _kernels.dot(hinges.margin, alpha) - half, violation, passes), working
 
 
 def _chosen(hinges: Hinges, upper: Vector, alpha: Vector, scores: Vector) -> tuple[float, float, Working]:

@@ -71,8 +71,8 @@ def plane_cut(design: Design, weight: float, w: Vector, dual_coef: Vector, loss:
     return Cuts(np.array([loss / weight]), gram, tuple(row[np.newaxis] for row in rows), n_passes=passes)
 
 
-def _epochs(hinges: Hinges, design: Design, share: float, most: int) -> tuple[Vector, Vector, int]:
+def _epochs(hinges: Hinges, design: Design, share: float, most: int) -> tuple[Vector, Vector, float]:
     """Multipliers, whose upper bounds are the weights of the hinges times ``share``; their w; and the passes taken."""
     alpha, w = (np.zeros(size) for size in design.shape)
     done = cast(RowDesign, design).dual_epochs(hinges, hinges.weight * share, alpha, w, tol=0.0, max_passes=most)
-    return alpha, w, round(done.passes)
+    return alpha, w, done.passes

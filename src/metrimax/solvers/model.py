@@ -43,7 +43,7 @@ class CutModel:
     def __init__(self, lam: float, width: int, start: Cuts | None, *, images: bool) -> None:
         self.lam, self.images = lam, images
         self.bound = -np.inf
-        self.n_passes = 0 if start is None else start.n_passes
+        self.n_passes = 0.0 if start is None else start.n_passes
         self._pool: _kernels.CutPool
         if start is not None and start.given and start.pool.size == len(start.losses) + 1:  # and has not moved on
             self._pool = start.pool
@@ -147,7 +147,7 @@ class WeightModel(CutModel):
         super().__init__(lam, design.shape[1], start, images=False)
 
     def pulled(self, slopes: list[Vector]) -> Generator[Ask, Vector, Pulled]:
-        self.n_passes += 1
+        self.n_passes += _kernels.rows_read(slopes)
         return taken((yield Ask("pull", slopes))), []
 
     def scores(self, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
@@ -173,7 +173,7 @@ class ExampleModel(CutModel):
         super().__init__(lam, n, start, images=True)
 
     def pulled(self, slopes: list[Vector]) -> Generator[Ask, Vector, Pulled]:
-        self.n_passes += 2
+        self.n_passes += _kernels.rows_read(slopes) + 1
         vectors = list(slopes)
         pulled = taken((yield Ask("pull", slopes)))
         return vectors, taken((yield Ask("scores", pulled)))
@@ -196,7 +196,7 @@ class ExampleModel(CutModel):
     def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
         if point.square == 0:
             return np.zeros(self._width)
-        self.n_passes += 1
+        self.n_passes += _kernels.rows_read([point.rep])
         return (yield Ask("pull", point.rep))
 
 
