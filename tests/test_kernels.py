@@ -149,7 +149,7 @@ def test_kernels_check_lengths(name):
 
 
 def test_rows_read_are_those_where_any_slope_is_not_zero():
-    slopes = [np.array([0.0, 1.0, 0.0, -2.0, -0.0]), np.array([0.0, 0.0, 3.0, 1e-300, 0.0]), np.array([1.0, *[0.0] * 4])]
+    slopes = list(np.array([[0.0, 1.0, 0.0, -2.0, -0.0], [0.0, 0.0, 3.0, 1e-300, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0]]))
     assert [_kernels.rows_read(slopes[:k]) for k in (1, 2, 3)] == [0.4, 0.6, 0.8]
     assert _kernels.rows_read([np.empty(0)]) == 0
     with pytest.raises(ValueError, match="rows_read: expected at least one vector, got none"):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-FoldScores = list[tuple[list[float], float, int]]
+FoldScores = list[tuple[list[float], float, float]]
 """For every C: the scores of a fold by threshold, the largest gap, and the passes."""
 
 

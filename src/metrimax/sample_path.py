@@ -103,5 +103,5 @@ def gap_of(fitted: list[FittedLabel]) -> float:
     return max(label.solution.gap for label in fitted)
 
 
-def passes_of(fitted: list[FittedLabel]) -> int:
+def passes_of(fitted: list[FittedLabel]) -> float:
     return sum(label.solution.n_passes for label in fitted)
