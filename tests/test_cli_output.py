@@ -193,8 +193,11 @@ def test_tune_judges_what_is_predicted(
     scores = (_side_by_side if shards else _fold_by_fold)(arguments, task, [0.1, 4.0], folds)
     for fold in range(3):
         for c, C in enumerate([0.1, 4.0]):
-            fitted = MeasureSVC(measure, C=C, tol=1e-5).fit(X[folds != fold], y[folds != fold])
-            assert scores[fold, c] == pytest.approx(fitted.score(X[folds == fold], y[folds == fold]), abs=0.02)
+            for t, rule in enumerate(["placed", "trained"] if measure == "f1" else ["trained"]):
+                fitted = MeasureSVC(measure, C=C, tol=1e-5, hinge=float(measure == "f1"), threshold=rule)
+                fitted.fit(X[folds != fold], y[folds != fold])
+                expected = fitted.score(X[folds == fold], y[folds == fold])
+                assert scores[fold, c, t] == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.parametrize("shards", [False, True])
@@ -216,7 +219,7 @@ def test_a_class_that_a_fold_does_not_train_is_never_called(
     inside, outside = folds[:-1] != fold, folds[:-1] == fold
     fitted = MeasureSVC("error", C=4.0, tol=1e-5).fit(X[inside], y[inside])
     right = (fitted.predict(X[outside]) == y[outside]).sum()
-    assert scores[fold, 0] == pytest.approx(right / (outside.sum() + 1), abs=0.02)
+    assert scores[fold, 0, 0] == pytest.approx(right / (outside.sum() + 1), abs=0.02)
 
 
 def test_one_of_several_classes(three: tuple[Path, np.ndarray, np.ndarray], capsys: Capture) -> None:

@@ -9,10 +9,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import f1_score, make_scorer
 
-from metrimax import FBeta, MeasureSVC, PrecisionAtK, RecallAtK
+from metrimax import FBeta, MeasureSVC, MeasureSVCCV, PrecisionAtK, RecallAtK, path
 from metrimax.measure import TableFunction, get_measure
 from metrimax.protocols import Status
 
@@ -36,12 +37,57 @@ def test_what_helps_where_floating_point_ends(binary):
         assert MeasureSVC("f1", C=1e6, tol=1e-12).fit(1e6 * X, y).status_ is Status.STALLED
 
 
+@pytest.mark.parametrize("measure", ["f1", "jaccard", "prbep"])
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_when_no_c_helps(measure, noise):
+    """Exactly where no direction gives the positives a higher mean than as many of the highest negatives."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] + noise * rng.normal(size=300) > 1.8
+    negatives = np.column_stack([X[~y], np.ones((~y).sum())])
+    wanted = np.append(X[y].sum(axis=0), y.sum())  # a mixture of negatives, none of them more than once
+    mixed = linprog(np.zeros(len(negatives)), A_eq=negatives.T, b_eq=wanted, bounds=(0, 1)).success
+    assert mixed == (noise == 1.0)
+    least, *others = (MeasureSVC(measure, C=C, tol=1e-5).fit(X, y).status_ for C in (1e-6, 1.0, 1e4))
+    assert least is Status.TRIVIAL
+    assert others == [Status.TRIVIAL if mixed else Status.CONVERGED] * 2
+
+
+def test_gaps_missed_in_the_folds_are_said_once(binary):
+    X, y = binary
+    many = {"Cs": [0.1, 1.0, 10.0], "cv": 3, "max_iter": 2, "tol": 1e-9}
+    for options, fits in (({}, 9), ({"selection": "holdout"}, 3)):
+        with pytest.warns(ConvergenceWarning) as caught:
+            model = MeasureSVCCV("f1", **many | options).fit(X, y)
+        folds, last = [str(one.message) for one in caught]
+        worst = model.cv_results_["max_gap"].max()
+        assert folds.startswith(f"stopped at max_iter before the duality gap reached tol ({fits} of {fits} fits that")
+        assert f"the gap is {worst:.3g}, tol 1e-09" in folds
+        assert "fits" not in last  # that of the model itself
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MeasureSVCCV("f1", **many, callback=lambda record: True).fit(X, y)  # whoever stops it knows
+
+
+def test_gaps_missed_along_a_path_are_said_once(binary):
+    X, y = binary
+    with pytest.warns(UserWarning, match=r"^stopped at max_iter .* for 3 of 3 C: the gap is ") as caught:
+        found = path(X, y, Cs=[10.0, 0.1, 1.0], max_iter=2, tol=1e-9)
+    assert len(caught) == 1
+    assert f"is {found.gaps.max():.3g} at C = {found.Cs[found.gaps.argmax()]:g}," in str(caught[0].message)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        path(X, y, Cs=[0.1, 1.0])
+
+
 def test_a_worthless_classifier_is_said():
     """Where classes overlap w = 0 is the optimum for F1 at any C, and nobody is called positive."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 5))
     y = X[:, 0] + rng.normal(size=1000) > 2
-    with pytest.warns(UserWarning, match="w = 0 is optimal .* the same score. .* set hinge=1") as caught:
+    with pytest.warns(UserWarning, match="w = 0 is optimal .* set hinge=1 .* the same score.$") as caught:
         svc = MeasureSVC("f1").fit(X, y)
     assert svc.status_ is Status.TRIVIAL
     assert caught[0].filename == __file__

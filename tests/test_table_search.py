@@ -8,8 +8,6 @@ import reference as ref
 
 from metrimax.measure import get_measure
 
-pytestmark = pytest.mark.filterwarnings("ignore:recall_at_k")
-
 
 def compiled(case: ref.Case) -> bool:
     """Others, as user functions of no structure, look at everything every time."""

@@ -140,28 +140,25 @@ class CertifiedEstimator(PlainState, BaseEstimator):
 
     def _warn(self, solutions: list[Solution]) -> None:
         """Say which gaps were not reached, and which classifiers are worthless though they were."""
+        self._warn_of_gaps(solutions, "labels", stacklevel=4)
+        trivial = [s for s in solutions if s.status is Status.TRIVIAL and not s.w.any()]
+        if trivial:
+            text = f"{_told(Status.TRIVIAL, trivial, solutions, 'labels')}: all examples get the same score."
+            warnings.warn(text, stacklevel=3)
 
-        def told(some: list[Solution], status: Status) -> str:
-            return status.value + ("" if len(solutions) == 1 else f" ({len(some)} of {len(solutions)} labels)")
-
-        missed = [s for s in solutions if not s.status.ok and s.status not in (Status.CALLBACK, Status.UNCERTIFIED)]
+    def _warn_of_gaps(self, solutions: list[Solution], of: str, *, stacklevel: int = 3) -> None:
+        """Say how many of the solutions have not reached their gap, and the worst."""
+        missed = [s for s in solutions if s.status.missed]
         if missed:
             worst = max(missed, key=lambda s: s.gap)
             more = "Scale the features, lower C, or raise tol"
             warnings.warn(
-                f"{told(missed, worst.status)}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
+                f"{_told(worst.status, missed, solutions, of)}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
                 f"{more if worst.status is Status.STALLED else f'{more} or max_iter'}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
-        trivial = [s for s in solutions if s.status is Status.TRIVIAL and not s.w.any()]
-        if trivial:
-            overlap = (
-                " Where classes overlap no C helps: set hinge=1, which learns from all examples, and "
-                "threshold='placed', as MeasureSVCCV does."
-            )
-            warnings.warn(
-                f"{told(trivial, Status.TRIVIAL)}: all examples get the same score."
-                f"{overlap if self.get_params(deep=False).get('hinge') == 0 else ''}",
-                stacklevel=3,
-            )
+
+
+def _told(status: Status, some: list[Solution], solutions: list[Solution], of: str) -> str:
+    return status.value + ("" if len(solutions) == 1 else f" ({len(some)} of {len(solutions)} {of})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,6 +77,10 @@ def path(
     sample_weight : array (n,), optional
         As for `MeasureSVC`: repetition.
 
+    Notes
+    -----
+    One `UserWarning` for the whole path says where gaps did not reach ``tol``, and the largest of them.
+
     Examples
     --------
     >>> import numpy as np
@@ -114,6 +119,14 @@ def path(
     oracle = chosen.oracle(labels, weight)
     steps = along(Auto(max_iter=max_iter), oracle, design, grid * oracle.price * oracle.n, tol=tol, callback=callback)
     solutions = run(design, [steps])[0]
+    missed = [(float(C), one) for C, one in zip(grid, solutions, strict=True) if one.status.missed]
+    if missed:
+        C, worst = max(missed, key=lambda pair: pair[1].gap)
+        warnings.warn(
+            f"{worst.status} for {len(missed)} of {len(grid)} C: the gap is {worst.gap:.3g} at C = {C:g}, tol {tol:g}. "
+            "Raise tol or max_iter, scale the features, or leave out the largest C.",
+            stacklevel=2,
+        )
     W = np.array([solution.w for solution in solutions])
     scores = design.matvec(np.ascontiguousarray(W.T))
     return Path(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from metrimax.c_path import GRID
 from metrimax.checks import check_sample
+from metrimax.choice import choose_C, choose_column, standard_error
 from metrimax.designs import as_design, is_design
 from metrimax.estimators import MeasureSVC, is_learnt
 from metrimax.folds import FoldScores, fold_scores, side_by_side_scores
@@ -22,7 +23,8 @@ from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.hinged import wants_hinges
-from metrimax.protocols import Vector
+from metrimax.protocols import Solution, Vector
+from metrimax.sample_path import gap_of, passes_of
 from metrimax.selection import ByXiAlpha, Row
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
@@ -209,6 +211,7 @@ class MeasureSVCCV(MeasureSVC):
                 break
             rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
         best = _choose(rows, self.slack)
+        self._warn_of_gaps(chooser.solutions, "fits that choose C")
         model = chooser.refit(best)
         if checkpoint is not None:
             checkpoint.clear()
@@ -268,20 +271,11 @@ def _best(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: float(row["mean_test_score"]))  # the first of equals
 
 
-def _error(row: Row) -> float:
-    """The standard error of the mean over the folds; zero for one fold, which does not say."""
-    folds = sum(key.startswith("split") for key in row)
-    return float(row["std_test_score"]) / np.sqrt(folds - 1) if folds > 1 else 0.0
-
-
 def _choose(rows: list[Row], slack: float) -> Row:
-    """The best row; with slack the one of the C nearest to 1, of those that are no worse as far as can be told."""
-    best = _best(rows)
-    if not slack:
-        return best
-    least = float(best["mean_test_score"]) - slack * _error(best)
-    equals = [row for row in rows if float(row["mean_test_score"]) >= least]
-    return min(equals, key=lambda row: abs(np.log(float(row["param_C"]))))
+    """The row of the C to take."""
+    Cs, means = ([float(row[key]) for row in rows] for key in ("param_C", "mean_test_score"))
+    errors = [standard_error(np.array([row[key] for key in row if key.startswith("split")])) for row in rows]
+    return rows[choose_C(Cs, means, errors, slack)]
 
 
 def _beyond(rows: list[Row]) -> float | None:
@@ -307,6 +301,7 @@ class _BySplits:
         checkpoint: Checkpoint | None,
     ) -> None:
         self._owner, self._X, self._y, self._weight, self._checkpoint = owner, X, y, weight, checkpoint
+        self.solutions: list[Solution] = []
         if owner.selection == "holdout":
             several = type_of_target(y) == "multilabel-indicator"
             kind = ShuffleSplit if several else StratifiedShuffleSplit
@@ -343,13 +338,11 @@ class _BySplits:
         rows = []
         for k, C in enumerate(Cs):
             table = np.array([part[k][0] for part in parts])  # folds by thresholds
-            pairs = zip(owner.thresholds, table.T, strict=True)
-            row, *others = ({"param_C": C, "param_threshold": name} | _summary(scores) for name, scores in pairs)
-            for other in others:  # the first one is preferred
-                if other["mean_test_score"] > row["mean_test_score"] + owner.slack * _error(other):
-                    row = other
-            row |= {"max_gap": max(part[k][1] for part in parts), "sum_passes": sum(part[k][2] for part in parts)}
-            rows.append(row | {"fit_time": seconds})
+            at = choose_column(table, owner.slack)
+            row: Row = {"param_C": C, "param_threshold": owner.thresholds[at]} | _summary(table[:, at])
+            fitted = [label for part in parts for label in part[k][1]]
+            self.solutions += [label.solution for label in fitted]
+            rows.append(row | {"max_gap": gap_of(fitted), "sum_passes": passes_of(fitted), "fit_time": seconds})
         return rows
 
     def _one_by_one(self, Cs: Vector) -> list[FoldScores]:

@@ -18,15 +18,15 @@ from metrimax.io.checkpoints import Checkpoint
 from metrimax.labels import weights_of
 from metrimax.protocols import Design, Vector
 from metrimax.risk import run
-from metrimax.sample_path import SamplePath, gap_of, passes_of
+from metrimax.sample_path import SamplePath
 
 if TYPE_CHECKING:
     from metrimax.cv import MeasureSVCCV
 
 Array = npt.NDArray[Any]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-FoldScores = list[tuple[list[float], float, float]]
-"""For every C: the scores of a fold by threshold, the largest gap, and the passes."""
+FoldScores = list[tuple[list[float], list[FittedLabel]]]
+"""For every C: the scores of a fold by threshold, and its labels without their weights."""
 
 
 def fold_scores(
@@ -39,7 +39,7 @@ def fold_scores(
     split: Split,
     checkpoint: Checkpoint | None,
 ) -> FoldScores:
-    """For every C, the scores on the test rows of the model trained on the others, its gap and its passes."""
+    """For every C, the scores on the test rows of the model trained on the others, and its labels."""
     train, test = split
     (X_train, y_train), (X_test, y_test) = _safe_split(template, X, y, train), _safe_split(template, X, y, test, train)
     path = SamplePath(template, X_train, y_train, None if weight is None else weight[train], checkpoint)
@@ -47,7 +47,7 @@ def fold_scores(
     for fitted, scores in path.scores(Cs, X_test):
         judge = owner.judge(path.judged(fitted))
         values = _by_threshold(owner, template, judge, fitted, scores, y_test, None if weight is None else weight[test])
-        results.append((values, gap_of(fitted), passes_of(fitted)))
+        results.append((values, fitted))
     return results
 
 
@@ -99,7 +99,7 @@ def side_by_side_scores(
             scores = S[test, f * L : (f + 1) * L] + model.intercept_
             own_weight = None if weight is None else weight[test]
             values = _by_threshold(owner, template, judge, fitted[f], scores, y[test], own_weight)
-            results[f].append((values, gap_of(fitted[f]), passes_of(fitted[f])))
+            results[f].append((values, [label.slim() for label in fitted[f]]))
     return results
 
 

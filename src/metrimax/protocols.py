@@ -194,8 +194,8 @@ class Status(Enum):
 
     CONVERGED = "converged: the duality gap is within tol"
     TRIVIAL = (
-        "w = 0 is optimal up to tol: at this C the measure cannot be learnt from these features "
-        "(raise C, scale the features, or choose another measure)"
+        "w = 0 is optimal up to tol: at this C or below nothing is learnt from these features (for F1 and its like, "
+        "where classes overlap, there may be no C that helps: set hinge=1 and threshold='placed'; else raise C)"
     )
     UNCHANGED = (
         "w = 0 is optimal up to tol: the auxiliary classifiers stand as they are "
@@ -232,6 +232,11 @@ class Status(Enum):
             Status.RELAXED,
             Status.ONE_CLASS,
         )
+
+    @property
+    def missed(self) -> bool:
+        """Whether the run ended before the gap that was asked for, and nobody had told it to."""
+        return self in (Status.MAX_ITER, Status.STALLED)
 
 
 class Record(NamedTuple):

@@ -17,7 +17,7 @@ from metrimax.io.checkpoints import Checkpoint
 from metrimax.machine import path_machines
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Hinges, Measure, RowDesign, Vector
+from metrimax.protocols import Hinges, Measure, RowDesign, Solution, Vector
 from metrimax.sample_path import SamplePath, gap_of, passes_of
 
 Row = dict[str, Any]
@@ -100,6 +100,11 @@ class ByXiAlpha:
             self._rho[k] = min(1.0, machines[at].drift(self._R2) / self._R2) if given is None else float(given)
         doubtful = ((m.doubtful(self._rho[k], self._R2), m) for m in machines)
         return [Estimate.count(mistaken[m.counted], m.y[m.counted]) for mistaken, m in doubtful]
+
+    @property
+    def solutions(self) -> list[Solution]:
+        """Of every label for every C."""
+        return [label.solution for fitted in self._fitted.values() for label in fitted]
 
     def refit(self, best: Row) -> MeasureSVC:
         C = float(best["param_C"])

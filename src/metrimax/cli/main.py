@@ -14,6 +14,8 @@ from metrimax import streams
 
 OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 
+THRESHOLDS = ("trained", "placed")  # those of the estimators, which are not imported here
+
 _CLUSTER_ERRORS = (RuntimeError, ImportError)
 """What a Dask cluster may come to: a worker lost for good, no Dask; nobody there and no answer are OSErrors."""
 
@@ -109,6 +111,19 @@ def build_parser() -> argparse.ArgumentParser:
     train.add_argument("model", metavar="MODEL", help="the file to write")
     _training_arguments(train)
     train.add_argument("-C", type=float, help="weight of one margin violation (default: 4; of rankings in groups: 1)")
+    train.add_argument(
+        "--hinge",
+        type=float,
+        default=0.0,
+        metavar="VALUE",
+        help="weight of a plain hinge loss beside it; 1 pays for F1 and its like where classes overlap (default: 0)",
+    )
+    train.add_argument(
+        "--threshold",
+        choices=THRESHOLDS,
+        default="trained",
+        help="where training puts it, or placed where the measure is best on DATA (default: trained)",
+    )
     _common(train)
 
     convert = commands.add_parser(
@@ -137,6 +152,18 @@ def build_parser() -> argparse.ArgumentParser:
     _training_arguments(tune)
     tune.add_argument(
         "--grid", default="0.01:100:9", metavar="LOW:HIGH:STEPS", help="values of C (default: %(default)s)"
+    )
+    tune.add_argument(
+        "--hinge",
+        type=float,
+        metavar="VALUE",
+        help="weight of a plain hinge loss beside it (default: 1 for F1 and its like, else 0)",
+    )
+    tune.add_argument(
+        "--threshold",
+        choices=THRESHOLDS,
+        help="where training puts it, or placed where the measure is best on DATA "
+        "(default: for F1 and its like what does better in the folds, else trained)",
     )
     tune.add_argument("--folds", type=int, default=5, help="number of folds (default: %(default)s)")
     tune.add_argument("--seed", type=int, default=0, help="of the folds (default: %(default)s)")

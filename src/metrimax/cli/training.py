@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from metrimax.choice import choose_C, choose_column, standard_error
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, check_writable, emit, note, parse_measure, positive_number, read
 from metrimax.designs import CSR, as_design
@@ -20,6 +21,7 @@ from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
 from metrimax.measure.classes import score_classes
+from metrimax.measure.hinged import wants_hinges
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
@@ -59,7 +61,7 @@ def train(arguments: argparse.Namespace) -> int:
         positive_number("-C", arguments.C)
     task = _load(arguments)
     default = 1.0 if task.kind == "ranking" else 4.0  # those of the estimators, which are not imported here
-    return _finish(arguments, task, default if arguments.C is None else arguments.C, {})
+    return _finish(arguments, task, default if arguments.C is None else arguments.C, arguments.threshold, {})
 
 
 def tune(arguments: argparse.Namespace) -> int:
@@ -74,21 +76,27 @@ def tune(arguments: argparse.Namespace) -> int:
     folds = _folds(task, arguments.folds, arguments.seed)
     rows_at_hand = isinstance(task.data.X, (np.ndarray, CSR))
     scores = (_fold_by_fold if rows_at_hand else _side_by_side)(arguments, task, grid, folds)
-    mean = scores.mean(axis=0)
-    best = int(np.argmax(mean))  # the first of equals: the smallest C
+    slack = 1.0 if wants_hinges(task.measure) else 0.0  # as `MeasureSVCCV` has it, and so are the thresholds
+    chosen = [choose_column(of_c, slack) for of_c in scores.transpose(1, 0, 2)]
+    columns = [scores[:, c, at] for c, at in enumerate(chosen)]
+    means, thresholds = [float(own.mean()) for own in columns], [_thresholds(arguments, task)[at] for at in chosen]
+    best = choose_C(grid, means, [standard_error(own) for own in columns], slack)
     if best in (0, len(grid) - 1) and len(grid) > 1:
         note(arguments, f"the best C, {grid[best]:g}, is at the end of the grid {arguments.grid}: widen it")
     steps = [
-        {"C": C, "score": float(m), "std": float(s)} for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)
+        {"C": C, "threshold_rule": name, "score": mean, "std": float(own.std())}
+        for C, name, mean, own in zip(grid, thresholds, means, columns, strict=True)
     ]
     shown = steps if arguments.json else [f"C {p['C']:g}: {p['score']:.4f} +- {p['std']:.4f}" for p in steps]
-    return _finish(arguments, task, grid[best], {"cross_validation": shown})
+    return _finish(arguments, task, grid[best], thresholds[best], {"cross_validation": shown})
 
 
 def _check(arguments: argparse.Namespace) -> None:
     check_threads(arguments)
     positive_number("--tol", arguments.tol)
     positive_number("--intercept-scaling", arguments.intercept_scaling)
+    if arguments.hinge is not None and not 0 <= arguments.hinge < np.inf:
+        raise UsageError(f"expected a finite --hinge >= 0, got {arguments.hinge}")
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
     check_writable(arguments.model)
@@ -116,6 +124,8 @@ def _load(arguments: argparse.Namespace) -> Task:
         note(
             arguments, f"{arguments.measure} is no measure of rankings: the groups (qid) of {data.name} have no effect"
         )
+    if arguments.hinge is None:
+        arguments.hinge = 1.0 if wants_hinges(measure) else 0.0
     kind, classes, labels = encode(data, arguments.positive)
     if arguments.model_format == "svmperf" and kind != "binary":
         raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
@@ -124,7 +134,9 @@ def _load(arguments: argparse.Namespace) -> Task:
 
 def _ranking(arguments: argparse.Namespace, data: Data) -> Task:
     """One ranking, trained for the mean of the measure over the groups: no intercept, and grades as labels."""
-    arguments.no_intercept = True
+    if arguments.hinge or arguments.threshold == "placed":
+        raise UsageError("--hinge and --threshold are for classes, not for rankings within groups: leave them out")
+    arguments.no_intercept, arguments.hinge = True, 0.0
     measure = parse_measure(arguments.measure, groups=True)
     labels = Grouped(measure, data.groups).labels(grades(data, arguments.positive))  # type: ignore[arg-type]
     return Task(measure, data, "ranking", [], labels[:, None], data.groups)
@@ -134,22 +146,25 @@ def _intercept(arguments: argparse.Namespace) -> float | None:
     return None if arguments.no_intercept else float(arguments.intercept_scaling)
 
 
-def _fit(arguments: argparse.Namespace, task: Task, C: float, checkpoint: Checkpoint | None) -> list[FittedLabel]:
+def _fit(
+    arguments: argparse.Namespace, task: Task, C: float, threshold: str, checkpoint: Checkpoint | None
+) -> list[FittedLabel]:
     X, measure = task.data.X, task.whole
     design = as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
     solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
     kind = "binary" if task.kind == "ranking" else task.kind
     options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
+    options |= {"hinge": arguments.hinge, "placed": threshold == "placed"}
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         options["callback"] = None if arguments.quiet else line
         return run(design, (fit_label(measure, solver, design, y, **options) for y in task.labels.T))
 
 
-def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[str, Any]) -> int:
+def _finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, results: dict[str, Any]) -> int:
     """Train on all data, write the model, report."""
     _, data, kind, classes, labels, groups = task
     checkpoint = as_checkpoint(arguments.checkpoint)
-    fitted = _fit(arguments, task, C, checkpoint)
+    fitted = _fit(arguments, task, C, threshold, checkpoint)
     solutions = [label.solution for label in fitted]
     scale = _intercept(arguments)
     W = np.column_stack([solution.w for solution in solutions])
@@ -168,6 +183,7 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[s
         }
         for k, solution in enumerate(solutions)
     ]
+    extras = {} if groups is not None else {"hinge": arguments.hinge, "threshold_rule": threshold}
     model = LinearModel(
         coef,
         intercept,
@@ -178,7 +194,7 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[s
         data.index_base,
         data.feature_names,
         arguments.target,
-        {"C": C, "tol": arguments.tol, "examples": data.n, "labels": per_label},
+        {"C": C, **extras, "tol": arguments.tol, "examples": data.n, "labels": per_label},
     )
     _write(arguments, model, solutions[0].n_support)
     if checkpoint is not None:
@@ -189,6 +205,7 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[s
         "model": str(arguments.model),
         "measure": arguments.measure,
         "C": C,
+        **extras,
         "examples": data.n,
         **({} if groups is None else {"groups": len(np.unique(groups))}),
         "features": model.n_features,
@@ -201,11 +218,12 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, results: dict[s
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results)
-    trivial = sum(solution.status is Status.TRIVIAL for solution in solutions)
+    trivial = sum(solution.status is Status.TRIVIAL and not solution.w.any() for solution in solutions)
     if trivial:
         note(arguments, f"{trivial} of {len(solutions)} classifiers: {Status.TRIVIAL}")
     if not worst.status.ok:
-        note(arguments, f"{worst.status}: the gap is {worst.gap:.3g}; raise --max-iter or --tol, or lower -C")
+        more = "--tol" if worst.status is Status.STALLED else "--max-iter or --tol"
+        note(arguments, f"{worst.status}: the gap is {worst.gap:.3g}; raise {more}, lower -C, or scale the features")
         return NOT_CONVERGED
     return OK
 
@@ -264,9 +282,10 @@ def _folds(task: Task, n_folds: int, seed: int) -> Folds:
 
 
 def _fold_by_fold(arguments: argparse.Namespace, task: Task, grid: list[float], folds: Folds) -> Vector:
-    """The measure on each fold of models trained on the others, for every C; the mean over labels."""
+    """The measure on each fold of models trained on the others, for every C and threshold; the mean over labels."""
     X: Any = task.data.X
-    scores = np.zeros((arguments.folds, len(grid)))
+    thresholds = _thresholds(arguments, task)
+    scores = np.zeros((arguments.folds, len(grid), len(thresholds)))
     solver = Auto(max_iter=arguments.max_iter)
     for fold, varied in enumerate([_varied(task.labels, folds, fold) for fold in range(arguments.folds)]):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -275,22 +294,26 @@ def _fold_by_fold(arguments: argparse.Namespace, task: Task, grid: list[float], 
             for rows in (inside, outside)
         )
         measure, judge = task.on(inside), task.on(outside)
-        values = np.empty((len(grid), len(outside), task.labels.shape[1] if task.together else 0))
+        missed: list[float] = []
+        values = np.empty((*scores.shape[1:], len(outside), task.labels.shape[1] if task.together else 0))
         with ProgressLine(f"fold {fold + 1} of {arguments.folds}", arguments.tol) as line:
             options = _path_options(arguments, task, grid, line)
             for k in _trained(task, varied):
                 labels = np.ascontiguousarray(task.labels[inside, k])
                 (along,) = run(design, [fit_path(measure, solver, design, labels, **options)])
+                missed += _missed(along)
                 own = others.matvec(np.column_stack([fitted.solution.w for fitted in along])).T
-                own = own - np.array([fitted.threshold for fitted in along])[:, np.newaxis]
-                if task.together:
-                    values[:, :, k] = own
-                else:  # at once: labels may be many
-                    truth = task.labels[outside, k]
-                    scores[fold] += np.array([judge.score(truth, of_c) for of_c in own]) / len(varied)
+                for t in range(len(thresholds)):
+                    above = own - _placed(along, t)[:, np.newaxis]
+                    if task.together:
+                        values[:, t, :, k] = above
+                    else:  # at once: labels may be many
+                        truth = task.labels[outside, k]
+                        scores[fold, :, t] += np.array([judge.score(truth, of_c) for of_c in above]) / len(varied)
         if task.together:
-            scores[fold] = [_judged(task, outside, of_c, varied) for of_c in values]
+            scores[fold] = [[_judged(task, outside, own, varied) for own in of_c] for of_c in values]
         note(arguments, f"fold {fold + 1} of {arguments.folds} done")
+        _note_missed(arguments, missed)
     return scores
 
 
@@ -310,22 +333,47 @@ def _side_by_side(arguments: argparse.Namespace, task: Task, grid: list[float], 
                 for fold, k in runs
             ),
         )
-    scores = np.zeros((arguments.folds, len(grid)))
+    _note_missed(arguments, [gap for along in fitted for gap in _missed(along)])
+    scores = np.zeros((arguments.folds, len(grid), len(_thresholds(arguments, task))))
     for c in range(len(grid)):
-        values = design.matvec(np.column_stack([along[c].solution.w for along in fitted]))
-        values -= np.array([along[c].threshold for along in fitted])
-        for fold in range(arguments.folds):
+        fitted_c = [along[c] for along in fitted]
+        values = design.matvec(np.column_stack([label.solution.w for label in fitted_c]))
+        for fold, t in np.ndindex(arguments.folds, scores.shape[2]):
             outside = np.flatnonzero(folds == fold)
             at = {k: column for column, (other, k) in enumerate(runs) if other == fold}
             own = np.zeros((len(outside), labels.shape[1]))
-            own[:, list(at)] = values[outside[:, np.newaxis], list(at.values())]
-            scores[fold, c] = _judged(task, outside, own, varied[fold])
+            columns = list(at.values())
+            own[:, list(at)] = values[outside[:, np.newaxis], columns] - _placed(fitted_c, t)[columns]
+            scores[fold, c, t] = _judged(task, outside, own, varied[fold])
     return scores
+
+
+def _missed(fitted: list[FittedLabel]) -> list[float]:
+    """The gaps above the tolerance."""
+    return [label.solution.gap for label in fitted if label.solution.status.missed]
+
+
+def _note_missed(arguments: argparse.Namespace, gaps: list[float]) -> None:
+    if gaps:
+        note(arguments, f"{len(gaps)} of these fits did not reach --tol: the largest gap is {max(gaps):.3g}")
+
+
+def _thresholds(arguments: argparse.Namespace, task: Task) -> tuple[str, ...]:
+    """Those to choose from, the one preferred among equals first."""
+    if arguments.threshold is not None:
+        return (arguments.threshold,)
+    return ("placed", "trained") if wants_hinges(task.measure) else ("trained",)
+
+
+def _placed(fitted: list[FittedLabel], at: int) -> Vector:
+    """The thresholds of labels: as they were fitted for the first to choose from, as training left them for another."""
+    return np.array([(label.unplaced() if at else label).threshold for label in fitted])
 
 
 def _path_options(arguments: argparse.Namespace, task: Task, grid: list[float], line: ProgressLine) -> dict[str, Any]:
     kind = "multiclass" if task.together else "binary"  # a class that a fold has no example of is never the highest
-    return {"Cs": grid, "tol": arguments.tol, "kind": kind, "callback": None if arguments.quiet else line}
+    extras = {"hinge": arguments.hinge, "placed": _thresholds(arguments, task)[0] == "placed"}
+    return {"Cs": grid, "tol": arguments.tol, "kind": kind, "callback": None if arguments.quiet else line, **extras}
 
 
 def _trained(task: Task, varied: list[int]) -> list[int]:

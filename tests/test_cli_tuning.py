@@ -1,0 +1,88 @@
+"""The metrimax command: the plain hinge loss beside a measure, placed thresholds, and what `tune` chooses by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold
+from test_cli import Capture, numbers, run, run_json, svmlight
+
+from metrimax import MeasureSVC, MeasureSVCCV
+from metrimax.cli import main
+from metrimax.io.converting import convert
+from metrimax.io.models import load_model
+
+
+@pytest.fixture
+def train(tmp_path: Path) -> Path:
+    X, y = numbers()
+    (tmp_path / "train.svm").write_text(svmlight(X, ["1" if v else "-1" for v in y]))
+    return tmp_path / "train.svm"
+
+
+def overlapping(folder: Path) -> tuple[Path, np.ndarray, np.ndarray]:
+    """A rare class for which F1 alone learns nothing."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(600, 3)), 4)
+    y = X[:, 0] + rng.normal(size=600) > 2
+    (folder / "rare.svm").write_text(svmlight(X, [str(int(v)) for v in y]))
+    return folder / "rare.svm", X, y
+
+
+def test_hinge_and_threshold(tmp_path: Path, capsys: Capture) -> None:
+    data, X, y = overlapping(tmp_path)
+    plain = run_json(capsys, "train", data, tmp_path / "m", "-q")
+    assert (plain["hinge"], plain["threshold_rule"], plain["training_score"]) == (0.0, "trained", 0.0)
+    for rule in ("trained", "placed"):
+        options = ["--hinge", "1", "--threshold", rule, "--tol", "1e-6"]
+        out = run_json(capsys, "train", data, tmp_path / "m", *options)
+        fitted = MeasureSVC("f1", hinge=1.0, threshold=rule, tol=1e-6).fit(X, y)
+        assert out["objective"] == [pytest.approx(fitted.objective_, rel=1e-5)]
+        model = load_model(tmp_path / "m")
+        assert model.threshold == pytest.approx(fitted.threshold_, abs=1e-2)
+        assert (model.training["hinge"], model.training["threshold_rule"]) == (1.0, rule)
+    shown = run(capsys, "info", tmp_path / "m")
+    assert f"threshold:       {model.threshold[0]:.6g}\n" in shown  # where it is, and by which rule
+    assert "threshold_rule:  placed\n" in shown
+
+
+def test_tune_chooses_as_the_estimator_does(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, X, y = overlapping(tmp_path)
+    options = ["--grid", "0.01,0.1,1,10", "--folds", "4", "-q"]
+    split = StratifiedKFold(4)
+    folds = np.empty(len(y), dtype=int)
+    for k, (_, test) in enumerate(split.split(X, y)):
+        folds[test] = k
+    monkeypatch.setattr("metrimax.cli.training._folds", lambda *_: folds)
+    for measure in ("f1", "error"):
+        out = run_json(capsys, "tune", data, tmp_path / "m", *options, "-m", measure)
+        fitted = MeasureSVCCV(measure, Cs=[0.01, 0.1, 1, 10], cv=split).fit(X, y)
+        rule = fitted.cv_results_["param_threshold"][list(fitted.Cs_).index(fitted.C_)]
+        assert (out["C"], out["hinge"], out["threshold_rule"]) == (fitted.C_, float(measure == "f1"), rule)
+        scores = [step["score"] for step in out["cross_validation"]]  # type: ignore[attr-defined]
+        assert scores == pytest.approx(fitted.cv_results_["mean_test_score"], abs=1e-6)
+    out = run_json(capsys, "tune", data, tmp_path / "m", *options, "--hinge", "0", "--threshold", "trained")
+    assert (out["hinge"], out["threshold_rule"], out["training_score"]) == (0.0, "trained", 0.0)
+
+
+def test_tune_says_which_gaps_were_missed(train: Path, capsys: Capture) -> None:
+    convert(train, train.with_name("shards"))
+    for data, said in ((train, 2), (train.with_name("shards"), 1)):
+        options = ["--grid", "1,2", "--folds", "2", "--max-iter", "2", "--tol", "1e-9"]
+        assert main(["tune", str(data), str(train.with_name("m")), *options]) == 3
+        told = [line for line in capsys.readouterr().err.splitlines() if "did not reach --tol" in line]
+        assert len(told) == said
+        assert told[0].startswith(f"metrimax tune: {4 // said} of these fits did not reach --tol: the largest gap is ")
+
+
+def test_a_hinge_that_cannot_be_meant(train: Path, capsys: Capture) -> None:
+    for value in ("-1", "nan", "inf"):
+        assert main(["train", str(train), "m", "--hinge", value]) == 2
+        assert f"expected a finite --hinge >= 0, got {value}" in capsys.readouterr().err
+    ranking = train.with_name("q.svm")
+    ranking.write_text("".join(f"{k % 2} qid:{k // 4} 1:{k % 5}\n" for k in range(24)))
+    for options in (["--hinge", "1"], ["--threshold", "placed"]):
+        assert main(["train", str(ranking), "m", "-m", "roc_area", *options]) == 2
+        assert "are for classes, not for rankings within groups" in capsys.readouterr().err
