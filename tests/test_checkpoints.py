@@ -192,7 +192,7 @@ def test_a_disk_that_is_full(tall, tmp_path, monkeypatch):
 TRAIN = """
     import sys, time
     import numpy as np
-    from metrimax import MeasureSVC, MeasureSVCCV, open_dataset
+    from metrimax import MeasureSVC, open_dataset
     from metrimax.io.checkpoints import Checkpoint
 
     def tell(record):

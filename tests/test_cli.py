@@ -16,8 +16,6 @@ import numpy as np
 import pytest
 
 from metrimax.cli import main
-from metrimax.io.data import load_data
-from metrimax.io.files import FileError
 from metrimax.io.models import load_model
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Record
@@ -251,102 +249,6 @@ def test_several_labels(tmp_path: Path, capsys: Capture) -> None:
     assert values["positives"] == Y.sum(axis=0).tolist()
     assert main(["train", str(path), str(tmp_path / "p"), "--model-format", "svmperf"]) == 2
     assert "give --positive LABEL" in capsys.readouterr().err
-
-
-def test_csv(tmp_path: Path, capsys: Capture) -> None:
-    X, y = numbers()
-    table = tmp_path / "spam.csv"
-    rows = [f"{a},{b},{'spam' if v else 'ham'},{c},{d}" for (a, b, c, d), v in zip(X, y, strict=True)]
-    table.write_text("a,b,verdict,c,d\n" + "\n".join(rows) + "\n")
-    assert main(["train", str(table), str(tmp_path / "m")]) == 1
-    assert "which column holds the labels? Give --target NAME" in capsys.readouterr().err
-    run(capsys, "train", table, tmp_path / "m", "--target", "verdict")
-    model = load_model(tmp_path / "m")
-    assert (model.classes, model.feature_names) == (["ham", "spam"], ["a", "b", "c", "d"])
-    new = tmp_path / "new.csv"
-    new.write_text("d,c,b,a\n" + "\n".join(f"{d},{c},{b},{a}" for a, b, c, d in X) + "\n")  # other order, no labels
-    assert run(capsys, "predict", new, tmp_path / "m") == run(capsys, "predict", table, tmp_path / "m")
-    assert run_json(capsys, "evaluate", table, tmp_path / "m")["f1"] > 0.7  # type: ignore[operator]
-    new.write_text("a,b,c\n1,2,3\n")
-    assert main(["predict", str(new), str(tmp_path / "m")]) == 1
-    assert "expected the model's columns, but d not there" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,label\n1,x\n2\n", "line 3: expected 2 values, got 1"),
-        ("a,label\n1,x\nred,y\n", "line 3, column 'a': expected a finite number, got 'red'"),
-        ("a,label\n1,x\n,y\n", "line 3, column 'a': expected a finite number, got ''"),
-        ("a,label\n1,x\ninf,y\n", "line 3, column 'a': expected a finite number, got 'inf'"),
-        ('a,label\n1,"x\n', "line 2: unexpected end of data"),
-        ("", "got an empty file"),
-        ("1,2,3\n4,5,6\n", "which column holds the labels"),
-    ],
-)
-def test_bad_csv(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(FileError, match=message):
-        load_data(tmp_path / "t.csv")
-
-
-def test_csv_without_header_and_in_another_encoding(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("1,0.5,2\n0,1.5,3\n")
-    data = load_data(tmp_path / "t.csv", target="0")
-    assert data.labels.tolist() == [1.0, 0.0]  # type: ignore[union-attr]
-    np.testing.assert_array_equal(data.X, [[0.5, 2], [1.5, 3]])
-    with pytest.raises(FileError, match="no column '7': expected one of 0, 1, 2"):
-        load_data(tmp_path / "t.csv", target="7")
-    (tmp_path / "t.csv").write_bytes("größe,label\n1,2\n".encode("latin-1"))
-    with pytest.raises(FileError, match="expected UTF-8 text"):
-        load_data(tmp_path / "t.csv")
-
-
-def test_npz(tmp_path: Path, capsys: Capture) -> None:
-    from scipy import sparse
-
-    X, y = numbers()
-    np.savez(tmp_path / "dense.npz", X=X, y=y)
-    matrix = sparse.csr_matrix(X)
-    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": matrix.shape}
-    np.savez(tmp_path / "sparse.npz", y=y, **parts)
-    results = [run_json(capsys, "train", tmp_path / f"{kind}.npz", tmp_path / kind) for kind in ("dense", "sparse")]
-    assert results[0]["objective"] == [pytest.approx(results[1]["objective"][0], rel=2e-3)]  # type: ignore[index]
-    assert run(capsys, "predict", tmp_path / "dense.npz", tmp_path / "dense").split()[0] in ("0", "1")
-    for content, message in (
-        ({"Z": X}, "expected the arrays X and y"),
-        ({"X": X, "y": y[:-1]}, "expected y with 300 entries"),
-        ({"X": X[0], "y": y}, "expected X as a matrix"),
-        ({"X": np.where(X > 2, np.nan, X), "y": y}, "X holds NaN or infinite values"),
-        ({"X": np.array([None, 1]), "y": y}, "no NumPy archive without pickled objects"),
-        ({"y": y, **parts, "indptr": matrix.indptr[:-5]}, "are no CSR matrix"),
-    ):
-        np.savez(tmp_path / "bad.npz", **content)  # type: ignore[arg-type]
-        with pytest.raises(FileError, match=message):
-            load_data(tmp_path / "bad.npz")
-    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(FileError, match="no NumPy archive"):
-        load_data(tmp_path / "bad.npz")
-    with pytest.raises(FileError, match="expected 9 features, those of the model, got 4"):
-        load_data(tmp_path / "dense.npz", n_features=9)
-    with pytest.raises(ValueError, match="unknown kind of data 'xls'"):
-        load_data(tmp_path / "dense.npz", kind="xls")
-
-
-def test_parquet(tmp_path: Path, capsys: Capture) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    X, y = numbers()
-    columns = {f"x{k}": X[:, k] for k in range(4)} | {"label": np.where(y, "yes", "no")}
-    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
-    run(capsys, "train", tmp_path / "t.parquet", tmp_path / "m")
-    assert load_model(tmp_path / "m").classes == ["no", "yes"]
-    parquet.write_table(arrow.table({"label": y, "a": ["x"] * len(y)}), tmp_path / "bad.parquet")
-    with pytest.raises(FileError, match="column 'a': expected numbers"):
-        load_data(tmp_path / "bad.parquet")
-    (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(FileError):
-        load_data(tmp_path / "bad.parquet")
 
 
 def test_tune(train: Path, capsys: Capture) -> None:

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
+from test_cli import Capture, run_json
+from test_tables import refused
 
 from metrimax.cli import main
 from metrimax.io.data import load_data
 from metrimax.io.dataset import open_dataset
 from metrimax.io.files import FileError
 from metrimax.io.models import load_model
-
-Capture = pytest.CaptureFixture[str]
 
 
 def table(header: str | None, labels: tuple[str, ...] = ("0", "1"), seed: int = 0, n: int = 200) -> str:
@@ -32,20 +31,6 @@ def write_parquet(path: Path, names: list[str], columns: list[list[object]]) -> 
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.Table.from_arrays([arrow.array(c) for c in columns], names=names), path)
     return path
-
-
-def run_json(capsys: Capture, *arguments: object) -> dict[str, object]:
-    assert main([*map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def refused(capsys: Capture, *arguments: object) -> str:
-    """What the command says before it fails; nothing is trained or written."""
-    assert main([str(a) for a in arguments]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    return said.err
 
 
 # headers
@@ -121,13 +106,6 @@ def test_missing_labels_of_csv(tmp_path: Path, capsys: Capture, cells: list[str]
     file = tmp_path / "t.csv"
     file.write_text("a,label\n" + "".join(f"{k},{cell}\n" for k, cell in enumerate(cells)))
     assert f"t.csv: {message}; fill it in, or remove the row" in refused(capsys, "train", file, tmp_path / "m")
-
-
-def test_missing_labels_of_archives(tmp_path: Path, capsys: Capture) -> None:
-    for y, shown in ((np.array([0, 1, np.nan]), "nan"), (np.array(["a", "b", ""]), "''")):
-        np.savez(tmp_path / "t.npz", X=np.arange(3.0)[:, None], y=y)
-        said = refused(capsys, "train", tmp_path / "t.npz", tmp_path / "m")
-        assert f"t.npz: row 2 (from 0) holds {shown}: expected labels" in said
 
 
 @pytest.mark.parametrize(
@@ -210,28 +188,3 @@ def test_labels_of_two_classes_by_their_text(tmp_path: Path, capsys: Capture) ->
     (tmp_path / "new.csv").write_text("a,label\n" + "".join(f"{k % 2},{k % 2}\n" for k in range(40)))
     run_json(capsys, "train", tmp_path / "one.csv", tmp_path / "m", "--positive", "1.0")
     assert run_json(capsys, "evaluate", tmp_path / "new.csv", tmp_path / "m")["positives"] == 20
-
-
-# sparse matrices as SciPy saves them
-
-
-@pytest.mark.parametrize("shape", [(5, 5), (6, 3), (2, 7)])
-def test_saved_by_scipy(tmp_path: Path, shape: tuple[int, int]) -> None:
-    dense = np.round(sparse.random(*shape, density=0.5, random_state=0).toarray(), 3)
-    for form in ("csr", "csc"):
-        sparse.save_npz(tmp_path / "t.npz", sparse.csr_matrix(dense).asformat(form))
-        X = load_data(tmp_path / "t.npz").X
-        assert X.shape == shape
-        np.testing.assert_allclose(X.matvec(np.eye(shape[1])), dense)  # type: ignore[union-attr]
-    for form in ("coo", "bsr", "dia"):
-        sparse.save_npz(tmp_path / "t.npz", sparse.csr_matrix(dense).asformat(form))
-        with pytest.raises(FileError, match=f"in CSR or CSC format, got {form}: save matrix.tocsr()"):
-            load_data(tmp_path / "t.npz")
-
-
-def test_damaged_columns_are_no_matrix(tmp_path: Path) -> None:
-    parts = {"data": np.ones(2), "indices": np.array([0, 9]), "indptr": np.array([0, 1, 2]), "format": b"csc"}
-    for shape in ((3, 2), (10, 3)):
-        np.savez(tmp_path / "t.npz", shape=np.array(shape), **parts)  # type: ignore[arg-type]
-        with pytest.raises(FileError, match="are no CSC matrix"):
-            load_data(tmp_path / "t.npz")

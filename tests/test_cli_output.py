@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_cli import run_json
 
 from metrimax import MeasureSVC
 from metrimax.cli import main
@@ -42,11 +42,6 @@ def folder(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> 
     capsys.readouterr()
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run_json(capsys: Capture, *arguments: object) -> dict[str, object]:
-    assert main([*map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 def shell(program: str, rest: str) -> subprocess.CompletedProcess[str]:

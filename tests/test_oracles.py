@@ -278,72 +278,6 @@ def test_predicate_that_admits_nothing_is_refused():
         measure.oracle(np.array([True, False]))(np.array([-1.0, 1.0]))
 
 
-# --- the kernels take what they are given, or nothing
-
-
-def test_kernels_refuse_other_dtypes_and_lengths():
-    d, i = np.zeros(3), np.arange(3, dtype=np.uint32)
-    with pytest.raises(TypeError):
-        _kernels.collect(d.astype(np.float32), i, 1.0, 0.0, 1.0, d)
-    with pytest.raises(TypeError):
-        _kernels.collect(d, i.astype(np.int64), 1.0, 0.0, 1.0, d)
-    with pytest.raises(TypeError):
-        _kernels.collect(d, i, 1.0, 0.0, 1.0, np.zeros(3, dtype=np.float32))
-    with pytest.raises(TypeError):
-        _kernels.collect(np.zeros(6)[::2], i, 1.0, 0.0, 1.0, d)
-    with pytest.raises(ValueError, match="shorter"):
-        _kernels.collect(d, i, 1.0, 0.0, 1.0, np.zeros(2))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.mark(d, i, 1.0, 1, 0.0, 1.0, np.zeros(2))
-    with pytest.raises(TypeError):
-        _kernels.mark(d, i, 1.0, 1, 0.0, 1.0, np.zeros(3, dtype=np.float32))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.count_argmax(d, 0, 0.0, d, 0, 0.0, 1.0, 3, 0, np.zeros(7), np.zeros(6))
-    with pytest.raises(ValueError, match="too short"):
-        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(3), np.zeros(4))
-    with pytest.raises(ValueError, match="too short"):
-        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 1, 0.0, 1.0, np.zeros(4), np.zeros(4))
-    with pytest.raises(ValueError, match="link"):
-        _kernels.monge_argmax("sum", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(4), np.zeros(4))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.count_bounds(np.zeros(7), np.zeros(6), 3, 3, 0)
-    with pytest.raises(ValueError, match="do not fit"):
-        _kernels.count_bounds(np.zeros(7), np.zeros(7), 3, 3, 1)
-    with pytest.raises(TypeError):
-        _kernels.count_bounds(np.zeros(7, dtype=np.float32), np.zeros(7), 3, 3, 0)
-    none, far = np.zeros(0), np.array([0, 7, 1], dtype=np.uint32)
-    with pytest.raises(ValueError, match="do not fit"):
-        _kernels.PairSearch(i, 1.0, d[:2].copy(), i, -1.0, none, 3, 9.0)
-    with pytest.raises(ValueError, match="out of range"):
-        _kernels.PairSearch(far, 1.0, none, i, -1.0, none, 3, 9.0)
-    pairs = _kernels.PairSearch(i, 1.0, none, i, -1.0, none, 3, 9.0)
-    with pytest.raises(ValueError, match="length"):
-        pairs.cut(np.zeros(4))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.Line(pairs, d, np.zeros(4))
-    with pytest.raises(TypeError):
-        pairs.cut(d.astype(np.float32))
-    limits = (-np.inf, np.inf)
-    with pytest.raises(ValueError, match="out of range"):
-        _kernels.TableSearch(far, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True)
-    with pytest.raises(ValueError, match="do not fit"):
-        _kernels.TableSearch(i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(3), np.zeros(4), 1.0, True)
-    with pytest.raises(ValueError, match="do not fit"):
-        _kernels.TableSearch(i, i, 3, "count", (1.0, 1.0), 6.0, limits, limits, 1, np.zeros(7), np.zeros(7), 1.0, True)
-    with pytest.raises(ValueError, match="structure"):
-        _kernels.TableSearch(i, i, 3, "sum", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True)
-    repeated = np.broadcast_to(0.0, 4)
-    with pytest.raises(ValueError, match="in one piece"):
-        _kernels.TableSearch(i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, repeated, np.zeros(4), 1.0, True)
-    search = _kernels.TableSearch(
-        i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True
-    )
-    with pytest.raises(ValueError, match="length"):
-        search.cut(np.zeros(2))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.Line(search, d, np.zeros(2))
-
-
 # --- means of cuts
 
 
@@ -414,16 +348,6 @@ def test_labels_may_be_a_column_of_a_matrix():
         measure = get_measure(name)
         one, other = measure.oracle(Y[:, 1])(scores), measure.oracle(Y[:, 1].copy())(scores)
         np.testing.assert_array_equal(one.slope, other.slope)
-
-
-def test_the_selection_checks_what_it_gets():
-    with pytest.raises(ValueError, match="between 1 and the number"):
-        _kernels.TopSearch(np.array([True, False]), 3, 1.0, -0.5)
-    search = _kernels.TopSearch(np.array([True, False]), 1, 1.0, -0.5)
-    with pytest.raises(ValueError, match="length"):
-        search.cut(np.zeros(3))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.Line(search, np.zeros(2), np.zeros(3))
 
 
 # --- along a line of scores

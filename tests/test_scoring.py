@@ -173,7 +173,8 @@ def test_a_path_refuses_what_the_estimator_refuses():
     for value in (-1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="expected finite sample_weight >= 0, got NaN, infinite or negative"):
             path(X, y, sample_weight=np.where(np.arange(len(y)) == 3, value, 1.0))
-    for missing in (np.where(y, 1.0, np.nan), np.where(y, "a", None)):
+    names = np.array(["a", "b"])[y.astype(int)].tolist()
+    for missing in (np.where(y, 1.0, np.nan), np.where(y, "a", None), [*names[1:], np.nan], [*names[1:], pd.NA]):
         with pytest.raises(ValueError, match="expected y without missing values"):
             path(X, missing)
     with pytest.raises(ValueError, match=r"got 120 labels and weights of shape \(5,\)"):

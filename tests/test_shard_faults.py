@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy import sparse
 from shard_folders import P, make_problem, svmlight, write_folder
 
 from metrimax import MeasureSVC, open_dataset
@@ -280,70 +279,6 @@ def test_sizes_on_the_command_line(shards, tmp_path, capsys):
 def test_a_limit_below_one_shard_is_an_error(shards):
     with pytest.raises(ValueError, match=r"needs up to .* bytes of memory, more than the 1,000 allowed"):
         open_dataset(shards, memory=1000)
-
-
-def test_the_writer_refuses_what_does_not_fit_together(tmp_path):
-    def write(*blocks, **about):
-        with ShardWriter(tmp_path / "out") as writer:
-            for block in blocks:
-                writer.add(*block)
-            writer.finish(**about)
-
-    with pytest.raises(FileError, match="of one width"):
-        write([np.ones((2, 3))], [np.ones((2, 4))])
-    with pytest.raises(FileError, match="of one kind"):
-        write([np.ones((2, 3))], [sparse.csr_array(np.ones((2, 3)))])
-    with pytest.raises(FileError, match="some rows have labels"):
-        write([np.ones((2, 3)), np.ones(2)], [np.ones((2, 3))])
-    with pytest.raises(FileError, match=r"expected feature_names as a list of 3 strings, one per column, got \['a'\]"):
-        write([np.ones((2, 3))], feature_names=["a"])
-    with pytest.raises(FileError, match="expected feature_names as a list of 3 strings"):
-        write([np.ones((2, 3))], feature_names=[1, 2, 3])
-    for rows, came in ((np.ones(2), r"shape \(2,\)"), (1j * np.ones((2, 3)), "type complex128"), ([[1.0]], "list")):
-        with pytest.raises(FileError, match=f"expected rows as a matrix of real numbers, .* got .*{came}"):
-            write([rows])
-    with pytest.raises(FileError, match="expected 2 labels, one per row, got 3"):
-        write([np.ones((2, 3)), np.ones(3)])
-    with pytest.raises(FileError, match="expected 2 groups, one per row, got 1"):
-        write([np.ones((2, 3)), np.ones(2), [4]])
-    with pytest.raises(FileError, match=r"expected labels as numbers or strings, .* got an array of shape \(2, 2\)"):
-        write([np.ones((2, 3)), np.eye(2)])
-    with pytest.raises(FileError, match=r"expected labels as numbers or strings, .* type object"):
-        write([np.ones((2, 3)), np.array(["a", None], dtype=object)])
-    with pytest.raises(FileError, match="expected rows to write, got none"):
-        write()
-    with pytest.raises(ValueError, match="expected dtype as float32, float64 or None, got 'int8'"):
-        ShardWriter(tmp_path / "out", dtype="int8")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
-def test_the_writer_takes_sparse_matrices_of_any_form(tmp_path, form):
-    X = np.arange(16.0).reshape(4, 4) % 3
-    with ShardWriter(tmp_path / "out", shard_size="1kB") as writer:
-        writer.add(sparse.csr_array(X).asformat(form), [1, 0, 1, 0])
-    dataset = open_dataset(tmp_path / "out")
-    assert_array_equal(dataset.matvec(np.eye(4)), X)
-    assert_array_equal(dataset.y, [1, 0, 1, 0])  # one label for each row, though in a list
-
-
-@pytest.mark.parametrize("labels", [["b", "a"], np.array(["b", "a"], dtype=object)])
-def test_the_writer_takes_names_as_lists_and_objects(tmp_path, labels):
-    with ShardWriter(tmp_path / "out") as writer:
-        writer.add(np.ones((2, 1)), labels, groups=["q", "q"])
-    dataset = open_dataset(tmp_path / "out")
-    assert dataset.labels.tolist() == ["b", "a"]
-    assert dataset.groups.tolist() == ["q", "q"]
-
-
-def test_a_writer_that_is_not_told_to_finish_does(tmp_path):
-    with ShardWriter(tmp_path / "out") as writer:
-        writer.add(np.ones((2, 3)), np.ones(2))
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert open_dataset(tmp_path / "out").shape == (2, 3)
-    with pytest.raises(FileError, match="expected rows to write, got none"), ShardWriter(tmp_path / "none"):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_model_with_more_columns_than_the_shards(tmp_path):

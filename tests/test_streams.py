@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from metrimax.progress import ProgressLine
-from metrimax.protocols import Record
-
 PROGRAMS = {
     "metrimax": "metrimax.cli",
     "svm_perf_learn": "metrimax.compat.svm_perf_learn",
@@ -116,12 +113,6 @@ def test_labels_that_the_terminal_cannot_show(folder: Path) -> None:
     done = shell("metrimax", "train t.csv m", PYTHONIOENCODING="latin-1")
     assert (done.stderr, done.returncode) == ("", 0)
     assert r"\u0434\u0430" in done.stdout
-
-
-def test_progress_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr", None)
-    with ProgressLine("fitting", 1e-3) as line:
-        line(Record(1, 2, 0.1, 0.0, 1, 1.0))
 
 
 def test_progress_stays_on_its_line(folder: Path) -> None:

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_cli import Capture, numbers, run, run_json
 
 from metrimax.cli import main
 from metrimax.io.data import encode, file_kind, load_data
 from metrimax.io.dataset import open_dataset
 from metrimax.io.files import FileError
 from metrimax.io.models import load_model
-
-Capture = pytest.CaptureFixture[str]
 
 
 def write(path: Path, text: str) -> Path:
@@ -124,11 +123,6 @@ def test_labels_that_floats_do_not_tell_apart(tmp_path: Path) -> None:
         encode(load_data(tmp_path / "t.npz"))
 
 
-def test_labels_in_bytes(tmp_path: Path) -> None:
-    np.savez(tmp_path / "t.npz", X=np.eye(2), y=np.array([b"ham", b"spam"]))
-    assert load_data(tmp_path / "t.npz").labels.tolist() == ["ham", "spam"]  # type: ignore[union-attr]
-
-
 def test_labels_of_arrays_in_a_folder(tmp_path: Path) -> None:
     np.save(tmp_path / "a.X.npy", np.eye(3))
     np.save(tmp_path / "a.y.npy", np.array([b"ham", b"spam", b"ham"]))
@@ -136,26 +130,6 @@ def test_labels_of_arrays_in_a_folder(tmp_path: Path) -> None:
     np.save(tmp_path / "a.y.npy", np.array(["ham", "", "spam"]))
     with pytest.raises(FileError, match=r"a.y.npy: row 1 \(from 0\) holds '': expected labels"):
         open_dataset(tmp_path)
-
-
-def test_a_single_array_is_no_archive(tmp_path: Path) -> None:
-    np.save(tmp_path / "t.npy", np.eye(2))
-    (tmp_path / "t.npy").rename(tmp_path / "t.npz")
-    with pytest.raises(FileError, match="expected an archive of the arrays X and y, got a single array"):
-        load_data(tmp_path / "t.npz")
-
-
-def test_a_damaged_archive(tmp_path: Path, capsys: Capture) -> None:
-    """Compressed arrays that are damaged raise zlib.error, which is no ValueError."""
-    np.savez_compressed(tmp_path / "t.npz", X=np.arange(2000.0).reshape(1000, 2) % 7, y=np.arange(1000) % 2)
-    raw = (tmp_path / "t.npz").read_bytes()
-    rng = np.random.default_rng(0)
-    for _ in range(30):
-        damaged = bytearray(raw)
-        for at in rng.integers(60, 400, 5):
-            damaged[at] ^= 0x55
-        (tmp_path / "t.npz").write_bytes(damaged)
-        assert "t.npz: " in refused(capsys, "train", tmp_path / "t.npz", tmp_path / "m")
 
 
 # nothing to train on, or to read
@@ -229,3 +203,71 @@ def test_labels_that_are_numbers_in_one_file_of_a_folder(tmp_path: Path) -> None
     write(tmp_path / "b.csv", "a,label\n1,1\n2,x\n")
     write(tmp_path / "c.csv", "a,label\n")
     assert open_dataset(tmp_path).labels.tolist() == ["1", "2", "1", "x"]  # type: ignore[union-attr]
+
+
+# CSV and Parquet, as they should be and not
+
+
+def test_csv(tmp_path: Path, capsys: Capture) -> None:
+    X, y = numbers()
+    table = tmp_path / "spam.csv"
+    rows = [f"{a},{b},{'spam' if v else 'ham'},{c},{d}" for (a, b, c, d), v in zip(X, y, strict=True)]
+    table.write_text("a,b,verdict,c,d\n" + "\n".join(rows) + "\n")
+    assert main(["train", str(table), str(tmp_path / "m")]) == 1
+    assert "which column holds the labels? Give --target NAME" in capsys.readouterr().err
+    run(capsys, "train", table, tmp_path / "m", "--target", "verdict")
+    model = load_model(tmp_path / "m")
+    assert (model.classes, model.feature_names) == (["ham", "spam"], ["a", "b", "c", "d"])
+    new = tmp_path / "new.csv"
+    new.write_text("d,c,b,a\n" + "\n".join(f"{d},{c},{b},{a}" for a, b, c, d in X) + "\n")  # other order, no labels
+    assert run(capsys, "predict", new, tmp_path / "m") == run(capsys, "predict", table, tmp_path / "m")
+    assert run_json(capsys, "evaluate", table, tmp_path / "m")["f1"] > 0.7  # type: ignore[operator]
+    new.write_text("a,b,c\n1,2,3\n")
+    assert main(["predict", str(new), str(tmp_path / "m")]) == 1
+    assert "expected the model's columns, but d not there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,label\n1,x\n2\n", "line 3: expected 2 values, got 1"),
+        ("a,label\n1,x\nred,y\n", "line 3, column 'a': expected a finite number, got 'red'"),
+        ("a,label\n1,x\n,y\n", "line 3, column 'a': expected a finite number, got ''"),
+        ("a,label\n1,x\ninf,y\n", "line 3, column 'a': expected a finite number, got 'inf'"),
+        ('a,label\n1,"x\n', "line 2: unexpected end of data"),
+        ("", "got an empty file"),
+        ("1,2,3\n4,5,6\n", "which column holds the labels"),
+    ],
+)
+def test_bad_csv(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(FileError, match=message):
+        load_data(tmp_path / "t.csv")
+
+
+def test_csv_without_header_and_in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("1,0.5,2\n0,1.5,3\n")
+    data = load_data(tmp_path / "t.csv", target="0")
+    assert data.labels.tolist() == [1.0, 0.0]  # type: ignore[union-attr]
+    np.testing.assert_array_equal(data.X, [[0.5, 2], [1.5, 3]])
+    with pytest.raises(FileError, match="no column '7': expected one of 0, 1, 2"):
+        load_data(tmp_path / "t.csv", target="7")
+    (tmp_path / "t.csv").write_bytes("größe,label\n1,2\n".encode("latin-1"))
+    with pytest.raises(FileError, match="expected UTF-8 text"):
+        load_data(tmp_path / "t.csv")
+
+
+def test_parquet(tmp_path: Path, capsys: Capture) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    X, y = numbers()
+    columns = {f"x{k}": X[:, k] for k in range(4)} | {"label": np.where(y, "yes", "no")}
+    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
+    run(capsys, "train", tmp_path / "t.parquet", tmp_path / "m")
+    assert load_model(tmp_path / "m").classes == ["no", "yes"]
+    parquet.write_table(arrow.table({"label": y, "a": ["x"] * len(y)}), tmp_path / "bad.parquet")
+    with pytest.raises(FileError, match="column 'a': expected numbers"):
+        load_data(tmp_path / "bad.parquet")
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(FileError):
+        load_data(tmp_path / "bad.parquet")

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import is_regressor
 
 from metrimax.labels import judge
+from metrimax.measure.classes import highest
 from metrimax.protocols import Labels, Measure, Vector
 
 Array = npt.NDArray[Any]
@@ -106,16 +107,18 @@ def _one_vs_one(auxiliary: Any) -> bool:
 
 
 def report(
-    measure: Measure, problem: AuxiliaryOutputs, names: list[str], blocks: list[Vector], scores: Vector,
+    measure: Measure,
+    problem: AuxiliaryOutputs,
+    names: list[str],
+    blocks: list[Vector],
+    scores: Vector,
     weight: Vector | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What the adaptation changed, measured as `score` does it; several labels count as one prediction."""
     single = not problem.multilabel and len(problem.classes) == 2
 
     def called(block: Vector) -> Labels:
-        if problem.multilabel or single:
-            return block > 0
-        return np.asarray(np.arange(block.shape[1]) == block.argmax(axis=1)[:, None])  # as `predict` has it
+        return block > 0 if problem.multilabel or single else highest(block)  # as `predict` has it
 
     def value(block: Vector) -> float:
         judged = np.ascontiguousarray(block[:, 0]) if single else block

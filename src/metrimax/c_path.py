@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
+from metrimax.missing import refuse_missing
 from metrimax.protocols import Callback, Measure, Solution, Vector
 from metrimax.risk import run
 from metrimax.solvers import Auto, along
@@ -99,10 +100,8 @@ def path(
         raise ValueError(f"expected a finite tol > 0, got {tol!r}")
     if not (isinstance(max_iter, (int, np.integer)) and max_iter >= 1):
         raise ValueError(f"expected max_iter as a whole number of at least 1, got {max_iter!r}")
-    given = np.asarray(y)
-    if (given != given).any() or (given.dtype.kind == "O" and any(label is None for label in given.ravel())):
-        raise ValueError("expected y without missing values, got NaN or None: leave these examples out")
-    classes, codes = np.unique(given, return_inverse=True)
+    refuse_missing(y)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) != 2 or codes.ndim != 1:
         raise ValueError(f"expected y of shape (n,) with two classes, got {len(classes)} classes, shape {codes.shape}")
     labels = codes == 1

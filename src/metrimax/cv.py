@@ -317,14 +317,14 @@ class _BySplits:
         if not self._splits:
             raise ValueError(f"expected cv with at least one split, got none from {self._owner.cv!r}")
         used = np.ones(self._y.shape[0], dtype=bool) if self._weight is None else self._weight > 0
-        one_of = self._y.ndim == 1 and len(np.unique(self._y[used])) > 1
+        varied = self._y.ndim == 1 and len(np.unique(self._y[used])) > 1
         for k, (train, test) in enumerate(self._splits):
             if not used[test].any():
                 raise ValueError(
                     f"fold {k}: expected examples of weight above zero to test on, got none: leave those without "
                     "weight out, or shuffle, as in cv=StratifiedKFold(shuffle=True)"
                 )
-            if one_of and len(classes := np.unique(self._y[train][used[train]])) == 1:
+            if varied and len(classes := np.unique(self._y[train][used[train]])) == 1:
                 raise ValueError(
                     f"fold {k}: expected at least two classes to train on, got {classes.tolist()} only: "
                     "choose fewer folds, or a splitter that stratifies"

@@ -12,12 +12,12 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
+from metrimax.io.labels import WHOLE
 from metrimax.measure.classes import score_classes
+from metrimax.missing import refuse_missing
 from metrimax.protocols import Labels, Measure, Vector
 
 Array = npt.NDArray[Any]
-WHOLE = 2.0**53
-"""Floating-point numbers below this say exactly which whole number they are."""
 
 
 def encode(y: Array) -> tuple[str, Array, Labels]:
@@ -115,7 +115,7 @@ def check_truth(y: Array, scores: Vector, classes: Array | None) -> None:
     """
     check_consistent_length(scores, y)
     if classes is not None:
-        refuse_missing(y, "y", "the label of each example", "leave these examples out")
+        refuse_missing(y)
     if classes is None or any(against(column_or_1d(y), c).any() for c in classes):
         return
     found, known = list(dict.fromkeys(y.ravel().tolist())), classes.tolist()
@@ -153,26 +153,6 @@ def _varied(labels: Labels, weight: Vector | None) -> npt.NDArray[np.intp]:
     used = labels if weight is None else labels[weight > 0]
     both = used.any(axis=0) & ~used.all(axis=0)
     return np.flatnonzero(both if both.any() else ~both)
-
-
-def refuse_missing(given: Any, name: str, what: str, remedy: str) -> None:
-    """Raise for NaN, None, NaT or pandas' NA, which are no label and no group of their own."""
-    # a list may hold anything, and of strings and NaN NumPy would make strings
-    values = (np.asarray(given) if hasattr(given, "dtype") else np.asarray(given, dtype=object)).ravel()
-    if values.dtype.kind == "O":
-        missing = np.array([_is_missing(value) for value in values], dtype=bool)
-    else:
-        missing = values != values
-    if missing.any():
-        first = int(np.argmax(missing))
-        raise ValueError(
-            f"expected {name} without missing values, {what}, got {values[first]!r} "
-            f"at place {first}, one of {int(missing.sum())}: {remedy}"
-        )
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _few(values: list[Any]) -> str:

@@ -83,12 +83,9 @@ def estimator_table(
     def trained(part: Any) -> Any:
         return clone(model).fit(*_safe_split(model, X, y, part))
 
-    def errors(train: Any, test: Any) -> Estimate:
-        return _judge(trained(train), *_safe_split(model, X, y, test, train))
-
     def hold_out() -> Row:
         train, test = train_test_split(np.arange(n), test_size=holdout, stratify=truth, random_state=random_state)
-        return errors(train, test).as_dict()
+        return _judge(trained(train), *_safe_split(model, X, y, test, train)).as_dict()
 
     def cross_validate() -> Row:
         mistakes = np.zeros(n, dtype=bool)

@@ -48,7 +48,7 @@ class ByXiAlpha:
             )
         if rho is not None and not (isinstance(rho, (int, float, np.number)) and 0 < rho < np.inf):
             raise ValueError(f"expected a finite rho > 0, or None to measure it, got {rho!r}")
-        _refuse_other_machines(template)
+        _check_machine(template)
         self._scoring, self._given = scoring, rho
         kept = None if checkpoint is None else checkpoint.part("path")
         self._path = SamplePath(template, X, y, weight, kept)
@@ -98,8 +98,8 @@ class ByXiAlpha:
             at = min(int(np.searchsorted(Cs * self._R2, 4.0)), len(Cs) - 1)
             given = self._given
             self._rho[k] = min(1.0, machines[at].drift(self._R2) / self._R2) if given is None else float(given)
-        doubtful = ((m.doubtful(self._rho[k], self._R2), m) for m in machines)
-        return [Estimate.count(mistaken[m.counted], m.y[m.counted]) for mistaken, m in doubtful]
+        rho, R2 = self._rho[k], self._R2
+        return [Estimate.count(m.doubtful(rho, R2)[m.counted], m.y[m.counted]) for m in machines]
 
     @property
     def solutions(self) -> list[Solution]:
@@ -114,8 +114,8 @@ class ByXiAlpha:
         return model
 
 
-def _refuse_other_machines(template: MeasureSVC) -> None:
-    """Those that have no multipliers, or are more than what these say."""
+def _check_machine(template: MeasureSVC) -> None:
+    """Raise for what xi-alpha says nothing of, before it is trained."""
     measure = get_measure(template.measure)
     oracle: Any = None if measure.ranks else measure.oracle(np.array([False, True]))
     if not hasattr(oracle, "hinges") or oracle.hinges() is None:

@@ -55,10 +55,8 @@ def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachi
     if hinges is None:
         raise _no_estimate(model)
     _refuse_other_machines(model)
-    C = float(getattr(model, "C_", None) or model.C) * oracle.price
-    hinges = hinges._replace(weight=hinges.weight * C)
-    cut = oracle(scores)
-    _refuse_other_objective(model, hinges, scores, C * oracle.n * max(0.0, cut.loss + float(cut.slope @ scores)))
+    hinges = hinges._replace(weight=hinges.weight * float(getattr(model, "C_", None) or model.C) * oracle.price)
+    _refuse_other_objective(model, hinges, scores)
     return _from_linear(model, X, hinges)
 
 
@@ -87,20 +85,16 @@ def _refuse_other_machines(model: MeasureSVC) -> None:
     )
 
 
-def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector, risk: float) -> None:
-    """What the model has minimised is known, and comes out again on the sample that it was trained on.
-
-    ``risk`` is that of the measure's oracle. With fractional weights the sum of hinges, which dual coordinate descent
-    minimises, is another one.
-    """
+def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -> None:
+    """What the model has minimised is known, and comes out again on the sample that it was trained on."""
     bias = model.intercept_ / (model.intercept_scaling if model.fit_intercept else 1.0)
     half = 0.5 * float(np.sum(model.coef_**2) + bias @ bias)
     slack = np.maximum(0.0, hinges.margin - hinges.sign * scores)
-    objectives = half + np.array([risk, hinges.weight @ slack])
-    if not np.isclose(objectives, model.objective_, rtol=1e-5).any():
+    objective = half + float(hinges.weight @ slack)
+    if not np.isclose(objective, model.objective_, rtol=1e-5):
         raise ValueError(
             "expected the sample, the weights and the parameters that the model was trained with, got others: "
-            f"its objective on them is {objectives[0]:g}, and was {model.objective_:g} in training; give the same X, y "
+            f"its objective on them is {objective:g}, and was {model.objective_:g} in training; give the same X, y "
             "and sample_weight, or train on these"
         )
 

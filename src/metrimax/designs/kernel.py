@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigvalsh_tridiagonal, lapack, solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
+from metrimax.designs.definite import check_definite
 from metrimax.designs.linear import Dense, columns
 from metrimax.protocols import Vector
 
@@ -29,13 +30,6 @@ MOST_COMPONENTS = 1000
 """Size of the basis of a low-rank map unless the caller says otherwise or the memory allows less.
 
 On a hold-out of IJCNN1 twice as many gain nothing, nor does choosing them by k-means++ (docs/results/capo.md)."""
-
-
-STEPS = 40
-"""Products with a matrix that is given in which a negative eigenvalue has to show."""
-
-DEFINITE = 1e-5
-"""How negative, relative to the largest, an eigenvalue may be: the entries may be rounded."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +232,7 @@ class Gram:
         self._K = Dense(K, n_threads)
         self._kernel, self._X = kernel, X
         if kernel is None or not kernel.definite:
-            self._check_definite()
+            check_definite(self._K)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -254,35 +248,6 @@ class Gram:
                 "use another kernel, or other parameters"
             )
         return scores
-
-    def _check_definite(self) -> None:
-        """Raise if K has an eigenvalue below zero, where a lower bound of the objective would be none.
-
-        By Lanczos's method: its lowest value is never below the lowest eigenvalue, and after some steps near it.
-        """
-        n = self.shape[0]
-        basis = np.empty((min(n, STEPS), n))
-        diagonal: list[float] = []
-        beside: list[float] = []
-        v = np.random.default_rng(0).normal(size=n)
-        for k in range(len(basis)):
-            v -= basis[:k].T @ (basis[:k] @ v)
-            length = float(np.linalg.norm(v))
-            if k and not length > 1e-8 * max(map(abs, diagonal)):
-                break  # the basis spans all that K makes of it
-            beside.append(length)
-            basis[k] = v / length
-            v = self._K.rmatvec(basis[k])
-            diagonal.append(float(basis[k] @ v))
-            if not np.isfinite(diagonal[k]):
-                return  # of what overflows the solver will say so
-            v -= basis[: k + 1].T @ (basis[: k + 1] @ v)
-        values = eigvalsh_tridiagonal(np.array(diagonal), np.array(beside[1:]))
-        if values[0] < -DEFINITE * abs(values).max():
-            raise ValueError(
-                f"the kernel must be positive semidefinite, but its matrix has eigenvalues from {values[0]:.3g} to "
-                f"{values[-1]:.3g}: use another kernel, or other parameters"
-            )
 
     def rmatvec(self, slope: Vector) -> Vector:
         """The slope itself: ``sum_i slope_i phi(x_i)``."""

@@ -14,16 +14,13 @@ import numpy.typing as npt
 from metrimax.designs.linear import CSR
 from metrimax.designs.sharded import Sharded
 from metrimax.io.files import FileError, read_bytes
-from metrimax.io.labels import as_groups, as_labels
+from metrimax.io.labels import WHOLE, as_groups, as_labels
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.io.tables import GROUPS, read_csv, read_parquet
 from metrimax.protocols import Labels, Vector
 
 Array = npt.NDArray[Any]
 Name = str | os.PathLike[str]
-
-WHOLE = 2.0**53
-"""Floating-point numbers below this say exactly which whole number they are."""
 
 
 @dataclass(frozen=True)

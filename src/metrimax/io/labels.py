@@ -16,6 +16,9 @@ from metrimax.protocols import Vector
 Array = npt.NDArray[Any]
 Name = str | os.PathLike[str]
 
+WHOLE = 2.0**53
+"""Floating-point numbers below this say exactly which whole number they are."""
+
 
 class Truth(NamedTuple):
     """Labels, a list of arrays where a row may have several, and groups of rows; each None where there are none."""
@@ -81,9 +84,7 @@ def join(folder: Path, parts: Sequence[Truth]) -> Truth:
         labels = [np.atleast_1d(row) for t in parts if t.labels is not None for row in t.labels]
     elif parts and parts[0].labels is not None:
         own = [np.asarray(t.labels) for t in parts]
-        if any(
-            part.dtype.kind == "U" for part in own
-        ):  # what is a number in one part is a name among names: 1, not 1.0
+        if any(part.dtype.kind == "U" for part in own):  # among names a number is one, too: 1, not 1.0
             own = [part if part.dtype.kind == "U" else np.array([f"{v:.17g}" for v in part], dtype=str) for part in own]
         labels = np.concatenate(own)
     groups = [t.groups for t in parts if t.groups is not None]

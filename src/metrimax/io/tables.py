@@ -45,8 +45,8 @@ class Columns(NamedTuple):
     features: list[int]
 
 
-def read_csv(path: Name, target: str | None, names: list[str] | None, width: int | None, labelled: bool) -> Table:
-    """Comma-separated values; see `metrimax.io.data.load_data`, ``width`` being its ``n_features``."""
+def read_csv(path: Name, target: str | None, names: list[str] | None, n_features: int | None, labelled: bool) -> Table:
+    """Comma-separated values; see `metrimax.io.data.load_data`."""
     try:
         text = read_bytes(path).tobytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -56,12 +56,12 @@ def read_csv(path: Name, target: str | None, names: list[str] | None, width: int
     if header is not None:
         rows, lines = rows[1:], lines[1:]
         _check_names(path, header)
-    wide = len(header) if header is not None else len(rows[0])
+    width = len(header) if header is not None else len(rows[0])
     for row, line in zip(rows, lines, strict=True):
-        if len(row) != wide:
-            raise FileError(f"{path}: line {line}: expected {wide} values, got {len(row)}")
-    columns = header if header is not None else [str(k) for k in range(wide)]
-    label, group, taken = _choose(path, columns, target, names, width)
+        if len(row) != width:
+            raise FileError(f"{path}: line {line}: expected {width} values, got {len(row)}")
+    columns = header if header is not None else [str(k) for k in range(width)]
+    label, group, taken = _choose(path, columns, target, names, n_features)
     X: Vector | None
     try:
         X = np.array([[row[k] for k in taken] for row in rows], dtype=np.float64).reshape(len(rows), len(taken))
@@ -126,9 +126,11 @@ def _check_names(path: Name, columns: list[str]) -> None:
         raise FileError(f"{path}: expected columns of different names, got {names} more than once: rename them")
 
 
-def _choose(path: Name, columns: list[str], target: str | None, names: list[str] | None, width: int | None) -> Columns:
+def _choose(
+    path: Name, columns: list[str], target: str | None, names: list[str] | None, n_features: int | None
+) -> Columns:
     """What the columns are, given the names of the features or, without a header, how many there are."""
-    label = _label(path, columns, target, names, width)
+    label = _label(path, columns, target, names, n_features)
     group = next((k for k, column in enumerate(columns) if column.strip().lower() == GROUPS and k != label), None)
     if names is None:
         return Columns(label, group, [k for k in range(len(columns)) if k not in (label, group)])
@@ -139,11 +141,11 @@ def _choose(path: Name, columns: list[str], target: str | None, names: list[str]
 
 
 def _label(
-    path: Name, columns: list[str], target: str | None, names: list[str] | None, width: int | None
+    path: Name, columns: list[str], target: str | None, names: list[str] | None, n_features: int | None
 ) -> int | None:
     """The number of the column of labels; None where the features are known and it is missing."""
     usual = [k for k, column in enumerate(columns) if column.strip().lower() in USUAL_TARGETS]
-    if names is None and len(columns) == width and not usual and (target is None or target.isdecimal()):
+    if names is None and len(columns) == n_features and not usual and (target is None or target.isdecimal()):
         return None
     if target is None:
         if len(usual) == 1:
@@ -186,7 +188,9 @@ def _numbers_or_strings(cells: list[str]) -> Array:
     return np.array(cells, dtype=np.float64) if all(map(_is_number, cells)) else np.array(cells, dtype=str)
 
 
-def read_parquet(path: Name, target: str | None, names: list[str] | None, width: int | None, labelled: bool) -> Table:
+def read_parquet(
+    path: Name, target: str | None, names: list[str] | None, n_features: int | None, labelled: bool
+) -> Table:
     """A Parquet file; the arguments are those of `read_csv`."""
     try:
         parquet = import_module("pyarrow.parquet")
@@ -200,7 +204,7 @@ def read_parquet(path: Name, target: str | None, names: list[str] | None, width:
         table = parquet.read_table(io.BytesIO(raw))
     except (arrow.ArrowException, OSError) as error:
         raise FileError(f"{path}: {error}") from error
-    label, group, taken = _choose(path, columns, target, names, width)
+    label, group, taken = _choose(path, columns, target, names, n_features)
     X = np.empty((table.num_rows, len(taken)))
     for to, k in enumerate(taken):
         try:

@@ -64,19 +64,19 @@ class ShardWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        failed = error
-        if error is None and not self._finished:
+        if error is not None:
+            self._give_up(error)
+        elif not self._finished:
             try:
                 self.finish()
-            except BaseException as caught:
-                failed = caught
-        if failed is None:
-            return
+            except BaseException as failure:
+                self._give_up(failure)
+                raise
+
+    def _give_up(self, error: BaseException) -> None:
         shutil.rmtree(self._beside, ignore_errors=True)
-        if isinstance(failed, OSError):  # no space left, most of all
-            raise FileError(f"{self.folder}: cannot be written: {failed.strerror or failed}") from failed
-        if failed is not error:
-            raise failed
+        if isinstance(error, OSError):  # no space left, most of all
+            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
 
     def add(self, X: Any, labels: Any = None, groups: Any = None) -> None:
         """Append rows: an array or a sparse matrix; their labels, a list of arrays if rows have several; their groups.

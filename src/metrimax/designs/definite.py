@@ -1,0 +1,44 @@
+"""Whether a matrix that is given as a kernel is one: it has no eigenvalue below zero."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigvalsh_tridiagonal
+
+from metrimax.designs.linear import Dense
+
+STEPS = 40
+"""Products with the matrix in which a negative eigenvalue has to show."""
+
+SHARE = 1e-5
+"""How negative, relative to the largest, an eigenvalue may be: the entries may be rounded."""
+
+
+def check_definite(K: Dense) -> None:
+    """Raise if the symmetric K has an eigenvalue below zero, where a lower bound of the objective would be none.
+
+    By Lanczos's method: its lowest value is never below the lowest eigenvalue, and after some steps near it.
+    """
+    n = K.shape[0]
+    basis = np.empty((min(n, STEPS), n))
+    diagonal: list[float] = []
+    beside: list[float] = []
+    v = np.random.default_rng(0).normal(size=n)
+    for k in range(len(basis)):
+        v -= basis[:k].T @ (basis[:k] @ v)
+        length = float(np.linalg.norm(v))
+        if k and not length > 1e-8 * max(map(abs, diagonal)):
+            break  # the basis spans all that K makes of it
+        beside.append(length)
+        basis[k] = v / length
+        v = K.rmatvec(basis[k])
+        diagonal.append(float(basis[k] @ v))
+        if not np.isfinite(diagonal[k]):
+            return  # of what overflows the solver will say so
+        v -= basis[: k + 1].T @ (basis[: k + 1] @ v)
+    values = eigvalsh_tridiagonal(np.array(diagonal), np.array(beside[1:]))
+    if values[0] < -SHARE * abs(values).max():
+        raise ValueError(
+            f"the kernel must be positive semidefinite, but its matrix has eigenvalues from {values[0]:.3g} to "
+            f"{values[-1]:.3g}: use another kernel, or other parameters"
+        )
