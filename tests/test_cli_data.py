@@ -235,3 +235,12 @@ def test_damaged_columns_are_no_matrix(tmp_path: Path) -> None:
         np.savez(tmp_path / "t.npz", shape=np.array(shape), **parts)  # type: ignore[arg-type]
         with pytest.raises(FileError, match="are no CSC matrix"):
             load_data(tmp_path / "t.npz")
+
+
+def test_a_target_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("1,0,5\n2,1,6\n")
+    for target in (1, "1", np.int64(1)):
+        dataset = open_dataset(tmp_path, target=target)
+        assert dataset.y.tolist() == load_data(tmp_path / "1.csv", target=target).labels.tolist() == [0.0, 1.0]
+    with pytest.raises(FileError, match="no column '3': expected one of 0, 1, 2, or a number from 0"):
+        open_dataset(tmp_path, target=3)
