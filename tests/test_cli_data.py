@@ -188,3 +188,12 @@ def test_labels_of_two_classes_by_their_text(tmp_path: Path, capsys: Capture) ->
     (tmp_path / "new.csv").write_text("a,label\n" + "".join(f"{k % 2},{k % 2}\n" for k in range(40)))
     run_json(capsys, "train", tmp_path / "one.csv", tmp_path / "m", "--positive", "1.0")
     assert run_json(capsys, "evaluate", tmp_path / "new.csv", tmp_path / "m")["positives"] == 20
+
+
+def test_a_target_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("1,0,5\n2,1,6\n")
+    for target in (1, "1", np.int64(1)):
+        dataset = open_dataset(tmp_path, target=target)
+        assert dataset.y.tolist() == load_data(tmp_path / "1.csv", target=target).labels.tolist() == [0.0, 1.0]
+    with pytest.raises(FileError, match="no column '3': expected one of 0, 1, 2, or a number from 0"):
+        open_dataset(tmp_path, target=3)

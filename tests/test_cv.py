@@ -334,6 +334,8 @@ def test_groups():
 def test_estimator_table():
     X, y = sample(7, n=150, p=3)
     model = MeasureSVC("error", C=0.5, solver="dual_cd").fit(X, y)
+    with pytest.raises(ValueError, match="expected n_bootstrap as a whole number of at least 1, got 0"):
+        estimator_table(model, X, y, n_bootstrap=0)
     rows = {row["estimator"].split(",")[0]: row for row in estimator_table(model, X, y, k=5, n_bootstrap=5)}
     assert list(rows) == [
         "training error", "hold-out", "5-fold cross-validation", "bootstrap", "VC bound", "xi-alpha", "leave-one-out"

@@ -92,7 +92,7 @@ SCHEDULER = """
             try:
                 MeasureSVC(tol=1e-9, callback=kill).fit(design, y)
             except ConnectionError as error:
-                print("scheduler:", error)
+                print("scheduler:", error, flush=True)
         finally:
             scheduler.kill()
             worker.kill()

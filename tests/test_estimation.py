@@ -348,3 +348,14 @@ def test_models_that_are_no_machine(model):
     X, y = draw(3, 40, 3, 1.0)
     with pytest.raises(ValueError, match=rf"(?s)got {type(model).__name__}.*: the estimate is for hinge losses"):
         xi_alpha(model.fit(X, y), X, y)
+
+
+def test_a_radius_that_is_too_small_proves_nothing():
+    """Whoever gives R2 may be wrong, for a machine with a kernel as for a linear one."""
+    rng = np.random.default_rng(0)
+    y = rng.random(100) < 0.4
+    X = rng.normal(size=(100, 3)) + y[:, None]
+    for model in (SVC(kernel="rbf").fit(X, y), MeasureSVC("error", solver="dual_cd").fit(X, y)):
+        radius = xi_alpha(model, X, y, rho=2).R2
+        given = {factor: xi_alpha(model, X, y, rho=2, R2=factor * radius) for factor in (0.0, 0.1, 1.0, 2.0)}
+        assert [estimate.proven for estimate in given.values()] == [False, False, True, True]

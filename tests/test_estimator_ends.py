@@ -107,6 +107,35 @@ def test_without_standard_error_nothing_is_shown(binary, monkeypatch):
     assert MeasureSVC("f1", verbose=1).fit(X, y).status_.ok
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"intercept_scaling": "a"}, r"\(intercept_scaling\) must be a positive and finite number, got 'a'"),
+        ({"intercept_scaling": -1.0}, r"\(intercept_scaling\) must be a positive and finite number, got -1"),
+        ({"kernel": "rbf", "gamma": None}, "expected gamma as a number, 'scale' or 'mean_distance', got None"),
+        ({"checkpoint": 3}, "expected checkpoint as the name of a folder, a Checkpoint or None, got 3"),
+        ({"C": 1e308}, "expected C such that .* from 1e-300 to 1e.300, got inf: lower C"),
+        ({"C": 1e-310}, "expected C such that .* from 1e-300 to 1e.300, got .*: raise C"),
+        ({"C": 1e308, "measure": "error", "solver": "dual_cd"}, "expected C such that"),
+    ],
+)
+def test_parameters_that_cannot_be_meant(binary, wrong, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        MeasureSVC(**wrong).fit(*binary)
+
+
+@pytest.mark.parametrize("name", ["fbeta", "q"])
+@pytest.mark.parametrize("beta", [1e-100, 1e100])
+def test_beta_may_be_large_or_small_but_not_beyond(binary, name, beta):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        assert MeasureSVC(get_measure(name, beta=beta)).fit(*binary).status_.ok
+    for wrong in (beta**2, np.nan, np.inf, 0, "two"):
+        with pytest.raises(ValueError, match="expected a finite beta > 0, from 1e-100 to 1e100, got"):
+            get_measure(name, beta=wrong)
+
+
 def test_a_gap_not_reached_for_some_labels_is_said(labels):
     X, Y = labels
     with pytest.warns(ConvergenceWarning, match=r"\(3 of 3 labels\)"):
@@ -185,7 +214,7 @@ def test_progress_is_shown_on_a_terminal():
         pass
     os.close(leader)
     assert done.wait() == 0
-    assert b"MeasureSVC(fbeta): iteration 1, gap " in shown
+    assert b"MeasureSVC(f1): iteration 1, gap " in shown
     assert shown.endswith(b"\r\x1b[K")  # the line is wiped at the end
 
 

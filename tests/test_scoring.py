@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, cross_val_score
 
@@ -177,5 +178,13 @@ def test_a_path_refuses_what_the_estimator_refuses():
     for missing in (np.where(y, 1.0, np.nan), np.where(y, "a", None), [*names[1:], np.nan], [*names[1:], pd.NA]):
         with pytest.raises(ValueError, match="expected y without missing values"):
             path(X, missing)
+    for value in (np.nan, np.inf, -np.inf):
+        wrong = np.where(np.arange(len(y)) == 3, value, 1.0)[:, None] * X
+        for given in (wrong, np.asfortranarray(wrong), wrong.astype(np.float32), sparse.csr_matrix(wrong)):
+            with pytest.raises(ValueError, match="expected X with finite values, got NaN or infinity"):
+                path(given, y)
+    for C in (1e-310, 1e308):
+        with pytest.raises(ValueError, match="expected C such that its product with the size of the sample"):
+            path(X, y, Cs=[1.0, C])
     with pytest.raises(ValueError, match=r"got 120 labels and weights of shape \(5,\)"):
         path(X, y, sample_weight=np.ones(5))

@@ -217,7 +217,8 @@ def test_bad_manifests(shards, content):
         ({"feature_names": ["a"]}, "expected feature_names as 30 strings"),
         ({"parts": ["X", "X"]}, "expected the parts"),
         ({"parts": [["X"]]}, "expected the parts"),
-        ({"columns": -1}, "expected a number of columns, got -1"),
+        ({"columns": -1}, r"expected a number of columns below 2\^48, got -1"),
+        ({"columns": 2**60}, r"expected a number of columns below 2\^48, got 1152921504606846976"),
         ({"columns": float("inf")}, "OverflowError"),
         ({"index_base": "1"}, "expected index_base as a whole number"),
         ({"shards": []}, "expected shards, got none"),
@@ -360,3 +361,9 @@ def test_a_header_is_read_again_where_the_parser_failed(tmp_path, monkeypatch):
     failures.extend([SystemError("broken for good")] * 10)
     with pytest.raises(SystemError, match="for good"):
         map_array(path)
+
+
+def test_rows_without_a_with_block(tmp_path):
+    with pytest.raises(FileError, match="expected rows inside a with block, which writes the folder as a whole"):
+        ShardWriter(tmp_path / "data").add(np.eye(2))
+    assert not list(tmp_path.iterdir())

@@ -179,7 +179,7 @@ def test_dual_variables(folder: Path, capsys: Capture) -> None:
         (["-c", "1", "empty.dat"], "expected examples, got none"),
         (["-c", "1", "zero.dat"], "line 1, column 3: expected a feature index of at least 1"),
         (["-c", "1", "several.dat"], "expected one label on every line"),
-        (["-c", "1", "large.dat"], "within the range of a 32-bit float"),
+        (["-c", "1", "large.dat"], "large.dat: example 2, feature 3: expected a value within the range of a 32-bit"),
     ],
 )
 def test_refusals(folder: Path, capsys: Capture, arguments: list[str], message: str) -> None:
@@ -188,7 +188,7 @@ def test_refusals(folder: Path, capsys: Capture, arguments: list[str], message: 
     (folder / "empty.dat").write_text("# nothing\n")
     (folder / "zero.dat").write_text("1 0:1\n")
     (folder / "several.dat").write_text("1,2 1:1\n-1 1:2\n")
-    (folder / "large.dat").write_text("1 1:1e300\n-1 1:2\n")
+    (folder / "large.dat").write_text("1 1:1\n-1 1:2 3:1e300\n")
     said = learn(capsys, *arguments, code=1)
     assert re.search(message, said), said
     assert not (folder / "svm_struct_model").exists()

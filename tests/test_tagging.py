@@ -151,6 +151,16 @@ def test_tagger_says_what_is_wrong():
     fitted = SequenceTagger().fit(X, y)
     with pytest.raises(ValueError, match=r"sequence 1: expected one tag for each of its 2 tokens, got 1"):
         SequenceTagger().fit(X, [[0, 1, 2], [1]])
+    for flat in ([0, 1], np.array([0, 1])):
+        with pytest.raises(ValueError, match=r"sequence 0: expected a list of tags, one for each of its tokens, got"):
+            SequenceTagger().fit(X, flat)
+        with pytest.raises(ValueError, match=r"sequence 0: expected a list of tags, one for each of its tokens, got"):
+            fitted.score(X, flat)
+    for inputs, outputs, name in ((X, None, "y"), (None, y, "X"), (X, iter(y), "y")):
+        with pytest.raises(ValueError, match=f"expected {name} as a sequence, one element for every example, got"):
+            SequenceTagger().fit(inputs, outputs)
+    with pytest.raises(ValueError, match="expected C such that its product with the size of the sample"):
+        SequenceTagger(C=1e308).fit(X, y)
     with pytest.raises(ValueError, match=r"sequence 1: expected a matrix \(length, 3\) .* got shape \(2, 2\)"):
         fitted.predict([np.eye(3), np.ones((2, 2))])
     with pytest.raises(ValueError, match=r"sequence 0: expected a matrix \(length, 3\) .* got list"):

@@ -72,8 +72,11 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         if not self.verbose:
             yield self.callback
             return
-        name = type(self).__name__
-        with ProgressLine(name if measure is None else f"{name}({measure.name})", self.tol, design) as line:
+        title = type(self).__name__
+        if measure is not None:
+            given = getattr(self, "measure", None)  # the name of the class may be another: F1 is an F_beta
+            title = f"{title}({given if isinstance(given, str) else measure.name})"
+        with ProgressLine(title, self.tol, design) as line:
 
             def both(record: Record) -> Any:
                 line(record)

@@ -68,7 +68,7 @@ def path(
     Parameters
     ----------
     X : array or sparse matrix (n, p)
-        Finite values; what `MeasureSVC` would check is not checked again here.
+        Finite values.
     y : array (n,)
         Two classes; the greater one is positive.
     measure, tol, max_iter, fit_intercept, intercept_scaling, n_threads, callback
@@ -112,11 +112,15 @@ def path(
         raise ValueError(
             f"expected as many labels and weights as the {design.shape[0]} rows of X, got {len(labels)} labels{weights}"
         )
+    tiny = np.full(design.shape[1], 1e-300)  # of what is finite, its products are finite
+    if not np.isfinite(design.matvec(tiny)).all():
+        raise ValueError("expected X with finite values, got NaN or infinity: replace them, or leave these rows out")
     if weight is not None and not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise ValueError("expected finite sample_weight >= 0, got NaN, infinite or negative values")
     chosen = get_measure(measure)
     oracle = chosen.oracle(labels, weight)
-    steps = along(Auto(max_iter=max_iter), oracle, design, grid * oracle.price * oracle.n, tol=tol, callback=callback)
+    of_risk = [C * oracle.price * oracle.n for C in grid.tolist()]
+    steps = along(Auto(max_iter=max_iter), oracle, design, of_risk, tol=tol, callback=callback)
     solutions = run(design, [steps])[0]
     missed = [(float(C), one) for C, one in zip(grid, solutions, strict=True) if one.status.missed]
     if missed:

@@ -51,7 +51,8 @@ class MeasureSVCCV(MeasureSVC):
         "xi_alpha" trains once per C on everything and looks at the xi-alpha estimates, so it needs neither folds nor
         a test set, but the rows of X, which a dataset does not give; for a measure whose mistakes add up (error, cost,
         balanced_error) and a kernel with features (linear, or Nystroem's). With several labels, or classes each
-        against the rest, the mean of their estimates chooses one C for all.
+        against the rest, the mean of their estimates chooses one C for all. The estimates count examples, whatever
+        ``sample_weight`` or ``class_weight`` make them weigh; those without weight are left out.
     scoring : str, measure, callable or None, default=None
         The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
         contingency table.

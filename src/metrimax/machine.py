@@ -202,6 +202,13 @@ class KernelMachine(Machine):
 
     def R2(self) -> float:
         """The largest ``K(x, x) - K(x, x')``."""
+        return self._largest
+
+    def proven(self, rho: float, R2: float) -> bool:
+        return rho >= 2 and self.stable and rho * R2 >= 2 * self._largest * (1 - 1e-12)  # the last takes a while
+
+    @cached_property
+    def _largest(self) -> float:
         kernel, n = self.model.kernel, self.X.shape[0]
         if n > EXACT and kernel == "linear":
             return linear_R2(self.X)
@@ -214,9 +221,6 @@ class KernelMachine(Machine):
         options = {"gamma": self.model._gamma, "degree": self.model.degree, "coef0": self.model.coef0}
         named = {} if callable(kernel) else {"filter_params": True, **options}
         return _largest_difference(self.X, lambda rows: pairwise_kernels(rows, self.X, metric=kernel, **named))
-
-    def proven(self, rho: float, R2: float) -> bool:
-        return rho >= 2 and self.stable
 
     def settle(self) -> tuple[Mask, Mask]:
         """Which examples are wrong when left out, and which have to be left out to know.

@@ -73,6 +73,8 @@ def estimator_table(
     ----------
     Joachims (2000), section 3.
     """
+    if not (isinstance(n_bootstrap, (int, np.integer)) and n_bootstrap >= 1):
+        raise ValueError(f"expected n_bootstrap as a whole number of at least 1, got {n_bootstrap!r}")
     X = X if hasattr(X, "shape") else np.asarray(X)
     y = column_or_1d(y)
     machine(model, X, y)  # which raises for what has no such estimates, before anything is trained

@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, *_CLUSTER_ERRORS) as error:  # a FileError is a ValueError
         sys.stderr.write(f"{name}: {error}\n")
         return FAILURE
-    except OverflowError as error:  # of numbers in options: a beta whose square no float holds
+    except OverflowError as error:  # of numbers in options: a k of hundreds of digits
         sys.stderr.write(f"{name}: a number is too large to compute with ({error}): give a smaller one\n")
         return FAILURE
     except KeyboardInterrupt:

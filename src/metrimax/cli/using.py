@@ -39,6 +39,12 @@ def predict(arguments: argparse.Namespace) -> int:
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     as_scores = arguments.scores or model.kind == "ranking"
+    broken = [label for label in model.classes if isinstance(label, str) and set(label) & set("\r\n")]
+    if broken and not as_scores and not arguments.json:
+        raise UsageError(
+            f"expected labels that fit on a line, one for each example, got the model's {broken[0]!r:.100}: --json "
+            "writes any label, --scores none"
+        )
     if arguments.json and as_scores:
         text = json.dumps({"scores": scores[:, 0].tolist() if len(model.coef) == 1 else scores.tolist()}) + "\n"
     elif arguments.json:
@@ -186,7 +192,21 @@ def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
         feature_names=model.feature_names,
         target=arguments.target if arguments.target is not None else model.target,
     )
+    if arguments.target is None and model.target is not None and model.feature_names is None:
+        _check_place(data, model.target)
     return data, model
+
+
+def _check_place(data: Any, target: str) -> None:
+    """Raise if the number of the column of labels, all that a model without names knows, may be that of a feature."""
+    from metrimax.io.tables import USUAL_TARGETS
+
+    for name in data.feature_names or []:
+        if name.strip().lower() in USUAL_TARGETS:
+            raise UsageError(
+                f"{data.name}: are the labels in the column {name!r}, or in column {target} (from 0), where they were "
+                "when the model was trained on a table without header? Give --target, its name or number"
+            )
 
 
 def _class(model: Any, label: str) -> int:

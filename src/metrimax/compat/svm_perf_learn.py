@@ -154,6 +154,7 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
         p=options["--p"],
         beta=options["-j"],
         callback=lambda record: say(_iteration(record, options["-e"])),
+        name=example_file,
     )
     solution = trained.solution
     say(_iteration(solution.history[-1], options["-e"]))

@@ -53,13 +53,22 @@ def train(
     p: float = 0.0,
     beta: float = 1.0,
     callback: Callback | None = None,
+    name: str = "the examples",
 ) -> Trained:
-    """Train on the examples of a file. Values are rounded to 32-bit floats, as in SVM-perf."""
+    """Train on the examples of a file, which errors call ``name``.
+
+    Values are rounded to 32-bit floats, as in SVM-perf.
+    """
     indices, columns, width = _compact(rows)
     with np.errstate(over="ignore"):  # told of below
         values = rows.values.astype(np.float32)
     if not np.isfinite(values).all():
-        raise FileError("expected values within the range of a 32-bit float")
+        k = int(np.flatnonzero(~np.isfinite(values))[0])
+        i = int(np.searchsorted(rows.indptr, k, side="right"))
+        raise FileError(
+            f"{name}: example {i}, feature {rows.indices[k]}: expected a value within the range of a 32-bit float, "
+            f"got {rows.values[k]:g}: scale the features"
+        )
     X = CSR(values, columns, rows.indptr.astype(columns.dtype), width)
     y = rows.labels > 0
     solution = solve(X, y, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)

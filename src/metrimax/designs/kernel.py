@@ -155,7 +155,7 @@ def choose_gamma(gamma: float | str, X: Any) -> float:
     "scale" is scikit-learn's ``1 / (p var)`` over all entries of X; "mean_distance" is the inverse of the mean squared
     distance between two examples, ``1 / (2 sum of the variances of the features)`` (Li, Tsang & Zhou 2013).
     """
-    if not isinstance(gamma, str):
+    if isinstance(gamma, (int, float, np.number)):
         return float(gamma)
     if gamma not in ("scale", "mean_distance"):
         raise ValueError(f"expected gamma as a number, 'scale' or 'mean_distance', got {gamma!r}")

@@ -32,8 +32,11 @@ class WithIntercept:
     """
 
     def __init__(self, design: Design, value: float = 1.0) -> None:
-        if not math.isfinite(value) or value <= 0:
-            raise ValueError(f"the value of the intercept's feature must be positive and finite, got {value}")
+        if not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
+            raise ValueError(
+                f"the value of the intercept's feature (intercept_scaling) must be a positive and finite number, "
+                f"got {value!r}"
+            )
         self.design = design
         self.value = float(value)
 

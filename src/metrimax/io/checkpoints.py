@@ -72,6 +72,8 @@ class Checkpoint:
 
 def as_checkpoint(given: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
     """A folder by its name, or as it is given."""
+    if given is not None and not isinstance(given, (str, os.PathLike, Checkpoint)):
+        raise TypeError(f"expected checkpoint as the name of a folder, a Checkpoint or None, got {given!r}")
     return Checkpoint(given) if isinstance(given, (str, os.PathLike)) else given
 
 

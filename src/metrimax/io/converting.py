@@ -28,7 +28,7 @@ def convert(
     shard_size: int | str = "64MiB",
     dtype: str | None = None,
     kind: str | None = None,
-    target: str | None = None,
+    target: str | int | None = None,
     index_base: int | None = None,
     memory: int | str = "1GiB",
     n_threads: int | None = None,

@@ -51,7 +51,7 @@ def load_data(
     index_base: int | None = None,
     n_features: int | None = None,
     feature_names: list[str] | None = None,
-    target: str | None = None,
+    target: str | int | None = None,
     n_threads: int | None = None,
     labels: bool = True,
 ) -> Data:
@@ -70,7 +70,7 @@ def load_data(
         The number of features of a model: in svmlight text those beyond it are left out, in a table it has to agree.
     feature_names : list of str, optional
         The columns of a table to take, in this order; by default all but the target.
-    target : str, optional
+    target : str or int, optional
         The column of a table that holds the labels: its name, or its number from 0.
     n_threads : int, optional
         The most threads; all cores by default.
@@ -86,7 +86,7 @@ def load_data(
         data = _from_npz(path, n_threads, labels)
     elif kind in ("csv", "parquet"):
         read = read_csv if kind == "csv" else read_parquet
-        table = read(path, target, feature_names, n_features, labels)
+        table = read(path, None if target is None else str(target), feature_names, n_features, labels)
         data = Data(path, table.X, table.labels, None, table.names, table.groups)
     else:
         raise ValueError(f"unknown kind of data {kind!r}: expected svmlight, csv, npz or parquet")

@@ -106,7 +106,7 @@ def open_dataset(
     *,
     memory: int | str = MEMORY,
     kind: str | None = None,
-    target: str | None = None,
+    target: str | int | None = None,
     index_base: int | None = None,
     n_features: int | None = None,
     feature_names: list[str] | None = None,

@@ -83,6 +83,11 @@ class ShardWriter:
 
         Instead of a SciPy matrix anything with data, indices, indptr (of rows) and shape will do.
         """
+        if not hasattr(self, "_beside"):
+            raise FileError(
+                f"{self.folder}: expected rows inside a with block, which writes the folder as a whole: "
+                "with ShardWriter(...) as writer: writer.add(...)"
+            )
         X = X.tocsr() if hasattr(X, "tocsr") else X
         arrays: dict[str, Array]
         arrays = {"X": X} if isinstance(X, np.ndarray) else _parts(X)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.measure.contingency import ContingencyMeasure, ratio
+from metrimax.measure.contingency import ContingencyMeasure, check_beta, ratio
 from metrimax.measure.tables import Structure
 from metrimax.protocols import Vector
 
@@ -70,8 +70,7 @@ class FBeta(ContingencyMeasure):
     structure: ClassVar[Structure] = "count"
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < np.inf:
-            raise ValueError(f"expected a finite beta > 0, got {self.beta}")
+        check_beta(self.beta)
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         b2 = self.beta**2

@@ -32,6 +32,12 @@ ROUNDING = 1e-13
 """A loss that falls by no more than this, relative to the greatest, with one more mistake is taken to rise."""
 
 
+def check_beta(beta: float) -> None:
+    """Raise if the square of beta, the weight of recall, is no number to compute with."""
+    if not (isinstance(beta, (int, float, np.number)) and 1e-100 <= beta <= 1e100):
+        raise ValueError(f"expected a finite beta > 0, from 1e-100 to 1e100, got {beta!r}")
+
+
 def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
     """``numerator / denominator``, and ``undefined`` where the denominator is zero."""
     if np.all(denominator):

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from metrimax.measure.contingency import ContingencyMeasure, ratio
+from metrimax.measure.contingency import ContingencyMeasure, check_beta, ratio
 from metrimax.measure.tables import Structure
 from metrimax.protocols import Vector
 
@@ -81,8 +81,7 @@ class QMeasure(ContingencyMeasure):
     structure: ClassVar[Structure] = "scan"
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < np.inf:
-            raise ValueError(f"expected a finite beta > 0, got {self.beta}")
+        check_beta(self.beta)
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         share = 1 - np.abs(fp - fn) / np.maximum(tp + fn, tn + fp)

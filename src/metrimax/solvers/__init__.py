@@ -7,7 +7,7 @@ from metrimax.solvers.bundle import Bundle, CuttingPlane
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.kept import pack, unpack
-from metrimax.solvers.path import along
+from metrimax.solvers.path import along, check_weights
 from metrimax.solvers.smooth import AGM, LBFGS
 
 SOLVERS: dict[str, type[Any]] = {
@@ -30,6 +30,7 @@ __all__ = [
     "DualCD",
     "Hybrid",
     "along",
+    "check_weights",
     "pack",
     "side_by_side",
     "unpack",

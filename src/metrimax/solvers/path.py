@@ -11,6 +11,19 @@ from metrimax.solvers.auto import Auto
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.model import kept_by_weights
 
+LARGEST = 1e300
+"""The weight of the risk is at most this, and at least its inverse: objectives beyond are no finite numbers."""
+
+
+def check_weights(weights: Sequence[float] | Vector) -> None:
+    """Raise if C, by the weight C kappa n that it gives to the risk, is beyond what can be computed with."""
+    for weight in weights:
+        if not 1 / LARGEST <= weight <= LARGEST:
+            raise ValueError(
+                f"expected C such that its product with the size of the sample, C kappa n, is from {1 / LARGEST:g} to "
+                f"{LARGEST:g}, got {float(weight):g}: {'lower' if weight > 1 else 'raise'} C"
+            )
+
 
 def along(
     solver: Solver,
@@ -26,6 +39,7 @@ def along(
 
     The first one begins with the cuts of ``start``, if there are any.
     """
+    check_weights(weights)
     if isinstance(solver, Auto) and len(weights) > 1:
         solver = solver.for_path(oracle, design)
     if isinstance(solver, DualCD):  # its warm start is the multipliers

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from metrimax.base import CertifiedEstimator
 from metrimax.fitting import FittedLabel
 from metrimax.protocols import Callback, Solution, Status
-from metrimax.solvers import Bundle, CuttingPlane
+from metrimax.solvers import Bundle, CuttingPlane, check_weights
 from metrimax.structured.problem import Inference, StructuredProblem
 from metrimax.structured.training import Cached, StructuredRisk, solve_cuts
 
@@ -201,6 +201,7 @@ class StructuredSVM(CertifiedEstimator):
     def _solve(self, solver: Any, problem: StructuredProblem, X: Sequence[Any], Y: Sequence[Any]) -> Solution:
         oracle = StructuredRisk(problem, X, Y, rescaling=self.rescaling, n_jobs=self.n_jobs)  # type: ignore[arg-type]
         weight = float(self.C) * len(X)
+        check_weights([weight])
         with self._progress() as callback:
             if isinstance(solver, Cached):
                 solution = solver.solve(oracle, weight, tol=self.tol, callback=callback)
@@ -214,6 +215,9 @@ class StructuredSVM(CertifiedEstimator):
 
     @staticmethod
     def _check_lengths(X: Sequence[Any], y: Sequence[Any]) -> None:
+        for name, given in (("X", X), ("y", y)):
+            if not hasattr(given, "__len__"):
+                raise ValueError(f"expected {name} as a sequence, one element for every example, got {given!r:.100}")
         if len(X) != len(y):
             raise ValueError(f"expected as many outputs as inputs, got {len(X)} inputs and {len(y)} outputs")
         if not len(X):

@@ -251,6 +251,7 @@ class SequenceTagger(StructuredSVM):
         return 1 - float(self._losses(X, y).sum()) / max(1, sum(len(tags) for tags in y))
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
+        _check_sequences(y)
         tags = [tag for tags in y for tag in tags]
         if not tags:
             raise ValueError("expected at least one token, got empty sequences only")
@@ -297,6 +298,7 @@ class SequenceTagger(StructuredSVM):
         return Sequences(rows, offsets)
 
     def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> list[Tags]:
+        _check_sequences(y)
         number = {tag: k for k, tag in enumerate(learnt["classes_"].tolist())}
         for i, (tags, x) in enumerate(zip(y, inputs, strict=True)):
             if len(tags) != (length := x.shape[0]):
@@ -361,6 +363,12 @@ def _check_token(token: Any, i: int) -> Any:
             f"{type(token).__name__}; for words, SequenceTagger(features=word_features)"
         )
     return token
+
+
+def _check_sequences(y: Sequence[Any]) -> None:
+    for i, tags in enumerate(y):
+        if not hasattr(tags, "__len__"):
+            raise ValueError(f"sequence {i}: expected a list of tags, one for each of its tokens, got {tags!r:.100}")
 
 
 def _check_tags(y: Sequence[Any], classes: npt.NDArray[Any]) -> None:
