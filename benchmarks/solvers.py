@@ -140,7 +140,7 @@ SETS = [  # name, rows, part
     ("keel_imbalanced/kr-vs-k-zero_vs_eight", None, 2),
     ("keel_imbalanced/winequality-white-3_vs_7", None, 2),
     ("reuters:1", None, 2),
-    ("sector:100", None, 2),
+    ("sector:35", None, 2),
     ("20news:11", None, 2),
     ("ohsumed:Nervous System", None, 2),
 ]
