@@ -49,6 +49,21 @@ class Hinges(NamedTuple):
     weight: Vector
 
 
+class Kink(NamedTuple):
+    """Labellings that all have the loss R(0): one class is all wrong, and the examples of the other one are free.
+
+    Every mean of them is a cut with that loss, ``R(s) >= loss - 1/n sum_i share_i weight_i sign_i s_i``: shares are 1
+    in the one class, and from 0 to 1 for the free examples (if there is a ``total``, so that the weights that flip add
+    up to it).
+    """
+
+    loss: float
+    sign: Vector
+    weight: Vector
+    free: npt.NDArray[np.int64]
+    total: float | None = None
+
+
 class Working(NamedTuple):
     """The examples that coordinate descent visits, the limits of the gradient beyond which it sets them aside, and the
     sum of the hinges of the others.
@@ -77,8 +92,8 @@ class Oracle(Protocol):
     It may have more, which solvers look for: ``compiled``, the kernel that answers the same questions and is asked in
     its place (`_kernels.Risk`; None where a subclass or a wrapper answers otherwise); ``smooth``, the smoothed risk;
     ``mistakes()``, the error rate of the sample, with ``smaller``, the size of the smaller class; where the risk is a
-    sum over examples ``hinges()``, with ``margins``, those of the two classes; and ``k``, where so many are called
-    positive.
+    sum over examples ``hinges()``, with ``margins``, those of the two classes; ``k``, where so many are called
+    positive; and ``kink()``, labellings that all have the loss R(0), or None.
     """
 
     @property

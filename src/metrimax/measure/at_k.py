@@ -27,7 +27,7 @@ from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Hinges, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Kink, Labels, Line, Oracle, Vector
 
 
 class TopMeasure(ContingencyMeasure):
@@ -246,6 +246,14 @@ class TopOracle(SampleOracle):
         """The error rate of the sample: where a solver may begin."""
         weight = np.ones(self.size) if self._weight is None else np.asarray(self._weight, dtype=np.float64)
         return Hinges(np.where(self._y, 1.0, -1.0), np.ones(self.size), weight)
+
+    def kink(self) -> Kink | None:
+        """Labellings that call k negatives positive, and no positive."""
+        sign, _, weight = self.mistakes()
+        free = np.flatnonzero(~self._y)
+        if self._v >= 0 or self.k > weight[free].sum():
+            return None
+        return Kink(self._u, sign, weight, free, self.k)
 
 
 class TopRangeOracle(ContingencyOracle):

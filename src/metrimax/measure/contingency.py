@@ -23,7 +23,7 @@ from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import Smooth, contingency_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
-from metrimax.protocols import Cut, Hinges, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Kink, Labels, Line, Oracle, Vector
 
 SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
@@ -209,6 +209,23 @@ class ContingencyOracle(SampleOracle):
         """The error rate of the sample: where a solver may begin."""
         weight = self._by_class(*(1.0 if units.alike else units.weight for units in (self.pos, self.neg)))
         return Hinges(self._by_class(self.pos.sign, self.neg.sign), np.ones(self.size), weight)
+
+    def kink(self) -> Kink | None:
+        """Labellings in which one class is all wrong, if their loss is R(0) whatever becomes of the other class.
+
+        None if there are no such, or if examples of the other class flip by units that are not their own weights: a
+        mean of labellings may then have a number of flips that no labelling has.
+        """
+        if self._counts is not None:  # a limit on how many are called positive: they are not free
+            return None
+        worst = self(np.zeros(self.size)).loss
+        for units, others, order in ((self.pos, self.neg, 1), (self.neg, self.pos, -1)):
+            counts = np.full(others.count + 1, units.count), np.arange(others.count + 1)
+            loss = float(self._loss(*counts[::order]).min())
+            if loss >= worst - ROUNDING and (others.whole or others.copies):
+                sign, _, weight = self.mistakes()
+                return Kink(loss, sign, weight, others.members.astype(np.int64))
+        return None
 
     def _by_class(self, positive: Vector | float, negative: Vector | float) -> Vector:
         """A value for every example, by its class; zero for those without weight, who are in neither."""

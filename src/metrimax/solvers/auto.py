@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,19 +12,18 @@ from metrimax.protocols import (
     Cuts,
     Design,
     Oracle,
-    Record,
     RowDesign,
-    Solution,
     Solver,
     Status,
     Steps,
     Vector,
-    offer,
 )
+from metrimax.solvers.at_zero import FromZero
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import FINE, DualCD
 from metrimax.solvers.head_start import head_start, own_score, plane_cut, start_with_mistakes
 from metrimax.solvers.hybrid import Hybrid
+from metrimax.solvers.joined import joined, later
 
 FEW, MANY = 40, 1000
 """Up to so many features, the constant one included, are few; more than so many are taken for text."""
@@ -66,6 +64,11 @@ WITH_PLANE = 1, 1
 
 PATIENT = 16
 """And in an easy problem on text, where a second vector makes an iteration nearly twice as dear."""
+
+LINGER, LINGER_AT_K, LINGER_FEW = 8, 24, 64
+"""Where w = 0 is the best point after so many iterations the run is helped out (`metrimax.solvers.at_zero`): on more
+than a few features, for measures at k, and on few features, where the bundle method mostly gets away by itself.
+"""
 
 ALONG = 32
 """Plain iterations that come first at every point of a path, where the model is a good one from the start."""
@@ -120,7 +123,9 @@ class Auto:
             if may and cast(Any, oracle).smaller >= rare:
                 return self._after_mistakes(oracle, design, weight, tol, callback)
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
-        return chosen.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
+        return self._from_zero(chosen, oracle, design).steps(
+            oracle, design, weight, tol=tol, start=start, callback=callback
+        )
 
     def _additive(
         self,
@@ -183,20 +188,10 @@ class Auto:
         loss = first.bound + _kernels.dot(first.w, first.w) / 2
         starts = [(yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), loss))]
         rest = Hybrid(self.max_iter - math.ceil(first.n_passes), *WITH_PLANE)
-        later = None if callback is None else _Later(first, callback)
-        second = yield from rest.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=later)
-        best = min(first, second, key=lambda solution: solution.objective)
-        bound = max(first.bound, second.bound)
-        return replace(
-            second,
-            w=best.w,
-            objective=best.objective,
-            bound=bound,
-            gap=(best.objective - bound) / weight,
-            n_iter=first.n_iter + second.n_iter,
-            n_passes=first.n_passes + second.n_passes,
-            history=first.history + [_after(first, record) for record in second.history],
+        second = yield from rest.steps(
+            oracle, design, weight, tol=tol, start=starts.pop(), callback=later(first, callback)
         )
+        return joined(first, second, weight)
 
     def _hybrid(self, design: Design, smooth: int | None = None) -> Hybrid:
         """After the plain iterations that suit the number of features, or so many where the risk is smooth."""
@@ -206,6 +201,14 @@ class Auto:
         plain, usual = PLAIN_FEW if features <= FEW else PLAIN
         return Hybrid(self.max_iter, plain, usual if smooth is None else smooth)
 
+    def _from_zero(self, solver: Hybrid | Bundle, oracle: Oracle, design: Design) -> Solver:
+        """The solver with help where it stays at w = 0, if measure and design are such that there is any."""
+        patience = LINGER_FEW if design.shape[1] <= FEW else LINGER_AT_K if hasattr(oracle, "k") else LINGER
+        may = hasattr(oracle, "kink") and has_rows(design) and cast(RowDesign, design).by_rows
+        if not may or patience >= self.max_iter:
+            return solver
+        return FromZero(solver, patience, Hybrid(self.max_iter) if self.labels == 1 else solver)
+
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.
 
@@ -213,10 +216,11 @@ class Auto:
         the cheapest iterations, and for one label the hybrid where they take long.
         """
         if design.shape[1] <= MANY:
-            return Bundle(self.max_iter)
+            return self._from_zero(Bundle(self.max_iter), oracle, design)
         if has_rows(design) and has_hinges(oracle):
             return DualCD(self.max_iter)
-        return Hybrid(self.max_iter, plain=ALONG) if self.labels == 1 else Bundle(self.max_iter)
+        chosen = Hybrid(self.max_iter, plain=ALONG) if self.labels == 1 else Bundle(self.max_iter)
+        return self._from_zero(chosen, oracle, design)
 
 
 def has_rows(design: Design) -> bool:
@@ -235,31 +239,6 @@ def _limit(features: int, tol: float) -> float:
     if tol >= FINE:
         return EASY
     return EASY_FINE if features <= MANY else math.inf
-
-
-class _Later:
-    """The callback of the second run: counts on from the first."""
-
-    def __init__(self, first: Solution, callback: Callback) -> None:
-        self._first, self._callback = first, callback
-
-    def __call__(self, record: Record) -> Any:
-        return self._callback(_after(self._first, record))
-
-    def keep(self, state: Callable[[], Cuts]) -> None:
-        offer(self._callback, state)
-
-
-def _after(first: Solution, record: Record) -> Record:
-    """A record of the second run, counted on from the first."""
-    last = first.history[-1]
-    return record._replace(
-        iteration=record.iteration + last.iteration,
-        n_passes=record.n_passes + first.n_passes,
-        objective=min(record.objective, last.objective),
-        bound=max(record.bound, last.bound),
-        seconds=record.seconds + last.seconds,
-    )
 
 
 def side_by_side(solver: Solver, labels: int) -> Solver:

@@ -1,0 +1,173 @@
+"""Away from w = 0, or a proof that nothing is better.
+
+F1 and its like have the loss 1 for every labelling that calls no positive positive, whatever it makes of the negatives:
+at w = 0 their risk has a kink, where as many planes meet as there are sets of negatives (`Kink`). Where classes overlap
+it may be the minimum, or nearly so, and cuts that are asked for one by one take hundreds of iterations to show it. But
+the means of all these planes are a box, shares b from 0 to 1 of the negatives, and the one with the least slope,
+
+    min over b of  |sum over positives of x_i - sum over negatives of b_j x_j|^2,
+
+says it all: if that is zero, w = 0 is optimal for every C; if not, it is the direction of steepest descent. The problem
+is the dual of a sum of hinges with margin 0, so a few epochs of coordinate descent come close to its solution.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from metrimax import _kernels
+from metrimax.protocols import (
+    Ask,
+    Callback,
+    Cuts,
+    Design,
+    Hinges,
+    Kink,
+    Oracle,
+    Point,
+    Record,
+    RowDesign,
+    Steps,
+    Vector,
+    Working,
+    offer,
+)
+from metrimax.solvers.bundle import Bundle
+from metrimax.solvers.hybrid import Hybrid
+from metrimax.solvers.joined import joined, later
+from metrimax.solvers.model import kept_by_weights, taken
+
+ROUNDS = 1, 2, 4, 8, 16
+"""Epochs, after each of which it is looked whether their direction leads down."""
+
+FALL = 0.5
+"""They end where the square of the slope is more than this share of what it was a round before."""
+
+FINE = 1e-3
+"""Accuracy of that look, relative to the tolerance: the way down may be short, and there is none without it."""
+
+
+@dataclass(frozen=True)
+class FromZero:
+    """A solver that is helped out where it does not get away from w = 0.
+
+    Parameters
+    ----------
+    solver : Hybrid or Bundle
+        Which begins, and goes on unless w = 0 is the best point after so many iterations.
+    patience : int
+        How many, fewer than the most that the solver makes.
+    rest : Hybrid or Bundle
+        Which goes on from a point that is better.
+    """
+
+    solver: Hybrid | Bundle
+    patience: int
+    rest: Hybrid | Bundle
+
+    def steps(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        *,
+        tol: float,
+        start: Cuts | None = None,
+        callback: Callback | None = None,
+    ) -> Steps:
+        """Minimise ``1/2 |w|^2 + weight R(w)``."""
+        watch = _Watch(oracle, design.shape[0], self.patience, callback)
+        first = yield from self.solver.steps(oracle, design, weight, tol=tol, start=start, callback=watch)
+        del start
+        if not watch.stuck:
+            return first
+        kink = cast(Any, oracle).kink()
+        if kink is None:
+            starts, rest = [cast(Cuts, first.cuts)], self.solver
+        else:
+            starts = [(yield from leave_zero(oracle, kink, design, weight, tol))]
+            rest = self.solver if starts[0].best is None else self.rest
+        rest = replace(rest, max_iter=rest.max_iter - first.n_iter)
+        second = yield from rest.steps(
+            oracle, design, weight, tol=tol, start=starts.pop(), callback=later(first, callback)
+        )
+        return joined(first, second, weight)
+
+
+class _Watch:
+    """A callback that stops the run if w = 0 is still the best point after ``patience`` iterations."""
+
+    def __init__(self, oracle: Oracle, size: int, patience: int, callback: Callback | None) -> None:
+        self._oracle, self._size, self._patience, self._callback = oracle, size, patience, callback
+        self.stuck = False
+
+    def __call__(self, record: Record) -> bool:
+        stop = self._callback is not None and self._callback(record) in (True,)  # NumPy's True as well
+        if record.iteration == self._patience and not stop:
+            self.stuck = record.objective >= self._oracle(np.zeros(self._size)).loss
+        return stop or self.stuck
+
+    def keep(self, state: Callable[[], Cuts]) -> None:
+        offer(self._callback, state)
+
+
+def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: float) -> Generator[Ask, Vector, Cuts]:
+    """The plane at w = 0 with the least slope as a cut, and the least point in its direction, if that leads down.
+
+    If it does not, the cut may prove that w = 0 is optimal within ``tol``, or the epochs were too few for either.
+    """
+    began = time.perf_counter()
+    zero = np.zeros(design.shape[0])
+    at_zero = oracle(zero).loss
+    hinges = Hinges(kink.sign, zero, kink.weight)
+    upper = kink.weight * (weight / oracle.n)
+    most = float(upper[kink.free].sum())
+    total = float(upper.sum()) - most if kink.total is None else kink.total * (weight / oracle.n)
+    alpha = upper.copy()
+    alpha[kink.free] *= min(1.0, total / most)
+    (w,), passes = taken((yield Ask("pull", [kink.sign * alpha]))), 1.0
+    t, risk, before = 0.0, at_zero, np.inf
+    for epochs in ROUNDS:
+        working = Working(kink.free.copy(), -np.inf, np.inf, 0.0)
+        visits = epochs * len(kink.free) / len(zero)
+        done = cast(RowDesign, design).dual_epochs(
+            hinges, upper, alpha, w, tol=0.0, max_passes=visits, gap=tol * weight, working=working
+        )
+        if kink.total is not None:
+            alpha[kink.free] = _with_total(alpha[kink.free], upper[kink.free], total)
+        passes += done.passes + _kernels.rows_read([alpha]) + 1
+        (w,) = taken((yield Ask("pull", [kink.sign * alpha])))  # afresh: rounding must not prove anything
+        (scores,) = taken((yield Ask("scores", [w])))
+        square = _kernels.dot(w, w)
+        if square <= tol * weight:
+            break
+        parabola = 1 / weight, 0.0, 0.0, square
+        t, risk = _kernels.line_search(oracle.line(zero, scores), parabola, at_zero, None, FINE * tol, 1.0)
+        if t > 0 or square > FALL * before:
+            break
+        before = square
+    by_weights = kept_by_weights(design)
+    rep = w if by_weights else kink.sign * alpha
+    vectors = (rep,) if by_weights else (rep, scores)
+    return Cuts(
+        losses=np.array([kink.loss]),
+        gram=np.array([[square / weight**2]]),
+        rows=tuple(-vector[np.newaxis] / weight for vector in vectors),
+        best=(Point(t * rep, t * scores, t * t * square), risk) if t > 0 else None,
+        n_passes=passes,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _with_total(shares: Vector, upper: Vector, total: float) -> Vector:
+    """Shares that add up to the total: with less of each, or more of what each has left."""
+    now, most = float(shares.sum()), float(upper.sum())
+    if now >= total:
+        return shares * (total / now)
+    more: Vector = shares + (upper - shares) * ((total - now) / (most - now))
+    return more
