@@ -15,10 +15,10 @@ from test_oracles import CASES, quick, samples
 
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.protocols import Status
-from metrimax.solvers import Auto, Bundle, along
-from metrimax.solvers.at_zero import ROUNDS, FromZero, leave_zero
-from metrimax.solvers.auto import LINGER, LINGER_AT_K, LINGER_FEW
+from metrimax.protocols import Cuts, Point, Status
+from metrimax.solvers import Auto, Bundle, Hybrid, along
+from metrimax.solvers.at_zero import BESIDE, ROUNDS, FromZero, leave_zero
+from metrimax.solvers.auto import LINGER, LONGER
 
 KINKED = ["f1", "fbeta", "jaccard", "gmean", "min_tpr_tnr", "prbep", "precision_at_k", "recall_at_k"]
 SMOOTH = ["error", "cost", "balanced_error", "mcc", "kappa", "qmean", "ae", "rae", "kld", "nkld"]
@@ -123,11 +123,9 @@ def test_prbep_is_proven_too_with_as_many_flips_as_are_called():
     X, y = overlapping(noise=0.7, rate=0.05)
     design, oracle, weight = parts(X, y, "prbep", C=100.0)
     cuts = ask(design, leave_zero(oracle, oracle.kink(), design, weight, 1e-3))
-    slope = cuts.rows[0][0]
-    assert abs(slope[-1]) < 1e-12  # of the constant feature: as many negatives flip as positives
-    solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3))
-    assert solution.status is Status.TRIVIAL
-    assert solution.n_iter == LINGER_AT_K + 1
+    assert cuts.best is None
+    assert cuts.gram[0, 0] * weight / 2 < 1e-3
+    assert abs(cuts.rows[0][0, -1]) < 1e-12  # of the constant feature: as many negatives flip as positives
 
 
 @pytest.mark.parametrize("shape", [(300, 60), (60, 90)], ids=["by weights", "by slopes"])
@@ -200,17 +198,47 @@ def test_no_more_iterations_than_may_be(most):
     assert solution.n_iter == most
 
 
-def test_few_epochs_that_lead_nowhere_leave_the_solver_to_go_on():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((500, 45)) ** 9, rng.random(500) < 0.1  # scales far apart: the epochs are slow
-    design, oracle, weight = parts(X, y, C=100.0)
+@pytest.mark.parametrize("measure", ["f1", "prbep"])
+def test_where_few_epochs_do_not_tell_the_run_goes_on_beside_zero(measure):
+    """The minimum is hardly better than w = 0."""
+    X, y = overlapping(noise=0.6, rate=0.05)
+    design, oracle, weight = parts(X, y, measure, C=100.0)
     cuts = ask(design, leave_zero(oracle, oracle.kink(), design, weight, 1e-3))
-    most = sum(ROUNDS) + 2 * len(ROUNDS) + 2
-    assert cuts.n_passes < most
-    solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3))
-    assert solution.status.ok
-    best = ask(design, Bundle().steps(oracle, design, weight, tol=1e-4))
-    assert solution.bound <= best.objective * (1 + 1e-12)
+    assert cuts.n_passes < sum(ROUNDS) + 2 * len(ROUNDS) + 2
+    point, risk = cuts.best
+    assert 1 < point.square / (2 * weight) + risk <= BESIDE  # worse than w = 0
+    records = []
+    solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3, callback=records.append))
+    assert solution.status is Status.CONVERGED
+    assert 0.998 < solution.objective / weight < 1
+    assert max(record.objective for record in records) == 1
+    plain = ask(design, Bundle().steps(oracle, design, weight, tol=1e-3))
+    assert solution.bound <= plain.objective
+    assert plain.bound <= solution.objective
+    assert solution.n_passes < 0.5 * plain.n_passes
+
+
+@pytest.mark.parametrize("shape", [(300, 60), (60, 90)], ids=["by weights", "by slopes"])
+def test_a_run_that_began_beside_zero_goes_back_where_that_is_better(shape):
+    rng = np.random.default_rng(0)
+    X = np.zeros(shape)
+    X[:, :2] = rng.standard_normal((shape[0], 2))  # which say nothing of the classes
+    design, oracle, weight = parts(X, np.arange(shape[0]) % 10 == 0)
+    slope = 1e-4 * rng.standard_normal(shape[0])
+    rep = design.rmatvec(slope) if shape[0] > shape[1] else slope
+    w = design.rmatvec(slope)
+    scores = design.matvec(w)
+    cut = oracle(scores)
+    start = Cuts(
+        np.empty(0), np.empty((0, 0)), (np.empty((0, min(design.shape))),) * (1 if shape[0] > shape[1] else 2),
+        best=(Point(rep, scores, float(w @ w)), cut.loss + float(cut.slope @ scores)),
+    )  # fmt: skip
+    solution = ask(design, Hybrid().steps(oracle, design, weight, tol=1e-3, start=start))
+    assert solution.status is Status.TRIVIAL
+    assert not solution.w.any()
+    assert solution.objective == weight * oracle(np.zeros(shape[0])).loss
+    assert solution.gap == pytest.approx((solution.objective - solution.bound) / weight)
+    assert solution.cuts.best[0].square == 0
 
 
 def test_measures_without_a_kink_go_on_as_they_were():
@@ -240,4 +268,4 @@ def test_on_few_features_the_bundle_method_has_its_time():
     design, oracle, weight = parts(X, y)
     solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3))
     assert solution.status is Status.TRIVIAL
-    assert solution.n_iter == LINGER_FEW + 1
+    assert solution.n_iter == LONGER + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from unittest import mock
 
 import numpy as np
@@ -13,7 +14,7 @@ from metrimax.measure import get_measure
 from metrimax.protocols import Status
 from metrimax.risk import run
 from metrimax.solvers import Bundle, Hybrid
-from metrimax.solvers.hybrid import LONG, MEMORY, SHORT
+from metrimax.solvers.hybrid import BRISK, LONG, MEMORY, SHORT
 
 
 def sample(n=300, p=8, seed=0, shift=1.0):
@@ -65,13 +66,30 @@ def test_an_easy_problem_is_left_to_the_bundle_method():
     assert 2 in asked, "not with a bound that is far from the objective"
 
 
-def test_smooth_risks_do_not_wait():
+def test_an_easy_problem_is_one_whose_gap_falls_fast():
+    X, y = sample()
+    _, asked = solve(Hybrid(plain=2, patient=1000, brisk=1.0), X, y, C=0.1)
+    assert set(asked) == {1}
+    solution, asked = solve(Hybrid(plain=2, patient=1000, brisk=0.5), X, y, C=0.1)
+    falls = [b.gap / a.gap for a, b in itertools.pairwise(solution.history)]
+    slow = next(k for k, fall in enumerate(falls, start=2) if fall > 0.5)
+    assert 2 <= slow < solution.n_iter
+    assert asked[: 2 * slow] == [1] * (2 * slow)
+    assert set(asked[2 * slow : -2]) == {2}
+
+
+def test_smooth_risks_have_plain_iterations_of_their_own():
     """The cut of ROC area at w = 0 concerns all examples."""
     X, y = sample()
-    _, asked = solve(Hybrid(plain=2, patient=1000), X, y, C=1e-2, measure="roc_area", tol=1e-6)
-    assert asked[:6] == [1, 1, 1, 1, 2, 2]
     _, asked = solve(Hybrid(plain=8, smooth=1), X, y, C=1e-2, measure="roc_area", tol=1e-6)
     assert asked[:4] == [1, 1, 2, 2]
+    solution, asked = solve(
+        Hybrid(plain=8, smooth=1, patient=1000, brisk=1.0), X, y, C=0.1, measure="roc_area", tol=1e-6
+    )
+    falls = [b.gap / a.gap for a, b in itertools.pairwise(solution.history)]
+    slow = next(k for k, fall in enumerate(falls, start=2) if fall > BRISK)
+    assert asked[: 2 * slow] == [1] * (2 * slow)
+    assert asked[2 * slow] == 2, "they do not wait longer, whatever others do"
 
 
 def test_weights_that_are_zero_cost_no_pass():

@@ -9,6 +9,9 @@ the means of all these planes are a box, shares b from 0 to 1 of the negatives, 
 
 says it all: if that is zero, w = 0 is optimal for every C; if not, it is the direction of steepest descent. The problem
 is the dual of a sum of hinges with margin 0, so a few epochs of coordinate descent come close to its solution.
+
+Where they do not come close enough to tell, the run goes on from a point beside w = 0, be it worse: quasi-Newton steps
+do not get away from the kink, but from there they find what is better, or go back.
 """
 
 from __future__ import annotations
@@ -48,6 +51,9 @@ ROUNDS = 1, 2, 4, 8, 16
 FALL = 0.5
 """They end where the square of the slope is more than this share of what it was a round before."""
 
+BESIDE = 2.0
+"""So many times the objective of w = 0 the point beside it may have."""
+
 FINE = 1e-3
 """Accuracy of that look, relative to the tolerance: the way down may be short, and there is none without it."""
 
@@ -63,7 +69,7 @@ class FromZero:
     patience : int
         How many, fewer than the most that the solver makes.
     rest : Hybrid or Bundle
-        Which goes on from a point that is better.
+        Which goes on from another point.
     """
 
     solver: Hybrid | Bundle
@@ -117,9 +123,10 @@ class _Watch:
 
 
 def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: float) -> Generator[Ask, Vector, Cuts]:
-    """The plane at w = 0 with the least slope as a cut, and the least point in its direction, if that leads down.
+    """The plane at w = 0 with the least slope, as a cut, and a point to start from in its direction.
 
-    If it does not, the cut may prove that w = 0 is optimal within ``tol``, or the epochs were too few for either.
+    There is no point where the cut proves that w = 0 is optimal within ``tol``. The point is better than w = 0, but
+    where the epochs were too few to tell.
     """
     began = time.perf_counter()
     zero = np.zeros(design.shape[0])
@@ -131,7 +138,7 @@ def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: f
     alpha = upper.copy()
     alpha[kink.free] *= min(1.0, total / most)
     (w,), passes = taken((yield Ask("pull", [kink.sign * alpha]))), 1.0
-    t, risk, before = 0.0, at_zero, np.inf
+    t, before = 0.0, np.inf
     for epochs in ROUNDS:
         working = Working(kink.free.copy(), -np.inf, np.inf, 0.0)
         visits = epochs * len(kink.free) / len(zero)
@@ -144,13 +151,17 @@ def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: f
         (w,) = taken((yield Ask("pull", [kink.sign * alpha])))  # afresh: rounding must not prove anything
         (scores,) = taken((yield Ask("scores", [w])))
         square = _kernels.dot(w, w)
-        if square <= tol * weight:
+        if proven := square <= tol * weight:
             break
-        parabola = 1 / weight, 0.0, 0.0, square
-        t, risk = _kernels.line_search(oracle.line(zero, scores), parabola, at_zero, None, FINE * tol, 1.0)
+        line, parabola = oracle.line(zero, scores), (1 / weight, 0.0, 0.0, square)
+        t, risk = _kernels.line_search(line, parabola, at_zero, None, FINE * tol, 1.0)
         if t > 0 or square > FALL * before:
             break
         before = square
+    if not (proven or t > 0):
+        t = 1.0
+        while (risk := line(t)[0]) + t * t * square / (2 * weight) > BESIDE * at_zero:
+            t /= 2
     by_weights = kept_by_weights(design)
     rep = w if by_weights else kink.sign * alpha
     vectors = (rep,) if by_weights else (rep, scores)
@@ -158,7 +169,7 @@ def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: f
         losses=np.array([kink.loss]),
         gram=np.array([[square / weight**2]]),
         rows=tuple(-vector[np.newaxis] / weight for vector in vectors),
-        best=(Point(t * rep, t * scores, t * t * square), risk) if t > 0 else None,
+        best=None if proven else (Point(t * rep, t * scores, t * t * square), risk),
         n_passes=passes,
         seconds=time.perf_counter() - began,
     )

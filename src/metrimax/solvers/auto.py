@@ -54,20 +54,20 @@ are solved by the hybrid, on text, before an epoch has ended.)
 MISTAKES_AT_K, RARE_AT_K = 1000, 20
 """The same for measures at k, where the start saves less: no threshold is to be found."""
 
-PLAIN_FEW, PLAIN, PLAIN_TEXT, PLAIN_HINGES = (4, 1), (6, 3), (2, 1), 0
-"""Plain iterations that come first in the hybrid, and where the risk is smooth: on few features, on more, on text; for
+PLAIN, PLAIN_TEXT, PLAIN_SMOOTH, PLAIN_HINGES = 4, 2, 1, 0
+"""Plain iterations that come first in the hybrid: on up to `MANY` features, on text, where the risk is smooth; and for
 sums of hinges, smooth as they are, on all but text (where those with a rare class have none either).
 """
+
+PATIENT = 16
+"""And in an easy problem, where they do as well and cost less."""
 
 WITH_PLANE = 1, 1
 """And where a plane of coordinate descent is the first cut."""
 
-PATIENT = 16
-"""And in an easy problem on text, where a second vector makes an iteration nearly twice as dear."""
-
-LINGER, LINGER_AT_K, LINGER_FEW = 8, 24, 64
-"""Where w = 0 is the best point after so many iterations the run is helped out (`metrimax.solvers.at_zero`): on more
-than a few features, for measures at k, and on few features, where the bundle method mostly gets away by itself.
+LINGER, LONGER = 8, 96
+"""Where w = 0 is the best point after so many iterations the run is helped out (`metrimax.solvers.at_zero`); on few
+features and for measures at k, where the bundle method mostly gets away by itself, after so many.
 """
 
 ALONG = 32
@@ -193,17 +193,15 @@ class Auto:
         )
         return joined(first, second, weight)
 
-    def _hybrid(self, design: Design, smooth: int | None = None) -> Hybrid:
-        """After the plain iterations that suit the number of features, or so many where the risk is smooth."""
-        features = design.shape[1]
-        if features > MANY:
-            return Hybrid(self.max_iter, *PLAIN_TEXT, PATIENT)
-        plain, usual = PLAIN_FEW if features <= FEW else PLAIN
-        return Hybrid(self.max_iter, plain, usual if smooth is None else smooth)
+    def _hybrid(self, design: Design, smooth: int = PLAIN_SMOOTH) -> Hybrid:
+        """After plain iterations: so many where the risk is smooth."""
+        if design.shape[1] > MANY:  # where a second vector makes an iteration nearly twice as dear
+            return Hybrid(self.max_iter, PLAIN_TEXT, smooth, PATIENT, brisk=1.0)
+        return Hybrid(self.max_iter, PLAIN, smooth, PATIENT)
 
     def _from_zero(self, solver: Hybrid | Bundle, oracle: Oracle, design: Design) -> Solver:
         """The solver with help where it stays at w = 0, if measure and design are such that there is any."""
-        patience = LINGER_FEW if design.shape[1] <= FEW else LINGER_AT_K if hasattr(oracle, "k") else LINGER
+        patience = LONGER if design.shape[1] <= FEW or hasattr(oracle, "k") else LINGER
         may = hasattr(oracle, "kink") and has_rows(design) and cast(RowDesign, design).by_rows
         if not may or patience >= self.max_iter:
             return solver

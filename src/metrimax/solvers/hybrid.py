@@ -15,6 +15,9 @@ START = 0.1
 GOOD = 0.01
 """A bound that is so much of the objective, after a few iterations, shows that the bundle method does well."""
 
+BRISK = 0.5
+"""And so does a gap that falls to this share, or less, in an iteration."""
+
 MOST = 0.6
 """Where the cut at w = 0 concerns such a share of the examples the risk is smooth enough for L-BFGS."""
 
@@ -56,7 +59,9 @@ class Hybrid:
     smooth : int or None
         So many instead, where the risk is smooth.
     patient : int
-        And so many for as long as the bound is `GOOD`, unless the risk is smooth.
+        And so many for as long as the bound is `GOOD` and the gap falls as told by the next.
+    brisk : float
+        To this share of what it was an iteration before, at most; to `BRISK` where the risk is smooth.
     memory : int or None
         Number of past steps that make up the quasi-Newton matrix; by default `MEMORY` or `SHORT` of them.
     stride : float
@@ -74,6 +79,7 @@ class Hybrid:
     plain: int = 0
     smooth: int | None = None
     patient: int = 0
+    brisk: float = BRISK
     memory: int | None = None
     stride: float = 0.1
     accuracy: float = 0.02
@@ -92,9 +98,9 @@ class Hybrid:
         zero = oracle(np.zeros(design.shape[0]))
         run = Progress(oracle, design, weight, tol, zero.loss, start, callback)
         del start  # the model has what it needs
-        plain, patient = self.plain, self.patient
-        if np.count_nonzero(zero.slope) >= MOST * design.shape[0]:
-            plain, patient = plain if self.smooth is None else self.smooth, 0
+        plain, brisk = self.plain, self.brisk
+        if self.smooth is not None and np.count_nonzero(zero.slope) >= MOST * design.shape[0]:
+            plain, brisk = self.smooth, BRISK
         model, asked = run.model, getattr(oracle, "compiled", None) or oracle
         memory = self.memory or (MEMORY if min(design.shape) <= LONG else SHORT)
         steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, memory)
@@ -117,7 +123,8 @@ class Hybrid:
             if run.done() or k + 1 == self.max_iter:
                 break
             if not both and k + 1 >= plain and run.best.point.square > 0:
-                both = k + 1 >= patient or model.bound <= GOOD * run.best.value
+                easy = model.bound > GOOD * run.best.value and run.gap <= brisk * run.gap_before
+                both = k + 1 >= self.patient or not easy
             rest = max(rest - 1, 0)
             if direct and steps.in_vain >= VAIN:
                 rest, pause = pause, min(2 * pause, LONGEST)

@@ -59,15 +59,24 @@ class Progress:
         self._at_zero = self.best.value
         if start is not None and start.best is not None:
             (rep, scores, square), risk = start.best
-            last = Best(Point(rep.copy(), scores.copy(), square), risk, self.lam)  # a search moves its start
-            self.best = min(self.best, last, key=lambda point: point.value)
+            self.best = Best(Point(rep.copy(), scores.copy(), square), risk, self.lam)  # a search moves its start
         self._milestone, self._idle = np.inf, 0
         self.history: list[Record] = []
         self.status = Status.MAX_ITER
 
     @property
+    def objective(self) -> float:
+        """The least that is known: a run may have begun beside w = 0, where that is better."""
+        return min(self.best.value, self._at_zero)
+
+    @property
     def gap(self) -> float:
-        return self.best.value - self.model.bound
+        return self.objective - self.model.bound
+
+    @property
+    def gap_before(self) -> float:
+        """What the gap was an iteration ago."""
+        return self.history[-2].gap if len(self.history) > 1 else np.inf
 
     @property
     def closed(self) -> bool:
@@ -106,14 +115,13 @@ class Progress:
         may say nothing new, as the exact one a little beyond the best point always does: that comes where the last mean
         was of little use.
         """
-        gap, before = self.gap, self.history[-2].gap if len(self.history) > 1 else np.inf
-        return 0.0 if gap > (1 - SLOW) * before else gap
+        return 0.0 if self.gap > (1 - SLOW) * self.gap_before else self.gap
 
     def done(self) -> bool:
         """Write the history; whether to stop."""
         seconds, model, gap = time.perf_counter() - self._began, self.model, self.gap
         number = len(self.history) + 1
-        record = Record(number, model.n_passes, self.best.value, model.bound, model.size - 1, seconds)
+        record = Record(number, model.n_passes, self.objective, model.bound, model.size - 1, seconds)
         self.history.append(record)
         if self._callback is not None:
             offer(self._callback, self._state)
@@ -137,9 +145,13 @@ class Progress:
         w = yield from self.model.weights(self.best.point)
         if self.model.lost > DOUBT * self.tol and w.any():
             yield from self._look_again(w)
+        if self._at_zero < self.best.value:
+            rep, scores, _ = self.best.point
+            self.best = Best(Point(np.zeros_like(rep), np.zeros_like(scores), 0.0), self._at_zero, self.lam)
+            w = np.zeros_like(w)
         return Solution(
             w=w,
-            objective=self.weight * self.best.value,
+            objective=self.weight * self.objective,
             bound=self.weight * self.model.bound,
             gap=self.gap,
             n_iter=len(self.history),
