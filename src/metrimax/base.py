@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from metrimax.checks import check_rows
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
+from metrimax.given import check_positive, check_whole
 from metrimax.io.folders import difference
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
@@ -57,12 +58,10 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         return twin
 
     def _solver(self) -> Any:
-        for name, low in (("C", 0.0), ("tol", 0.0)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) and low < value < np.inf):
-                raise ValueError(f"expected a finite {name} > 0, got {value!r}")
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
-            raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
+        """The solver by its name; what it is given is checked before anything is trained."""
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_whole("max_iter", self.max_iter)
         if not (isinstance(self.solver, str) and self.solver in self._solvers):
             raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(self._solvers)}")
         return self._solvers[self.solver](max_iter=int(self.max_iter))

@@ -32,6 +32,7 @@ from metrimax.base import refuse_design
 from metrimax.checks import check_rows, check_sample
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators import MeasureSVC
+from metrimax.given import check_positive
 from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Design, Measure, Status, Vector
@@ -308,8 +309,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             raise ValueError(f"expected estimators as a list of (name, estimator), at least one, got {given!r}")
         names = [name for name, _ in given]
         self._validate_names(names)
-        if not (isinstance(self.B, (int, float, np.number)) and 0 < self.B < np.inf):
-            raise ValueError(f"expected a finite B > 0, got {self.B!r}")
+        check_positive("B", self.B)
         for parameter, known in (("outputs", ("label", "score")), ("aux_weight", ("learned", "fixed"))):
             if getattr(self, parameter) not in known:
                 raise ValueError(f"expected {parameter} as one of {', '.join(known)}, got {getattr(self, parameter)!r}")

@@ -19,6 +19,7 @@ from metrimax.choice import choose_C, choose_column, standard_error
 from metrimax.designs import as_design, is_design
 from metrimax.estimators import MeasureSVC, is_learnt
 from metrimax.folds import FoldScores, fold_scores, side_by_side_scores
+from metrimax.given import check_grid, is_number
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import weights_of
 from metrimax.measure import get_measure
@@ -179,11 +180,9 @@ class MeasureSVCCV(MeasureSVC):
         """
         if self.selection not in SELECTIONS:
             raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
-        grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
-        if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
-            raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {self.Cs!r}")
+        grid = check_grid(GRID if self.Cs is None else self.Cs)
         given = self.standard_errors
-        if given is not None and not (isinstance(given, (int, float, np.number)) and 0 <= given < np.inf):
+        if given is not None and not (is_number(given) and 0 <= given < np.inf):
             raise ValueError(f"expected finite standard_errors >= 0, or None, got {given!r}")
         if groups is not None and self.selection != "cv":
             raise ValueError(

@@ -19,6 +19,7 @@ from metrimax.checks import check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label, kept, restate
+from metrimax.given import is_number
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
@@ -306,10 +307,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """What `fit_label` adds to the risk, and whether it places the threshold."""
         if self.threshold not in THRESHOLDS:
             raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
-        hinge = self.hinge
-        if not (isinstance(hinge, (int, float, np.number)) and 0 <= hinge < np.inf):
-            raise ValueError(f"expected a finite hinge >= 0, got {hinge!r}")
-        return {"hinge": float(hinge), "placed": self.threshold == "placed"}
+        if not (is_number(self.hinge) and 0 <= self.hinge < np.inf):
+            raise ValueError(f"expected a finite hinge >= 0, got {self.hinge!r}")
+        return {"hinge": float(self.hinge), "placed": self.threshold == "placed"}
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""

@@ -12,9 +12,9 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
+from metrimax.given import is_number, refuse_missing
 from metrimax.io.labels import WHOLE
 from metrimax.measure.classes import score_classes
-from metrimax.missing import refuse_missing
 from metrimax.protocols import Labels, Measure, Vector
 
 Array = npt.NDArray[Any]
@@ -85,7 +85,7 @@ def _check_class_weight(class_weight: Any) -> None:
     """Raise for weights that would make a class disappear; what else is wrong scikit-learn says."""
     for table in class_weight if isinstance(class_weight, list) else [class_weight]:
         given = table.items() if isinstance(table, dict) else ()
-        wrong = {c: w for c, w in given if not (isinstance(w, (int, float, np.number)) and 0 <= w < np.inf)}
+        wrong = {c: w for c, w in given if not (is_number(w) and 0 <= w < np.inf)}
         if wrong:
             raise ValueError(f"expected class_weight as finite numbers that are not negative, got {wrong}")
 

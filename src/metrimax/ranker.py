@@ -21,9 +21,9 @@ from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.checks import OPTIONS
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import fit_label
+from metrimax.given import refuse_missing
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
-from metrimax.missing import refuse_missing
 from metrimax.protocols import Callback, Measure, Vector
 from metrimax.risk import run
 

@@ -13,6 +13,7 @@ from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimation import Estimate
 from metrimax.estimators import MeasureSVC
 from metrimax.fitting import FittedLabel
+from metrimax.given import check_positive
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.machine import path_machines
 from metrimax.measure import get_measure
@@ -46,8 +47,8 @@ class ByXiAlpha:
                 f"selection='xi_alpha' estimates measures of the contingency table, and {scoring.name!r} is none: "
                 "choose another scoring, or selection='cv'"
             )
-        if rho is not None and not (isinstance(rho, (int, float, np.number)) and 0 < rho < np.inf):
-            raise ValueError(f"expected a finite rho > 0, or None to measure it, got {rho!r}")
+        if rho is not None:
+            check_positive("rho", rho, ", or None to measure it")
         _check_machine(template)
         self._scoring, self._given = scoring, rho
         kept = None if checkpoint is None else checkpoint.part("path")

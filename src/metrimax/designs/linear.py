@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
+from metrimax.given import check_whole
 from metrimax.protocols import Epochs, Hinges, Product, Vector, Working
 
 
@@ -20,10 +21,7 @@ def available_threads(n_threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    if not (isinstance(n_threads, (int, np.integer)) and n_threads >= 1):
-        raise ValueError(
-            f"expected n_threads as a whole number of at least 1, or None for all cores, got {n_threads!r}"
-        )
+    check_whole("n_threads", n_threads, ", or None for all cores")
     return int(n_threads)
 
 
