@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from metrimax.estimators import MeasureSVC
 from metrimax.labels import weights_of
 from metrimax.machine import HingeMachine, KernelMachine, as_vector
 from metrimax.measure import ErrorRate, get_measure
+from metrimax.measure.hinge_sum import HingeSum
 from metrimax.protocols import Hinges, Labels, RowDesign, Vector
 from metrimax.risk import run
 from metrimax.solvers import DualCD
@@ -133,23 +133,10 @@ def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
     return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
 
 
-@dataclass(frozen=True)
-class _Sum:
-    """A sum of hinges as an oracle for `DualCD`."""
-
-    terms: Hinges
-    n: float = 1.0
-    price: float = 1.0
-
-    def hinges(self) -> Hinges:
-        return self.terms
-
-
 def _solve(design: RowDesign, hinges: Hinges, tol: float) -> tuple[Vector, Vector]:
     """Multipliers and weights, to a gap of tol times the sum of the upper bounds."""
-    total = float(hinges.weight.sum())
-    oracle: Any = _Sum(hinges._replace(weight=hinges.weight / total))
-    solution: Any = run(design, [DualCD().steps(oracle, design, total, tol=tol)])[0]
+    oracle = HingeSum(hinges)
+    solution: Any = run(design, [DualCD().steps(oracle, design, oracle.n, tol=tol)])[0]
     return np.abs(solution.dual_coef), solution.w
 
 

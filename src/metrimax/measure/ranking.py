@@ -13,7 +13,7 @@ from metrimax.measure.at_k import PRBEP
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import pair_smoothing
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Oracle, Vector
 
 
 class RankingMeasure:
@@ -100,7 +100,3 @@ class ROCOracle(SampleOracle):
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
         return Cut(*self.compiled.cut(scores))
-
-    def line(self, scores: Vector, move: Vector) -> Line:
-        """The risk on ``scores + t move``."""
-        return _kernels.Line(self.compiled, scores, move)
