@@ -35,17 +35,17 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     return np.ascontiguousarray(v, dtype=np.float64)
 
 
-def _visited(working: Working | None, n: int) -> tuple[npt.NDArray[np.int64], float, float, float, bool]:
-    """The rows that coordinate descent visits, its limits, and whether those set aside are looked at again."""
-    if working is not None:
-        return *working, False
-    return np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0, True
+class _Rows:
+    """What a matrix offers row by row, each row with one more feature of value ``bias``: see `protocols.RowDesign`.
 
+    A subclass computes the squares of their lengths, and has the kernel that goes through them.
+    """
 
-class _RowLengths:
-    """The lengths of rows. A subclass computes their squares."""
+    _kept: tuple[float, Vector] | None = None  # the squares asked for last, and with which bias
 
-    _kept: tuple[float, Vector] | None = None  # those asked for last, and with which bias
+    @property
+    def shape(self) -> tuple[int, int]:
+        raise NotImplementedError
 
     @property
     def by_rows(self) -> bool:
@@ -53,7 +53,7 @@ class _RowLengths:
         return True
 
     def squares(self, bias: float = 0.0) -> Vector:
-        """Squared lengths of the rows, each with one more feature of value ``bias``."""
+        """Squared lengths of the rows."""
         if self._kept is None or self._kept[0] != bias:
             self._kept = bias, self._row_squares(bias)
         return self._kept[1]
@@ -71,8 +71,35 @@ class _RowLengths:
     def _row_squares(self, bias: float) -> Vector:
         raise NotImplementedError
 
+    def dual_epochs(
+        self,
+        hinges: Hinges,
+        upper: Vector,
+        alpha: Vector,
+        w: Vector,
+        *,
+        tol: float,
+        max_passes: float,
+        gap: float = -np.inf,
+        working: Working | None = None,
+        bias: float = 0.0,
+    ) -> Epochs:
+        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
+        n = self.shape[0]
+        again = working is None  # rows that are set aside on the way are looked at again in the end
+        visited = working or Working(np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0)
+        visits, reached, gap, count, *limits = self._descend(
+            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
+            *visited, again, tol, gap, math.ceil(max_passes * n),
+        )  # fmt: skip
+        return Epochs(visits / n, reached, gap, Working(visited.rows[:count], *limits))
 
-class Dense(_RowLengths):
+    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
+        """The kernel for matrices of this kind, which brings the rows that are left to the front."""
+        raise NotImplementedError
+
+
+class Dense(_Rows):
     """A dense matrix, float32 or float64, in C or Fortran order.
 
     Parameters
@@ -140,30 +167,11 @@ class Dense(_RowLengths):
         squares += bias**2
         return squares
 
-    def dual_epochs(
-        self,
-        hinges: Hinges,
-        upper: Vector,
-        alpha: Vector,
-        w: Vector,
-        *,
-        tol: float,
-        max_passes: float,
-        gap: float = -np.inf,
-        working: Working | None = None,
-        bias: float = 0.0,
-    ) -> Epochs:
-        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`. Fortran order costs a copy, once."""
-        n = self.shape[0]
-        visited = _visited(working, n)
-        done = _kernels.dense_dual_cd(
-            self._rows, bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
-            *visited, tol, gap, math.ceil(max_passes * n),
-        )  # fmt: skip
-        return _epochs(n, visited[0], *done)
+    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
+        return _kernels.dense_dual_cd(self._in_rows, *arguments)
 
     @cached_property
-    def _rows(self) -> npt.NDArray[Any]:
+    def _in_rows(self) -> npt.NDArray[Any]:
         return np.ascontiguousarray(self.X)
 
     def _product(self, v: Vector, transposed: bool) -> Vector:
@@ -174,7 +182,7 @@ class Dense(_RowLengths):
         return (_kernels.dense_rmatmat if transposed else _kernels.dense_matmat)(X, v, self.n_threads)
 
 
-class CSR(_RowLengths):
+class CSR(_Rows):
     """A sparse matrix in compressed rows, float32 or float64, with int32 or int64 indices.
 
     Parameters
@@ -263,31 +271,5 @@ class CSR(_RowLengths):
         total = _kernels.dot(data, data) if data.dtype == np.float64 else np.einsum("i,i->", data, data, dtype=float)
         return float(total) / self.shape[0]
 
-    def dual_epochs(
-        self,
-        hinges: Hinges,
-        upper: Vector,
-        alpha: Vector,
-        w: Vector,
-        *,
-        tol: float,
-        max_passes: float,
-        gap: float = -np.inf,
-        working: Working | None = None,
-        bias: float = 0.0,
-    ) -> Epochs:
-        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
-        n = self.shape[0]
-        visited = _visited(working, n)
-        done = _kernels.csr_dual_cd(
-            self.data, self.indices, self.indptr, self.n_cols,
-            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
-            *visited, tol, gap, math.ceil(max_passes * n),
-        )  # fmt: skip
-        return _epochs(n, visited[0], *done)
-
-
-def _epochs(
-    n: int, rows: npt.NDArray[np.int64], visits: int, reached: bool, gap: float, count: int, *limits: float
-) -> Epochs:
-    return Epochs(visits / n, reached, gap, Working(rows[:count], *limits))
+    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
+        return _kernels.csr_dual_cd(self.data, self.indices, self.indptr, self.n_cols, *arguments)
