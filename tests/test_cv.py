@@ -230,7 +230,7 @@ def test_refusals():
 def test_a_scoring_that_is_no_measure_is_refused_before_training(scoring):
     X, y = sample(6)
     with (
-        mock.patch("metrimax.cv.fold_scores", side_effect=AssertionError("trained")),
+        mock.patch("metrimax.folds.BySplits._fold", side_effect=AssertionError("trained")),
         pytest.raises((TypeError, ValueError), match=r"a function of \(tp, fp, fn, tn\)|unknown measure 'roc_auc'"),
     ):
         MeasureSVCCV("error", scoring=scoring).fit(X, y)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.choice import choose_C, choose_column, standard_error
+from metrimax.choice import choose_C, choose_column, defaults, standard_error
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_threads, check_writable, emit, note, parse_measure, positive_number, read
 from metrimax.designs import CSR, as_design
@@ -21,7 +21,6 @@ from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
 from metrimax.measure.classes import score_classes
-from metrimax.measure.hinged import wants_hinges
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
@@ -76,7 +75,7 @@ def tune(arguments: argparse.Namespace) -> int:
     folds = _folds(task, arguments.folds, arguments.seed)
     rows_at_hand = isinstance(task.data.X, (np.ndarray, CSR))
     scores = (_fold_by_fold if rows_at_hand else _side_by_side)(arguments, task, grid, folds)
-    slack = 1.0 if wants_hinges(task.measure) else 0.0  # as `MeasureSVCCV` has it, and so are the thresholds
+    slack = defaults(task.measure).slack
     chosen = [choose_column(of_c, slack) for of_c in scores.transpose(1, 0, 2)]
     columns = [scores[:, c, at] for c, at in enumerate(chosen)]
     means, thresholds = [float(own.mean()) for own in columns], [_thresholds(arguments, task)[at] for at in chosen]
@@ -125,7 +124,7 @@ def _load(arguments: argparse.Namespace) -> Task:
             arguments, f"{arguments.measure} is no measure of rankings: the groups (qid) of {data.name} have no effect"
         )
     if arguments.hinge is None:
-        arguments.hinge = 1.0 if wants_hinges(measure) else 0.0
+        arguments.hinge = defaults(measure).hinge
     kind, classes, labels = encode(data, arguments.positive)
     if arguments.model_format == "svmperf" and kind != "binary":
         raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
@@ -360,9 +359,7 @@ def _note_missed(arguments: argparse.Namespace, gaps: list[float]) -> None:
 
 def _thresholds(arguments: argparse.Namespace, task: Task) -> tuple[str, ...]:
     """Those to choose from, the one preferred among equals first."""
-    if arguments.threshold is not None:
-        return (arguments.threshold,)
-    return ("placed", "trained") if wants_hinges(task.measure) else ("trained",)
+    return defaults(task.measure).thresholds if arguments.threshold is None else (arguments.threshold,)
 
 
 def _placed(fitted: list[FittedLabel], at: int) -> Vector:
