@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from metrimax.checks import check_rows
+from metrimax.checks import check_rows, check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
 from metrimax.given import check_positive, check_whole
@@ -30,6 +31,11 @@ def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
         raise ValueError(f"expected y, the true labels: {type(X).__name__} brings no labels")
     y = y.compute() if hasattr(y, "compute") else y  # Dask's
     return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+
+
+def is_learnt(name: str) -> bool:
+    """Whether an attribute of a model comes from its fit."""
+    return name.endswith("_") or name in ("_target", "_expansion")
 
 
 def refuse_design(X: Any, reason: str) -> None:
@@ -83,17 +89,27 @@ class CertifiedEstimator(PlainState, BaseEstimator):
 
             yield both
 
-    def _check_design(self, checked: CertifiedEstimator, X: Any, y: Any) -> npt.NDArray[Any]:
-        """The labels of a design, with the checks that look at no row: of those the design takes care.
+    def _check_sample(self, X: Any, y: Any) -> tuple[Self, Any, Any]:
+        """A copy without what fits have learnt, which takes what the checks note down; and X and y, checked.
 
-        What there is to know of its columns is noted down in ``checked``.
+        A fit that is cut short changes nothing, for the copy takes the estimator's place when all is done.
         """
+        checked = copy(self)
+        checked.__dict__ = {name: value for name, value in vars(self).items() if not is_learnt(name)}
+        if not is_design(X):
+            return checked, *self._check_arrays(checked, X, y)
+        X = as_design(X)
+        return checked, X, self._check_design(checked, X, y)
+
+    def _check_arrays(self, checked: Self, X: Any, y: Any) -> tuple[Any, Any]:
+        return check_sample(checked, X, y)
+
+    def _check_design(self, checked: Self, X: Any, y: Any) -> npt.NDArray[Any]:
+        """The labels of a design, with the checks that look at no row: of those the design takes care."""
         labels = labels_of(X, y)
         if len(labels) != X.shape[0]:
             raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(labels)}")
         checked.n_features_in_ = X.shape[1]
-        for name in ("feature_names_in_", "index_base_"):
-            checked.__dict__.pop(name, None)
         if getattr(X, "feature_names", None) is not None:
             checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
         if getattr(X, "index_base", None) is not None:

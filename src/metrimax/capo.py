@@ -29,7 +29,7 @@ from sklearn.utils.validation import (
 
 from metrimax.auxiliary import AuxiliaryOutputs, report
 from metrimax.base import refuse_design
-from metrimax.checks import check_rows, check_sample
+from metrimax.checks import check_rows
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators import MeasureSVC
 from metrimax.given import check_positive
@@ -189,8 +189,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         self._check_parameters()
         refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
         given = X
-        checked = self._afresh()
-        X, y = check_sample(checked, X, y)
+        checked, X, y = self._check_sample(X, y)
         kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from metrimax.base import is_learnt
 from metrimax.c_path import GRID
-from metrimax.checks import check_sample
 from metrimax.choice import Defaults, choose_C, defaults, standard_error
-from metrimax.designs import as_design, is_design
-from metrimax.estimators import MeasureSVC, is_learnt
+from metrimax.estimators import MeasureSVC
 from metrimax.folds import BySplits
 from metrimax.given import check_grid, is_number
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
@@ -184,12 +183,7 @@ class MeasureSVCCV(MeasureSVC):
                 "them: leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
             )
         scoring = get_measure(self.measure if self.scoring is None else self.scoring)
-        checked = self._afresh()
-        if is_design(X):
-            X = as_design(X)
-            y = self._check_design(checked, X, y)
-        else:
-            X, y = check_sample(checked, X, y)
+        checked, X, y = self._check_sample(X, y)
         check_classification_targets(y)
         checkpoint = as_checkpoint(self.checkpoint)
         weight = weights_of(None, y, sample_weight, y)

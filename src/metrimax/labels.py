@@ -81,6 +81,14 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
     return np.ascontiguousarray(weight)
 
 
+def check_weight(sample_weight: Any, X: Any) -> Vector | None:
+    """The weights of the rows of X, checked; None where none are given."""
+    if sample_weight is None:
+        return None
+    weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return weight
+
+
 def _check_class_weight(class_weight: Any) -> None:
     """Raise for weights that would make a class disappear; what else is wrong scikit-learn says."""
     for table in class_weight if isinstance(class_weight, list) else [class_weight]:
@@ -130,9 +138,7 @@ def judge(
     measure: Measure, scores: Vector, y: Array, classes: Array, sample_weight: Any, *, several: bool = False
 ) -> float:
     """The measure of scores: (n,) for two classes, (n, L) for more of them or, with ``several``, for indicators y."""
-    weight = None
-    if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, scores, dtype=np.float64, ensure_non_negative=True)
+    weight = check_weight(sample_weight, scores)
     if scores.ndim == 1:
         return measure.score(against(column_or_1d(y), classes[1]), scores, weight)
     if several:

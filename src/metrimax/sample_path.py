@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from metrimax.designs import as_design
 from metrimax.estimators import MeasureSVC
 from metrimax.fitting import FittedLabel, fit_path, restate
 from metrimax.io.checkpoints import Checkpoint
@@ -44,9 +43,7 @@ class SamplePath:
         self._solver = side_by_side(template._solver(), self._labels.shape[1] * together)
         self._weight = weights_of(template.class_weight, y, sample_weight, X)
         self.features = template._features(X)
-        self.design = as_design(
-            self.features, intercept_scaling=template.intercept_scaling if template.fit_intercept else None
-        )
+        self.design = template._with_intercept(self.features)
 
     def fit(self, Cs: Vector) -> list[tuple[float, list[FittedLabel]]]:
         """Every C with its labels; the solutions of a label share cuts, or multipliers."""
