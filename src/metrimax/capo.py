@@ -195,7 +195,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         multilabel = kind == "multilabel-indicator"
         y = labels.astype(int) if multilabel else column_or_1d(y)  # few auxiliaries know sparse labels
         problem = AuxiliaryOutputs(classes, labels, y, multilabel, self.outputs)
-        columns = [int(a) for _, a in self.estimators if isinstance(a, (int, np.integer))]
+        columns = [int(a) for _, a in self.estimators if _is_column(a)]
         rest = _rest(X, columns)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
@@ -260,7 +260,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         folds = self._folds(X, problem)
         fitted, blocks = [], []
         for name, auxiliary in self.estimators:
-            if isinstance(auxiliary, (int, np.integer)) or self.prefit:
+            if _is_column(auxiliary) or self.prefit:
                 fitted.append(auxiliary)
                 blocks.append(self._output(auxiliary, inputs, X, problem))
                 continue
@@ -295,7 +295,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
 
     def _output(self, auxiliary: Any, inputs: Any, X: Any, problem: AuxiliaryOutputs) -> Vector:
         """What an auxiliary says of the examples: (n, L)."""
-        if isinstance(auxiliary, (int, np.integer)):
+        if _is_column(auxiliary):
             values = X[:, [auxiliary]]
             values = values.toarray() if hasattr(values, "toarray") else values
             return problem.shape(np.asarray(values, dtype=np.float64))
@@ -319,7 +319,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 "aux_weight='fixed' needs a delta function, for it learns nothing else: set delta='linear'"
             )
         for name, auxiliary in self.estimators:
-            column = isinstance(auxiliary, (int, np.integer)) and not isinstance(auxiliary, bool)
+            column = _is_column(auxiliary)
             if not column and not hasattr(auxiliary, "fit"):
                 raise TypeError(f"expected {name!r} as an estimator or the number of a column of X, got {auxiliary!r}")
             if self.prefit and not column and not hasattr(auxiliary, "classes_"):
@@ -352,6 +352,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             t.classifier_tags.multi_label if t.classifier_tags is not None else t.target_tags.multi_output for t in own
         )
         return tags
+
+
+def _is_column(auxiliary: Any) -> bool:
+    """Whether an auxiliary is the number of a column of X, not an estimator."""
+    return isinstance(auxiliary, (int, np.integer)) and not isinstance(auxiliary, bool)
 
 
 def _fixed(n_auxiliaries: int, n_labels: int) -> Vector:
