@@ -114,15 +114,13 @@ def _add_texts(
                 base = 0
             if not rows.n:
                 continue
-            several = rows.multilabel or len(rows.labels) != rows.n
-            labels = np.split(rows.labels, rows.label_starts[1:-1]) if several else rows.labels
             X = SimpleNamespace(
                 data=rows.values,
                 indices=rows.indices - np.int32(base),
                 indptr=rows.indptr,
                 shape=(rows.n, max(rows.highest - base + 1, 0)),
             )
-            writer.add(X, labels if len(rows.labels) else None, rows.qids if len(rows.qids) else None)
+            writer.add(X, *rows.truth)
             tell(f"{path}: {writer.n} rows")
     return base
 

@@ -109,15 +109,8 @@ def _from_svmlight(
     path: Name, rows: Svmlight, index_base: int | None, n_features: int | None, n_threads: int | None
 ) -> Data:
     base = index_base if index_base is not None else int(rows.lowest > 0)
-    X = csr(rows, base, n_features, n_threads)
-    labels: Array | list[Vector] | None
-    if len(rows.labels) == 0:
-        labels = None
-    elif rows.multilabel:
-        labels = np.split(rows.labels, rows.label_starts[1:-1])
-    else:
-        labels = rows.labels
-    return Data(path, X, labels, base, groups=rows.qids if len(rows.qids) else None)
+    labels, groups = rows.truth
+    return Data(path, csr(rows, base, n_features, n_threads), labels, base, groups=groups)
 
 
 def csr(rows: Svmlight, base: int, n_features: int | None = None, n_threads: int | None = None) -> CSR:
@@ -213,12 +206,8 @@ def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | 
     if data.labels is None:
         raise FileError(f"{data.name}: expected labels, got none")
     if isinstance(data.labels, list):
-        values = np.concatenate(data.labels)
-        classes = np.unique(values)
-        row = np.repeat(np.arange(len(data.labels)), [len(labels) for labels in data.labels])
-        columns = np.zeros((len(data.labels), len(classes)), dtype=bool)
-        columns[row, np.searchsorted(classes, values)] = True
-        kind = "multilabel"
+        classes = np.unique(np.concatenate(data.labels))
+        columns, kind = indicators(data.labels, classes), "multilabel"
     else:
         classes, codes = np.unique(data.labels, return_inverse=True)
         columns = codes[:, None] == np.arange(len(classes))
@@ -239,6 +228,14 @@ def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | 
             f"{data.name}: expected examples of two classes at least, got only {', '.join(map(show, names))}"
         )
     return kind, names, columns[:, 1:] if kind == "binary" else columns
+
+
+def indicators(labels: list[Vector], values: Array) -> Labels:
+    """The indicator matrix of rows that may have several labels, all of them among the sorted values."""
+    rows = np.repeat(np.arange(len(labels)), [len(row) for row in labels])
+    columns = np.zeros((len(labels), len(values)), dtype=bool)
+    columns[rows, np.searchsorted(values, np.concatenate(labels))] = True
+    return columns
 
 
 def grades(data: Data, positive: str | None = None) -> Vector:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.designs.sharded import Sharded
-from metrimax.io.data import Data, encode, load_data, show
+from metrimax.io.data import Data, encode, indicators, load_data, show
 from metrimax.io.files import FileError
 from metrimax.io.folders import Found, look_into
 from metrimax.io.shards import parse_size
@@ -59,18 +59,15 @@ class Labelled:
         """
         if self.labels is None:
             raise FileError(f"{self.name}: expected labels, got none")
-        several = isinstance(self.labels, list)
-        own = np.concatenate(self.labels) if several else self.labels
+        own = np.concatenate(self.labels) if isinstance(self.labels, list) else self.labels
         unknown = np.setdiff1d(own, values)
         if len(unknown):
             raise FileError(
                 f"{self.name}: expected labels among {_names(values)}, those that the model was fitted on, got "
                 f"{_names(unknown)} as well: leave the labels out that it does not know, or give y"
             )
-        rows = np.repeat(np.arange(len(self.labels)), [len(row) for row in self.labels] if several else 1)
-        columns = np.zeros((len(self.labels), len(values)), dtype=int)
-        columns[rows, np.searchsorted(values, own)] = 1
-        return columns
+        columns = indicators(self.labels, values) if isinstance(self.labels, list) else own[:, np.newaxis] == values
+        return columns.astype(int)
 
     def __repr__(self) -> str:
         n, p = self.shape

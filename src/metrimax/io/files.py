@@ -83,8 +83,14 @@ def _zstd_stream(path: str | os.PathLike[str], file: Any) -> Any:
     try:
         return import_module("compression.zstd").open(file)  # Python 3.14
     except ImportError:
-        _zstd(path)  # raises, with advice, where there is no other
-        return io.BufferedReader(_ZstdFrames(file, import_module("zstandard").ZstdDecompressor))
+        pass
+    try:
+        zstandard = import_module("zstandard")
+    except ImportError:
+        raise FileError(
+            f"{path}: Zstandard data need the package zstandard: pip install 'metrimax[zstd]', or decompress the file"
+        ) from None
+    return io.BufferedReader(_ZstdFrames(file, zstandard.ZstdDecompressor))
 
 
 class _ZstdFrames(io.RawIOBase):
@@ -122,41 +128,16 @@ def _read_special(path: str | os.PathLike[str]) -> Bytes:
 
 
 def _decompress(path: str | os.PathLike[str], raw: Bytes, kind: str) -> Bytes:
-    module = _zstd(path) if kind == "zstd" else import_module(kind)
+    data = raw.tobytes()
     try:
-        return np.frombuffer(module.decompress(raw.tobytes()), dtype=np.uint8)
-    except MemoryError:
+        if kind == "zstd":
+            with _zstd_stream(path, io.BytesIO(data)) as stream:
+                return np.frombuffer(stream.read(), dtype=np.uint8)
+        return np.frombuffer(import_module(kind).decompress(data), dtype=np.uint8)
+    except (FileError, MemoryError):
         raise
     except Exception as error:  # each format has its own kinds of error: zlib.error, LZMAError, EOFError, OSError ...
         raise FileError(f"{path}: the {kind} data are damaged or cut off ({error})") from error
-
-
-def _zstd(path: str | os.PathLike[str]) -> Any:
-    try:
-        return import_module("compression.zstd")  # Python 3.14
-    except ImportError:
-        pass
-    try:
-        zstandard = import_module("zstandard")
-    except ImportError:
-        raise FileError(
-            f"{path}: Zstandard data need the package zstandard: pip install 'metrimax[zstd]', or decompress the file"
-        ) from None
-
-    class Frames:
-        @staticmethod
-        def decompress(data: bytes) -> bytes:
-            # as streams, since the header of a frame need not say how long it is; one file may hold several
-            parts = []
-            while data:
-                frame = zstandard.ZstdDecompressor().decompressobj()
-                parts.append(frame.decompress(data))
-                if not frame.eof:
-                    raise EOFError("the last frame is not complete")
-                data = frame.unused_data
-            return b"".join(parts)
-
-    return Frames
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

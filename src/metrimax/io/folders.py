@@ -15,7 +15,7 @@ from metrimax.designs import CSR, as_design
 from metrimax.designs.sharded import Shard
 from metrimax.io.data import Data, file_kind, load_data
 from metrimax.io.files import FileError, files_in
-from metrimax.io.labels import Truth, join
+from metrimax.io.labels import Truth, are_names, join
 from metrimax.io.shards import (
     DENSE,
     FORMAT,
@@ -24,7 +24,6 @@ from metrimax.io.shards import (
     SPARSE,
     VERSION,
     MappedShard,
-    are_names,
     map_array,
     part_file,
     read_ahead,

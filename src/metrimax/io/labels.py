@@ -1,4 +1,4 @@
-"""What comes with rows: their labels and, for rankings, their groups; as given, as files of shards, and in memory."""
+"""What comes with a matrix: the names of its columns, the labels of its rows and, for rankings, their groups."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ class Truth(NamedTuple):
 
     labels: Array | list[Vector] | None
     groups: Array | None = None
+
+
+def are_names(names: Any, columns: int) -> bool:
+    """Whether these are names, one for each of so many columns."""
+    return isinstance(names, list) and len(names) == columns and all(isinstance(name, str) for name in names)
 
 
 def given_labels(folder: Path, what: str, given: Any, rows: int) -> Array | list[Vector]:

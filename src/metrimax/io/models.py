@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from metrimax.io.files import FileError, read_bytes, write_bytes
+from metrimax.io.labels import are_names
 from metrimax.protocols import Vector
 
 MAGIC = b"metrimax-model"
@@ -164,7 +165,7 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
     if len(set(classes)) != len(classes):
         raise fail("expected different classes, got some twice")
     names = header.get("feature_names")
-    if names is not None and not _are_strings(names, coef.shape[1]):
+    if names is not None and not are_names(names, coef.shape[1]):
         raise fail(f"expected feature_names as {coef.shape[1]} strings or null")
     base = header.get("index_base")
     if base is not None and (type(base) is not int or base not in (0, 1)):  # 1.0 is no index
@@ -247,7 +248,3 @@ def _encodes(text: str) -> bool:
     except UnicodeEncodeError:  # half of a surrogate pair
         return False
     return True
-
-
-def _are_strings(values: Any, length: int) -> bool:
-    return isinstance(values, list) and len(values) == length and all(isinstance(v, str) for v in values)

@@ -54,11 +54,6 @@ def parse_size(size: int | str) -> int:
     return int(number)
 
 
-def are_names(names: Any, columns: int) -> bool:
-    """Whether these are names, one for each of so many columns."""
-    return isinstance(names, list) and len(names) == columns and all(isinstance(name, str) for name in names)
-
-
 _PARSER = threading.Lock()
 
 

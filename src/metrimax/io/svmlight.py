@@ -11,6 +11,7 @@ import numpy.typing as npt
 from metrimax import _kernels
 from metrimax.designs.linear import available_threads
 from metrimax.io.files import Bytes, FileError, read_bytes
+from metrimax.io.labels import Truth
 from metrimax.protocols import Vector
 
 
@@ -37,6 +38,12 @@ class Svmlight(NamedTuple):
     def multilabel(self) -> bool:
         """Whether some row has several labels; then a row without any is fine too."""
         return bool((np.diff(self.label_starts) > 1).any())
+
+    @property
+    def truth(self) -> Truth:
+        """Labels and groups."""
+        labels = np.split(self.labels, self.label_starts[1:-1]) if self.multilabel else self.labels
+        return Truth(labels if len(self.labels) else None, self.qids if len(self.qids) else None)
 
 
 def parse_svmlight(

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from metrimax.io.files import FileError, write_bytes
-from metrimax.io.labels import Truth, given_labels, join, pack
-from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, are_names, crc, parse_size, part_file
+from metrimax.io.labels import Truth, are_names, given_labels, join, pack
+from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, crc, parse_size, part_file
 
 
 class ShardWriter:
