@@ -134,7 +134,7 @@ def _decompress(path: str | os.PathLike[str], raw: Bytes, kind: str) -> Bytes:
             with _zstd_stream(path, io.BytesIO(data)) as stream:
                 return np.frombuffer(stream.read(), dtype=np.uint8)
         return np.frombuffer(import_module(kind).decompress(data), dtype=np.uint8)
-    except (FileError, MemoryError):
+    except (FileError, ImportError, MemoryError):
         raise
     except Exception as error:  # each format has its own kinds of error: zlib.error, LZMAError, EOFError, OSError ...
         raise FileError(f"{path}: the {kind} data are damaged or cut off ({error})") from error
