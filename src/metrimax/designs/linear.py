@@ -35,16 +35,35 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     return np.ascontiguousarray(v, dtype=np.float64)
 
 
-class _Rows:
-    """What a matrix offers row by row, each row with one more feature of value ``bias``: see `protocols.RowDesign`.
+class _Matrix:
+    """What matrices in memory share: products, and rows for coordinate descent (`protocols.RowDesign`).
 
-    A subclass computes the squares of their lengths, and has the kernel that goes through them.
+    With ``bias`` each row has one more feature, of that value. A subclass calls the kernels for its kind of matrix.
     """
 
     _kept: tuple[float, Vector] | None = None  # the squares asked for last, and with which bias
 
     @property
     def shape(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def matvec(self, w: Vector) -> Vector:
+        """``X w``."""
+        return self._product("scores", columns("w", w, self.shape[1]))
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """``X' slope``; rows where the slope is zero are not read."""
+        return self._product("pull", columns("slope", slope, self.shape[0]))
+
+    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
+        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
+        raise NotImplementedError
+
+    def _product(self, product: Product, v: Vector) -> Vector:
+        return self.products(product, [v])[0] if v.ndim == 1 else self._columns(product == "pull", v)
+
+    def _columns(self, pull: bool, V: Vector) -> Vector:
+        """The product with vectors side by side."""
         raise NotImplementedError
 
     @property
@@ -99,7 +118,7 @@ class _Rows:
         raise NotImplementedError
 
 
-class Dense(_Rows):
+class Dense(_Matrix):
     """A dense matrix, float32 or float64, in C or Fortran order.
 
     Parameters
@@ -143,16 +162,7 @@ class Dense(_Rows):
     def dtype(self) -> np.dtype[Any]:
         return self.X.dtype
 
-    def matvec(self, w: Vector) -> Vector:
-        """``X w``."""
-        return self._product(columns("w", w, self.shape[1]), transposed=False)
-
-    def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``."""
-        return self._product(columns("slope", slope, self.shape[0]), transposed=True)
-
     def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
-        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
         return _kernels.dense_products(*self._ordered, product == "pull", vectors, bias, self.n_threads)
 
     @property
@@ -174,15 +184,11 @@ class Dense(_Rows):
     def _in_rows(self) -> npt.NDArray[Any]:
         return np.ascontiguousarray(self.X)
 
-    def _product(self, v: Vector, transposed: bool) -> Vector:
-        X, swapped = self._ordered
-        transposed = transposed != swapped
-        if v.ndim == 1:
-            return (_kernels.dense_rmatvec if transposed else _kernels.dense_matvec)(X, v, self.n_threads)
-        return (_kernels.dense_rmatmat if transposed else _kernels.dense_matmat)(X, v, self.n_threads)
+    def _columns(self, pull: bool, V: Vector) -> Vector:
+        return _kernels.dense_columns(*self._ordered, pull, V, self.n_threads)
 
 
-class CSR(_Rows):
+class CSR(_Matrix):
     """A sparse matrix in compressed rows, float32 or float64, with int32 or int64 indices.
 
     Parameters
@@ -243,23 +249,13 @@ class CSR(_Rows):
     def dtype(self) -> np.dtype[Any]:
         return self.data.dtype
 
-    def matvec(self, w: Vector) -> Vector:
-        """``X w``."""
-        w = columns("w", w, self.n_cols)
-        product = _kernels.csr_matvec if w.ndim == 1 else _kernels.csr_matmat
-        return product(self.data, self.indices, self.indptr, self.n_cols, w, self.n_threads)
-
-    def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``; rows where the slope is zero are not read."""
-        slope = columns("slope", slope, self.shape[0])
-        product = _kernels.csr_rmatvec if slope.ndim == 1 else _kernels.csr_rmatmat
-        return product(self.data, self.indices, self.indptr, self.n_cols, slope, self.n_threads)
-
     def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
-        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
         return _kernels.csr_products(
             self.data, self.indices, self.indptr, self.n_cols, product == "pull", vectors, bias, self.n_threads
         )
+
+    def _columns(self, pull: bool, V: Vector) -> Vector:
+        return _kernels.csr_columns(self.data, self.indices, self.indptr, self.n_cols, pull, V, self.n_threads)
 
     def _row_squares(self, bias: float) -> Vector:
         return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, bias)
