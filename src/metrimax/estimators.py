@@ -8,7 +8,6 @@ from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -21,11 +20,10 @@ from metrimax.given import is_number
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
-from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Vector
+from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
 
-Array = npt.NDArray[Any]
 THRESHOLDS = ("trained", "placed")
 
 

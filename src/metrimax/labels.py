@@ -15,9 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from metrimax.given import is_number, refuse_missing
 from metrimax.io.labels import WHOLE
 from metrimax.measure.classes import score_classes
-from metrimax.protocols import Labels, Measure, Vector
-
-Array = npt.NDArray[Any]
+from metrimax.protocols import Array, Labels, Measure, Vector
 
 
 def encode(y: Array) -> tuple[str, Array, Labels]:

@@ -27,7 +27,8 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.bool_]
-Arrays = dict[str, npt.NDArray[Any]]
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
 
 
 class Cut(NamedTuple):

@@ -18,9 +18,7 @@ from scipy.linalg import lapack, solve_triangular
 from metrimax.designs.definite import check_definite
 from metrimax.designs.linear import Dense, columns
 from metrimax.given import check_positive, check_whole, is_number
-from metrimax.protocols import Vector
-
-Array = npt.NDArray[Any]
+from metrimax.protocols import Array, Vector
 
 KERNELS = ("rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,12 +12,10 @@ import numpy as np
 from metrimax.designs.linear import CSR
 from metrimax.io.data import file_kind, load_data
 from metrimax.io.dataset import open_dataset
-from metrimax.io.files import Bytes, FileError, files_in, open_stream
+from metrimax.io.files import Bytes, FileError, Name, files_in, open_stream
 from metrimax.io.shards import MANIFEST, parse_size
 from metrimax.io.svmlight import parse_svmlight
 from metrimax.io.writing import ShardWriter
-
-Name = str | os.PathLike[str]
 
 
 def convert(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,11 @@ import numpy.typing as npt
 
 from metrimax.designs.linear import CSR
 from metrimax.designs.sharded import Sharded
-from metrimax.io.files import FileError, read_bytes
+from metrimax.io.files import FileError, Name, read_bytes
 from metrimax.io.labels import WHOLE, as_groups, as_labels
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.io.tables import GROUPS, read_csv, read_parquet
-from metrimax.protocols import Labels, Vector
-
-Array = npt.NDArray[Any]
-Name = str | os.PathLike[str]
+from metrimax.protocols import Array, Labels, Vector
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from metrimax.designs.sharded import Sharded
 from metrimax.io.data import Data, encode, indicators, load_data, show
-from metrimax.io.files import FileError
+from metrimax.io.files import FileError, Name
 from metrimax.io.folders import Found, look_into
 from metrimax.io.shards import parse_size
-from metrimax.protocols import Vector
-
-Array = npt.NDArray[Any]
-Name = str | os.PathLike[str]
+from metrimax.protocols import Array, Vector
 
 MEMORY = "1GiB"
 """For rows, unless something else is asked for."""

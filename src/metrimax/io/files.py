@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
+Name = str | os.PathLike[str]
 
 _PIECE = 4096  # bytes of Zstandard data taken at a time: they decompress to 128 MiB at most
 
@@ -27,7 +28,7 @@ class FileError(ValueError):
     """A file that does not hold what it should; the message names the file, the place and the problem."""
 
 
-def read_bytes(path: str | os.PathLike[str]) -> Bytes:
+def read_bytes(path: Name) -> Bytes:
     """All bytes of a file, decompressed if it is gzip, xz, bzip2 or Zstandard (told by its first bytes).
 
     ``"-"`` is standard input.
@@ -57,7 +58,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def open_stream(path: Name) -> Iterator[IO[bytes]]:
     """A file to read piece by piece, decompressed on the way; ``"-"`` is standard input."""
     with ExitStack() as stack:
         try:
@@ -79,7 +80,7 @@ def _standard_input() -> Any:
     return sys.stdin.buffer
 
 
-def _zstd_stream(path: str | os.PathLike[str], file: Any) -> Any:
+def _zstd_stream(path: Name, file: Any) -> Any:
     try:
         return import_module("compression.zstd").open(file)  # Python 3.14
     except ImportError:
@@ -122,12 +123,12 @@ class _ZstdFrames(io.RawIOBase):
         return n
 
 
-def _read_special(path: str | os.PathLike[str]) -> Bytes:
+def _read_special(path: Name) -> Bytes:
     with open(path, "rb") as file:  # a pipe, such as the shell's <(command), has no length to ask for
         return np.frombuffer(file.read(), dtype=np.uint8)
 
 
-def _decompress(path: str | os.PathLike[str], raw: Bytes, kind: str) -> Bytes:
+def _decompress(path: Name, raw: Bytes, kind: str) -> Bytes:
     data = raw.tobytes()
     try:
         if kind == "zstd":
@@ -140,7 +141,7 @@ def _decompress(path: str | os.PathLike[str], raw: Bytes, kind: str) -> Bytes:
         raise FileError(f"{path}: the {kind} data are damaged or cut off ({error})") from error
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_bytes(path: Name, data: bytes) -> None:
     """Write a file so that it is never seen half-written: beside it first, then renamed.
 
     What is no regular file (a pipe, ``/dev/null``) is written to directly. ``"-"`` is standard output, and so is
@@ -156,7 +157,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: Name) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of ``path`` when the block ends well, and is removed otherwise."""
     try:
         if Path(path).exists() and not Path(path).is_file():

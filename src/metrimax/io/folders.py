@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from metrimax.designs import CSR, as_design
 from metrimax.designs.sharded import Shard
@@ -30,9 +29,7 @@ from metrimax.io.shards import (
     read_truth,
     stat_of,
 )
-from metrimax.protocols import Design, Vector
-
-Array = npt.NDArray[Any]
+from metrimax.protocols import Array, Design, Vector
 
 
 class Found(NamedTuple):

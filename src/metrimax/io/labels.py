@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from metrimax.io.files import FileError
-from metrimax.protocols import Vector
-
-Array = npt.NDArray[Any]
-Name = str | os.PathLike[str]
+from metrimax.io.files import FileError, Name
+from metrimax.protocols import Array, Vector
 
 WHOLE = 2.0**53
 """Floating-point numbers below this say exactly which whole number they are."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from metrimax.io.files import FileError, read_bytes, write_bytes
+from metrimax.io.files import FileError, Name, read_bytes, write_bytes
 from metrimax.io.labels import are_names
 from metrimax.protocols import Vector
 
@@ -86,7 +85,7 @@ class LinearModel:
         return [[self.classes[k]] for k in choice]
 
 
-def save_model(path: str | os.PathLike[str], model: LinearModel) -> None:
+def save_model(path: Name, model: LinearModel) -> None:
     """Write a model file, complete or not at all."""
     from metrimax import __version__
 
@@ -110,7 +109,7 @@ def save_model(path: str | os.PathLike[str], model: LinearModel) -> None:
     write_bytes(path, MAGIC + b" %d\n" % VERSION + text.encode("ascii") + b"\n" + body)
 
 
-def load_model(path: str | os.PathLike[str]) -> LinearModel:
+def load_model(path: Name) -> LinearModel:
     """Read a model: this library's format, or the linear models of SVM-perf and SVM-light."""
     raw = read_bytes(path).tobytes()
     if raw.startswith(MAGIC):
@@ -124,7 +123,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     )
 
 
-def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
+def _parse(path: Name, raw: bytes) -> LinearModel:
     def fail(problem: str) -> FileError:
         return FileError(f"{path}: {problem}")
 

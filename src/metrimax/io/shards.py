@@ -19,14 +19,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from metrimax.designs.linear import CSR, Dense
 from metrimax.io.files import FileError
 from metrimax.io.labels import Truth, as_groups, as_labels
-from metrimax.protocols import Design
-
-Array = npt.NDArray[Any]
+from metrimax.protocols import Array, Design
 
 MANIFEST = "metrimax.json"
 FORMAT, VERSION = "metrimax-shards", 1

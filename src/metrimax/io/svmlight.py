@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.designs.linear import available_threads
-from metrimax.io.files import Bytes, FileError, read_bytes
+from metrimax.io.files import Bytes, FileError, Name, read_bytes
 from metrimax.io.labels import Truth
 from metrimax.protocols import Vector
 
@@ -48,7 +47,7 @@ class Svmlight(NamedTuple):
 
 def parse_svmlight(
     text: Bytes,
-    name: str | os.PathLike[str],
+    name: Name,
     *,
     allow_blank: bool = True,
     light_tags: bool = False,
@@ -92,6 +91,6 @@ def parse_svmlight(
         raise FileError(f"{name}: {error}") from None
 
 
-def read_svmlight(path: str | os.PathLike[str], **options: object) -> Svmlight:
+def read_svmlight(path: Name, **options: object) -> Svmlight:
     """Read a file of svmlight text, compressed or not; see `parse_svmlight`."""
     return parse_svmlight(read_bytes(path), path, **options)  # type: ignore[arg-type]

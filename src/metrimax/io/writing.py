@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from metrimax.io.files import FileError, write_bytes
+from metrimax.io.files import FileError, Name, write_bytes
 from metrimax.io.labels import Truth, are_names, given_labels, join, pack
-from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, crc, parse_size, part_file
+from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, parse_size, part_file
+from metrimax.protocols import Array
 
 
 class ShardWriter:
@@ -33,9 +34,7 @@ class ShardWriter:
         Of the values; None for as they come.
     """
 
-    def __init__(
-        self, folder: str | os.PathLike[str], *, shard_size: int | str = 64 * 2**20, dtype: str | None = None
-    ) -> None:
+    def __init__(self, folder: Name, *, shard_size: int | str = 64 * 2**20, dtype: str | None = None) -> None:
         self.folder = Path(folder)
         try:
             exists = self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir()))
