@@ -100,6 +100,12 @@ class Oracle(Protocol):
         """The risk on ``scores + t move`` cheaper than by cuts where the oracle can."""
 
 
+def hinges_of(oracle: Oracle) -> Hinges | None:
+    """The risk as a sum over examples; None where it is none."""
+    hinges: Callable[[], Hinges | None] | None = getattr(oracle, "hinges", None)
+    return None if hinges is None else hinges()
+
+
 class Measure(Protocol):
     """A performance measure: what it costs, what it is called, and its oracle on a sample."""
 

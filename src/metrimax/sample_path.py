@@ -13,7 +13,7 @@ from metrimax.fitting import FittedLabel, fit_path, restate
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
-from metrimax.protocols import Ask, Callback, Vector
+from metrimax.protocols import Ask, Callback, Oracle, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
 
@@ -76,7 +76,7 @@ class SamplePath:
         for one in self._labels.T:
             yield fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
 
-    def oracle(self, k: int) -> Any:
+    def oracle(self, k: int) -> Oracle:
         """The oracle of label k."""
         return self._measure.oracle(np.ascontiguousarray(self._labels[:, k]), self._weight)
 

@@ -18,7 +18,7 @@ from metrimax.io.checkpoints import Checkpoint
 from metrimax.machine import path_machines
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Hinges, Measure, RowDesign, Solution, Vector
+from metrimax.protocols import Hinges, Measure, RowDesign, Solution, Vector, hinges_of
 from metrimax.sample_path import SamplePath, gap_of, passes_of
 
 Row = dict[str, Any]
@@ -89,7 +89,7 @@ class ByXiAlpha:
         """The estimates of label k for every C."""
         template, design = self._path.template, cast(RowDesign, self._path.design)
         if k not in self._hinges:
-            self._hinges[k] = self._path.oracle(k).hinges()
+            self._hinges[k] = cast(Hinges, hinges_of(self._path.oracle(k)))  # `_check_machine` has seen that it is one
         bias = float(template.intercept_scaling) if template.fit_intercept else 0.0
         weights = [float(C) * label.price for C, label in zip(Cs, fitted, strict=True)]
         machines = path_machines(self._X, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
@@ -118,8 +118,7 @@ class ByXiAlpha:
 def _check_machine(template: MeasureSVC) -> None:
     """Raise for what xi-alpha says nothing of, before it is trained."""
     measure = get_measure(template.measure)
-    oracle: Any = None if measure.ranks else measure.oracle(np.array([False, True]))
-    if not hasattr(oracle, "hinges") or oracle.hinges() is None:
+    if measure.ranks or hinges_of(measure.oracle(np.array([False, True]))) is None:
         raise ValueError(
             "selection='xi_alpha' needs a measure whose mistakes add up over the examples, error, cost or "
             f"balanced_error, got {measure.name}: train for one of these and give {measure.name} as scoring, or choose "
