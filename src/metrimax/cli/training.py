@@ -161,40 +161,12 @@ def _fit(
 
 def _finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, results: dict[str, Any]) -> int:
     """Train on all data, write the model, report."""
-    _, data, kind, classes, labels, groups = task
+    data, classes = task.data, task.classes
     checkpoint = as_checkpoint(arguments.checkpoint)
     fitted = _fit(arguments, task, C, threshold, checkpoint)
+    extras = {} if task.groups is not None else {"hinge": arguments.hinge, "threshold_rule": threshold}
+    model = _model(arguments, task, fitted, {"C": C, **extras, "tol": arguments.tol, "examples": data.n})
     solutions = [label.solution for label in fitted]
-    scale = _intercept(arguments)
-    W = np.column_stack([solution.w for solution in solutions])
-    coef = np.ascontiguousarray((W if scale is None else W[:-1]).T)
-    intercept = np.zeros(len(coef)) if scale is None else W[-1] * scale
-    per_label = [
-        {
-            "positives": int((labels[:, k] > 0).sum()),
-            "price": fitted[k].price,
-            "objective": solution.objective,
-            "bound": solution.bound,
-            "gap": solution.gap,
-            "iterations": solution.n_iter,
-            "passes": round(solution.n_passes, 1),
-            "status": solution.status.name.lower(),
-        }
-        for k, solution in enumerate(solutions)
-    ]
-    extras = {} if groups is not None else {"hinge": arguments.hinge, "threshold_rule": threshold}
-    model = LinearModel(
-        coef,
-        intercept,
-        np.array([label.threshold for label in fitted]),
-        classes,
-        kind,
-        arguments.measure,
-        data.index_base,
-        data.feature_names,
-        arguments.target,
-        {"C": C, **extras, "tol": arguments.tol, "examples": data.n, "labels": per_label},
-    )
     _write(arguments, model, solutions[0].n_support)
     if checkpoint is not None:
         checkpoint.clear()
@@ -206,7 +178,7 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str,
         "C": C,
         **extras,
         "examples": data.n,
-        **({} if groups is None else {"groups": len(np.unique(groups))}),
+        **({} if task.groups is None else {"groups": len(np.unique(task.groups))}),
         "features": model.n_features,
         **({"classes": classes if arguments.json else [show(c) for c in classes]} if classes else {}),
         "objective": [s.objective for s in solutions],
@@ -225,6 +197,40 @@ def _finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str,
         note(arguments, f"{worst.status}: the gap is {worst.gap:.3g}; raise {more}, lower -C, or scale the features")
         return NOT_CONVERGED
     return OK
+
+
+def _model(
+    arguments: argparse.Namespace, task: Task, fitted: list[FittedLabel], training: dict[str, Any]
+) -> LinearModel:
+    """What was trained, as it is written, with what is known about the training."""
+    scale = _intercept(arguments)
+    W = np.column_stack([label.solution.w for label in fitted])
+    coef = np.ascontiguousarray((W if scale is None else W[:-1]).T)
+    per_label = [
+        {
+            "positives": int((labels > 0).sum()),
+            "price": label.price,
+            "objective": label.solution.objective,
+            "bound": label.solution.bound,
+            "gap": label.solution.gap,
+            "iterations": label.solution.n_iter,
+            "passes": round(label.solution.n_passes, 1),
+            "status": label.solution.status.name.lower(),
+        }
+        for label, labels in zip(fitted, task.labels.T, strict=True)
+    ]
+    return LinearModel(
+        coef=coef,
+        intercept=np.zeros(len(coef)) if scale is None else W[-1] * scale,
+        threshold=np.array([label.threshold for label in fitted]),
+        classes=task.classes,
+        kind=task.kind,
+        measure=arguments.measure,
+        index_base=task.data.index_base,
+        feature_names=task.data.feature_names,
+        target=arguments.target,
+        training=training | {"labels": per_label},
+    )
 
 
 def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> None:

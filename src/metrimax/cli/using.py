@@ -230,7 +230,7 @@ def _truth(arguments: argparse.Namespace, data: Any, model: Any) -> Any:
         raise FileError(f"{data.name}: expected labels, got none; of a table, --target NAME says where they are")
     if model.kind == "binary":
         return _positives(arguments, data, model)
-    rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
+    rows = _label_rows(data)
     known = {_text(label): k for k, label in enumerate(model.classes)}
     known |= {show(label): k for k, label in enumerate(model.classes)}  # "1" and "1.0" may both be classes
     truth = np.zeros((len(rows), len(model.classes)), dtype=bool)
@@ -248,6 +248,11 @@ def _truth(arguments: argparse.Namespace, data: Any, model: Any) -> Any:
             arguments, f"labels unknown to the model, counted as none of its classes: {', '.join(sorted(strange)[:20])}"
         )
     return truth
+
+
+def _label_rows(data: Any) -> Any:
+    """The labels of each example, one or several."""
+    return data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
 
 
 def _text(label: float | str) -> str:
@@ -269,12 +274,11 @@ def _positives(arguments: argparse.Namespace, data: Any, model: Any) -> Any:
     from metrimax.io.files import FileError
 
     positive = arguments.positive if arguments.positive is not None else show(model.classes[1])
-    rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
     signs = not model.measure and model.classes == [-1, 1]
     if signs and arguments.positive is None and isinstance(data.labels, np.ndarray) and data.labels.dtype.kind == "f":
         return data.labels[:, None] > 0
     wanted = _text(positive)
-    truth = np.array([any(_text(v) == wanted for v in labels) for labels in rows])[:, None]
+    truth = np.array([any(_text(v) == wanted for v in labels) for labels in _label_rows(data)])[:, None]
     if not truth.any():
         raise FileError(f"{data.name}: no example has the positive label {positive}: give --positive LABEL")
     return truth

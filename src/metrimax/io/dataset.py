@@ -39,8 +39,7 @@ class Labelled:
         """The labels as an estimator wants them: (n,), or an indicator matrix (n, L) where a row may have several."""
         if isinstance(self.labels, np.ndarray):
             return self.labels
-        _, _, columns = encode(Data(self.name, cast(Any, self), self.labels))
-        return columns.astype(int)
+        return encode(self)[2].astype(int)
 
     @property
     def label_values(self) -> Array | None:
