@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_cli import run_json
+from test_streams import shell
 
 from metrimax import MeasureSVC
 from metrimax.cli import main
@@ -22,11 +21,6 @@ from metrimax.io.files import FileError
 from metrimax.io.models import LinearModel, load_model, save_model
 
 Capture = pytest.CaptureFixture[str]
-PROGRAMS = {
-    "metrimax": "metrimax.cli",
-    "svm_perf_learn": "metrimax.compat.svm_perf_learn",
-    "svm_perf_classify": "metrimax.compat.svm_perf_classify",
-}
 
 
 @pytest.fixture
@@ -42,14 +36,6 @@ def folder(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> 
     capsys.readouterr()
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def shell(program: str, rest: str) -> subprocess.CompletedProcess[str]:
-    """A command as the shell runs it; the exit code is its own, not that of what it is piped into."""
-    call = f"{sys.executable} -c 'from {PROGRAMS[program]} import main; raise SystemExit(main())' {rest}"
-    command = ["bash", "-c", f"{call}; exit ${{PIPESTATUS[0]}}"]
-    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=buffered)
 
 
 # the system fails
