@@ -58,7 +58,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     _solvers: ClassVar[dict[str, type[Any]]] = SOLVERS
 
     def __copy__(self) -> Self:
-        """A shallow copy; by way of the state that stores see it takes as long as a small fit's checks."""
+        """A shallow copy: the default one, by way of `__getstate__`, takes longer than the checks of a small fit."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin

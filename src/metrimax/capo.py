@@ -116,7 +116,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     True
     """
 
-    hinge = 0.0  # the auxiliaries have heard all examples
+    hinge = 0.0  # the auxiliaries have learnt from all examples
     threshold = "trained"
 
     def __init__(

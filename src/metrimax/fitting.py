@@ -103,12 +103,12 @@ def fit_path(
     placed: bool = False,
     checkpoint: Checkpoint | None = None,
 ) -> Generator[Ask, Vector, list[FittedLabel]]:
-    """Train one label for every C: its oracle, its solutions, their thresholds. The rest goes with the frame.
+    """Train one label for every C: its oracle, its solutions, their thresholds.
 
     Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
     With an ``offset`` (n,) what is trained is a correction of these scores; with ``hinge`` the plain hinge loss is
-    added to the risk; with ``placed`` the threshold goes where the training scores have it best. With a ``checkpoint``
-    the run begins with what it holds and keeps its state there.
+    added to the risk; with ``placed`` the threshold is the best one on the training scores. With a ``checkpoint`` the
+    run continues from the state kept there, and keeps its own.
     """
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]

@@ -114,10 +114,10 @@ def against(y: Array, positive: Any) -> Labels:
 
 
 def check_truth(y: Array, scores: Vector, classes: Array | None) -> None:
-    """Raise if y has another length than the scores, no label for some, or other labels than the classes.
+    """Raise if y has another length than the scores, missing labels, or none of the classes of the model.
 
-    What is not known would count as wrong, or as negative. But a single class that is not known may be that of a fold
-    which the others lack: there, all is wrong.
+    Unknown labels would count as wrong, or as negative. One unknown class alone is let through, and everything is
+    wrong: it may be the class of a test fold that the training folds do not have.
     """
     check_consistent_length(scores, y)
     if classes is not None:

@@ -33,7 +33,7 @@ class RankingMeasure:
         return 1 - self.loss(y, scores, sample_weight)
 
     def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """None is fixed by a ranking: the one that calls as many training examples positive as there are."""
+        """A ranking fixes none; this one calls as many training examples positive as there are positives."""
         return PRBEP().threshold(y, scores, sample_weight)
 
     def parts(
