@@ -269,19 +269,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 extra = routed[name].fit
             elif sample_weight is not None and has_fit_parameter(auxiliary, "sample_weight"):
                 extra = {"sample_weight": sample_weight}
-            target = problem.target(auxiliary)
-            fitted.append(clone(auxiliary).fit(inputs, target, **extra))
+            fitted.append(clone(auxiliary).fit(inputs, problem.target(auxiliary), **extra))
             if folds is None:
-                blocks.append(self._output(fitted[-1], inputs, X, problem))
-                continue
-            block = np.full((X.shape[0], problem.labels.shape[1]), np.nan)
-            for train, test in folds:
-                part = _check_method_params(inputs, extra, indices=train)
-                fold = clone(auxiliary).fit(_safe_indexing(inputs, train), target[train], **part)
-                block[test] = self._output(fold, _safe_indexing(inputs, test), X, problem)
-            if np.isnan(block).any():
-                raise ValueError("expected a cv that tests every example: its test sets leave some out")
-            blocks.append(block)
+                blocks.append(problem.output(fitted[-1], inputs))
+            else:
+                blocks.append(_unseen(auxiliary, inputs, problem, folds, extra))
         return fitted, blocks
 
     def _folds(self, X: Any, problem: AuxiliaryOutputs) -> list[tuple[Any, Any]] | None:
@@ -352,6 +344,20 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             t.classifier_tags.multi_label if t.classifier_tags is not None else t.target_tags.multi_output for t in own
         )
         return tags
+
+
+def _unseen(
+    auxiliary: Any, inputs: Any, problem: AuxiliaryOutputs, folds: list[tuple[Any, Any]], extra: dict[str, Any]
+) -> Vector:
+    """What an auxiliary says of examples that it was not trained on: (n, L)."""
+    target, block = problem.target(auxiliary), np.full(problem.labels.shape, np.nan)
+    for train, test in folds:
+        part = _check_method_params(inputs, extra, indices=train)
+        fold = clone(auxiliary).fit(_safe_indexing(inputs, train), target[train], **part)
+        block[test] = problem.output(fold, _safe_indexing(inputs, test))
+    if np.isnan(block).any():
+        raise ValueError("expected a cv that tests every example: its test sets leave some out")
+    return block
 
 
 def _is_column(auxiliary: Any) -> bool:
