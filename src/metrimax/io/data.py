@@ -213,7 +213,7 @@ def encode(data: Named, positive: str | None = None) -> tuple[str, list[float] |
         raise FileError(f"{data.name}: expected labels, got none")
     if isinstance(data.labels, list):
         classes = np.unique(np.concatenate(data.labels))
-        columns, kind = indicators(data.labels, classes), "multilabel"
+        columns, kind = indicator_matrix(data.labels, classes), "multilabel"
     else:
         classes, codes = np.unique(data.labels, return_inverse=True)
         columns = codes[:, None] == np.arange(len(classes))
@@ -236,7 +236,7 @@ def encode(data: Named, positive: str | None = None) -> tuple[str, list[float] |
     return kind, names, columns[:, 1:] if kind == "binary" else columns
 
 
-def indicators(labels: list[Vector], values: Array) -> Labels:
+def indicator_matrix(labels: list[Vector], values: Array) -> Labels:
     """The indicator matrix of rows that may have several labels, all of them among the sorted values."""
     rows = np.repeat(np.arange(len(labels)), [len(row) for row in labels])
     columns = np.zeros((len(labels), len(values)), dtype=bool)

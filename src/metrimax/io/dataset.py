@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from metrimax.designs.sharded import Sharded
-from metrimax.io.data import Data, encode, indicators, load_data, show
+from metrimax.io.data import Data, encode, indicator_matrix, load_data, show
 from metrimax.io.files import FileError, Name
 from metrimax.io.folders import Found, look_into
 from metrimax.io.shards import parse_size
@@ -60,8 +60,9 @@ class Labelled:
                 f"{self.name}: expected labels among {_names(values)}, those that the model was fitted on, got "
                 f"{_names(unknown)} as well: leave the labels out that it does not know, or give y"
             )
-        columns = indicators(self.labels, values) if isinstance(self.labels, list) else own[:, np.newaxis] == values
-        return columns.astype(int)
+        if isinstance(self.labels, list):
+            return indicator_matrix(self.labels, values).astype(int)
+        return np.asarray(own[:, np.newaxis] == values, dtype=int)
 
     def __repr__(self) -> str:
         n, p = self.shape
