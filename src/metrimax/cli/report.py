@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import json
-import os
 import sys
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from metrimax.cli.main import UsageError
@@ -84,26 +81,6 @@ def size(option: str, text: str) -> int:
         return parse_size(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
-
-
-def check_writable(path: str) -> None:
-    """What cannot be written later is said now: a file is made beside it, as when it is written, and removed."""
-    from pathlib import Path
-
-    from metrimax.io.files import FileError
-
-    if path == "-":
-        return
-    try:
-        if Path(path).is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if Path(path).is_file() or not Path(path).exists():  # else a pipe or a device, not touched before its time
-            target = Path(os.path.realpath(path))
-            handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-            os.close(handle)
-            os.unlink(beside)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def positive_number(name: str, value: float) -> None:

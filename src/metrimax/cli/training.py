@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from metrimax.choice import defaults
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
-from metrimax.cli.report import check_threads, check_writable, emit, note, parse_measure, positive_number, read
+from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import as_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.io.data import Data, encode, grades, show
-from metrimax.io.files import FileError, write_bytes
+from metrimax.io.files import FileError, check_writable, write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
@@ -164,19 +165,42 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
             with open(path, "wb") as special:  # by its own name: /dev/fd/3 leads to what has no other
                 yield special
             return
-        target = Path(os.path.realpath(path))
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        target, handle, beside = _file_beside(path)
         try:
             with open(handle, "wb") as file:
                 yield file
-            os.chmod(beside, mode)
+            os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
             os.replace(beside, target)
         except BaseException:
             os.unlink(beside)
             raise
     except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise unwritable(path, error) from error
+
+
+def check_writable(path: Name) -> None:
+    """Raise for what `replacing` could not write: a file is made beside it, as there, and removed."""
+    if path == "-":
+        return
+    try:
+        if Path(path).is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if Path(path).is_file() or not Path(path).exists():  # else a pipe or a device, not touched before its time
+            _, handle, beside = _file_beside(path)
+            os.close(handle)
+            os.unlink(beside)
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Name, error: OSError) -> FileError:
+    return FileError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+def _file_beside(path: Name) -> tuple[Path, int, str]:
+    """What a path leads to, and a new file in the same folder: its handle and its name."""
+    target = Path(os.path.realpath(path))
+    return target, *tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
 
 
 def _umask() -> int:
