@@ -173,7 +173,7 @@ def test_scores_along_the_path_are_those_of_its_models_without_their_weights(ker
     template = MeasureSVC("f1", kernel=kernel, threshold="placed")
     Cs = np.array([0.1, 1.0, 10.0])
     path = SamplePath(template, X[:60], Y[:60].astype(int), None)
-    for (C, fitted), (slim, scores) in zip(path.fit(Cs), path.scores(Cs, X[60:]), strict=True):
+    for (C, fitted), (slim, scores) in zip(path.fit(Cs).items(), path.scores(Cs, X[60:]), strict=True):
         thresholds = [label.threshold for label in slim]
         np.testing.assert_allclose(scores - thresholds, path.model(C, fitted).decision_function(X[60:]))
         assert all(len(label.solution.w) == 1 and not label.solution.history for label in slim)

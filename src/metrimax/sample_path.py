@@ -45,10 +45,10 @@ class SamplePath:
         self.features = template._features(X)
         self.design = template._with_intercept(self.features)
 
-    def fit(self, Cs: Vector) -> list[tuple[float, list[FittedLabel]]]:
+    def fit(self, Cs: Vector) -> dict[float, list[FittedLabel]]:
         """Every C with its labels; the solutions of a label share cuts, or multipliers."""
         per_label = run(self.design, self.runs(Cs, self.template.callback))
-        return [(float(C), [label[k] for label in per_label]) for k, C in enumerate(Cs)]
+        return {float(C): [label[k] for label in per_label] for k, C in enumerate(Cs)}
 
     def scores(self, Cs: Vector, X: Any) -> list[tuple[list[FittedLabel], Vector]]:
         """For every C its labels, and their scores (n, L) on X before any threshold.

@@ -67,7 +67,7 @@ class ByXiAlpha:
 
     def rows(self, Cs: Vector) -> list[Row]:
         began = time.perf_counter()
-        along = dict(self._path.fit(Cs))
+        along = self._path.fit(Cs)
         self._fitted |= along
         per_label = zip(*along.values(), strict=True)
         estimates = [self._estimates(k, Cs, label) for k, label in enumerate(per_label) if not label[0].constant]
