@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_cli import run_json
+from test_streams import shell
 
 from metrimax import MeasureSVC
 from metrimax.cli import main
 from metrimax.cli.main import build_parser
-from metrimax.cli.training import _fold_by_fold, _folds, _load, _side_by_side
+from metrimax.cli.training import load
+from metrimax.cli.tuning import _fold_by_fold, _folds, _side_by_side
 from metrimax.compat import svm_perf_learn
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.io.converting import convert
@@ -22,11 +22,6 @@ from metrimax.io.files import FileError
 from metrimax.io.models import LinearModel, load_model, save_model
 
 Capture = pytest.CaptureFixture[str]
-PROGRAMS = {
-    "metrimax": "metrimax.cli",
-    "svm_perf_learn": "metrimax.compat.svm_perf_learn",
-    "svm_perf_classify": "metrimax.compat.svm_perf_classify",
-}
 
 
 @pytest.fixture
@@ -42,14 +37,6 @@ def folder(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> 
     capsys.readouterr()
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def shell(program: str, rest: str) -> subprocess.CompletedProcess[str]:
-    """A command as the shell runs it; the exit code is its own, not that of what it is piped into."""
-    call = f"{sys.executable} -c 'from {PROGRAMS[program]} import main; raise SystemExit(main())' {rest}"
-    command = ["bash", "-c", f"{call}; exit ${{PIPESTATUS[0]}}"]
-    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=buffered)
 
 
 # the system fails
@@ -104,12 +91,17 @@ def test_a_class_beyond_every_float(tmp_path: Path, capsys: Capture) -> None:
 # output is looked at before training
 
 
+def forbid_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("training", "tuning"):
+        monkeypatch.setattr(f"metrimax.cli.{module}.run", None)
+
+
 @pytest.mark.parametrize("command", ["train", "tune"])
 @pytest.mark.parametrize("model", ["none/m", "1.svm/m", "."])
 def test_a_model_that_cannot_be_written_is_not_trained(
     folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, command: str, model: str
 ) -> None:
-    monkeypatch.setattr("metrimax.cli.training.run", None)  # training would fail otherwise
+    forbid_training(monkeypatch)
     assert main([command, "1.svm", model, "--checkpoint", "ck"]) == 1
     assert f"{model}: cannot be written: " in capsys.readouterr().err
     assert not (folder / "ck").exists()
@@ -125,7 +117,7 @@ def test_the_look_leaves_nothing_behind(folder: Path, capsys: Capture) -> None:
 def test_a_feature_0_has_no_place_in_a_model_of_svm_perf(
     folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metrimax.cli.training.run", None)
+    forbid_training(monkeypatch)
     for command in ("train", "tune"):
         assert main([command, "0.svm", "m", "--model-format", "svmperf"]) == 2
         assert "SVM-perf's files count features from 1" in capsys.readouterr().err
@@ -183,7 +175,7 @@ def test_tune_judges_what_is_predicted(
     data = file.with_name("shards") if shards else file
     options = ["-m", measure, "--folds", "3", "--tol", "1e-5", "-q"]
     arguments = build_parser().parse_args(["tune", str(data), "m", *options])
-    task = _load(arguments)
+    task = load(arguments)
     folds = _folds(task, 3, 0)
     scores = (_side_by_side if shards else _fold_by_fold)(arguments, task, [0.1, 4.0], folds)
     for fold in range(3):
@@ -207,7 +199,7 @@ def test_a_class_that_a_fold_does_not_train_is_never_called(
     arguments = build_parser().parse_args(
         ["tune", str(data), "m", "-m", "error", "--folds", "3", "--tol", "1e-5", "-q"]
     )
-    task = _load(arguments)
+    task = load(arguments)
     folds = _folds(task, 3, 0)
     scores = (_side_by_side if shards else _fold_by_fold)(arguments, task, [4.0], folds)
     fold = folds[-1]
@@ -291,7 +283,7 @@ def test_too_many_folds_are_seen_before_training(
 ) -> None:
     rows = "".join(f"{k % 2} qid:{k // 4} 1:{k % 5}\n" for k in range(24))
     (folder / "q.svm").write_text(rows)
-    monkeypatch.setattr("metrimax.cli.training.run", None)
+    forbid_training(monkeypatch)
     assert main(["tune", "q.svm", "m", "--measure", "roc_area", "--folds", "7"]) == 2
     assert capsys.readouterr().err == "metrimax tune: a fold has examples of one class only: give fewer --folds\n"
 

@@ -55,7 +55,7 @@ def test_tune_chooses_as_the_estimator_does(tmp_path: Path, capsys: Capture, mon
     folds = np.empty(len(y), dtype=int)
     for k, (_, test) in enumerate(split.split(X, y)):
         folds[test] = k
-    monkeypatch.setattr("metrimax.cli.training._folds", lambda *_: folds)
+    monkeypatch.setattr("metrimax.cli.tuning._folds", lambda *_: folds)
     for measure in ("f1", "error"):
         out = run_json(capsys, "tune", data, tmp_path / "m", *options, "-m", measure)
         fitted = MeasureSVCCV(measure, Cs=[0.01, 0.1, 1, 10], cv=split).fit(X, y)

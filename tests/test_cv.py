@@ -173,7 +173,7 @@ def test_scores_along_the_path_are_those_of_its_models_without_their_weights(ker
     template = MeasureSVC("f1", kernel=kernel, threshold="placed")
     Cs = np.array([0.1, 1.0, 10.0])
     path = SamplePath(template, X[:60], Y[:60].astype(int), None)
-    for (C, fitted), (slim, scores) in zip(path.fit(Cs), path.scores(Cs, X[60:]), strict=True):
+    for (C, fitted), (slim, scores) in zip(path.fit(Cs).items(), path.scores(Cs, X[60:]), strict=True):
         thresholds = [label.threshold for label in slim]
         np.testing.assert_allclose(scores - thresholds, path.model(C, fitted).decision_function(X[60:]))
         assert all(len(label.solution.w) == 1 and not label.solution.history for label in slim)
@@ -230,7 +230,7 @@ def test_refusals():
 def test_a_scoring_that_is_no_measure_is_refused_before_training(scoring):
     X, y = sample(6)
     with (
-        mock.patch("metrimax.cv.fold_scores", side_effect=AssertionError("trained")),
+        mock.patch("metrimax.folds.BySplits._fold", side_effect=AssertionError("trained")),
         pytest.raises((TypeError, ValueError), match=r"a function of \(tp, fp, fn, tn\)|unknown measure 'roc_auc'"),
     ):
         MeasureSVCCV("error", scoring=scoring).fit(X, y)

@@ -109,12 +109,19 @@ def test_dense_of_the_wrong_types(X, error):
 def kernel_calls():
     X = np.eye(3)
     S = sparse.csr_array(X)  # int32 indices
-    w, W = np.ones(3), np.ones((3, 2))
+    w, V = np.ones(3), np.ones((3, 2))
     calls = {"csr_check": [S.indices, S.indptr, 3]}
-    for name, v in (("matvec", w), ("rmatvec", w), ("matmat", W), ("rmatmat", W)):
-        calls[f"dense_{name}"] = [X, v, 1]
-        calls[f"csr_{name}"] = [S.data, S.indices, S.indptr, 3, v, 1]
+    for pull in (False, True):
+        calls[f"dense_columns {pull}"] = [X, False, pull, V, 1]
+        calls[f"csr_columns {pull}"] = [S.data, S.indices, S.indptr, 3, pull, V, 1]
+        calls[f"dense_products {pull}"] = [X, False, pull, [w], 0.0, 1]
+        calls[f"csr_products {pull}"] = [S.data, S.indices, S.indptr, 3, pull, [w], 0.0, 1]
     return calls
+
+
+def changed(arg, change):
+    """An array, or that in a list of one, after a change."""
+    return [change(arg[0])] if isinstance(arg, list) else change(arg)
 
 
 SPOILS = {
@@ -131,21 +138,21 @@ SPOILS = {
 @pytest.mark.parametrize("spoil", SPOILS)
 @pytest.mark.parametrize("name", kernel_calls())
 def test_kernels_convert_nothing(name, spoil):
-    kernel, args = getattr(_kernels, name), kernel_calls()[name]
+    kernel, args = getattr(_kernels, name.split()[0]), kernel_calls()[name]
     kernel(*args)
     for k, arg in enumerate(args):
-        if isinstance(arg, np.ndarray):
+        if isinstance(arg, (np.ndarray, list)):
             with pytest.raises(TypeError, match="incompatible function arguments"):
-                kernel(*args[:k], SPOILS[spoil](arg), *args[k + 1 :])
+                kernel(*args[:k], changed(arg, SPOILS[spoil]), *args[k + 1 :])
 
 
 @pytest.mark.parametrize("name", kernel_calls())
 def test_kernels_check_lengths(name):
-    kernel, args = getattr(_kernels, name), kernel_calls()[name]
-    data_and_vector = {"dense": [1], "csr": [0, 1, 4]}[name.split("_")[0]] if name != "csr_check" else []
+    kernel, args = getattr(_kernels, name.split()[0]), kernel_calls()[name]
+    data_and_vector = {"dense": [3], "csr": [0, 1, 5]}[name.split("_")[0]] if name != "csr_check" else []
     for k in data_and_vector:
         with pytest.raises(ValueError, match="expected length"):
-            kernel(*args[:k], np.concatenate([args[k], args[k]]), *args[k + 1 :])
+            kernel(*args[:k], changed(args[k], lambda a: np.concatenate([a, a])), *args[k + 1 :])
 
 
 def test_rows_read_are_those_where_any_slope_is_not_zero():

@@ -12,9 +12,7 @@ from sklearn.base import is_regressor
 
 from metrimax.labels import judge
 from metrimax.measure.classes import highest
-from metrimax.protocols import Labels, Measure, Vector
-
-Array = npt.NDArray[Any]
+from metrimax.protocols import Array, Labels, Measure, Vector
 
 
 @dataclass(frozen=True)

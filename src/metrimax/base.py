@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from metrimax.checks import check_rows
+from metrimax.checks import check_rows, check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
+from metrimax.given import check_positive, check_whole
 from metrimax.io.folders import difference
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
@@ -29,6 +31,11 @@ def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
         raise ValueError(f"expected y, the true labels: {type(X).__name__} brings no labels")
     y = y.compute() if hasattr(y, "compute") else y  # Dask's
     return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+
+
+def is_learnt(name: str) -> bool:
+    """Whether an attribute of a model comes from its fit."""
+    return name.endswith("_") or name in ("_target", "_expansion")
 
 
 def refuse_design(X: Any, reason: str) -> None:
@@ -51,18 +58,16 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     _solvers: ClassVar[dict[str, type[Any]]] = SOLVERS
 
     def __copy__(self) -> Self:
-        """A shallow copy; by way of the state that stores see it takes as long as a small fit's checks."""
+        """A shallow copy: the default one, by way of `__getstate__`, takes longer than the checks of a small fit."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
 
     def _solver(self) -> Any:
-        for name, low in (("C", 0.0), ("tol", 0.0)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) and low < value < np.inf):
-                raise ValueError(f"expected a finite {name} > 0, got {value!r}")
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
-            raise ValueError(f"expected max_iter as a whole number of at least 1, got {self.max_iter!r}")
+        """The solver by its name; what it is given is checked before anything is trained."""
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_whole("max_iter", self.max_iter)
         if not (isinstance(self.solver, str) and self.solver in self._solvers):
             raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(self._solvers)}")
         return self._solvers[self.solver](max_iter=int(self.max_iter))
@@ -84,17 +89,27 @@ class CertifiedEstimator(PlainState, BaseEstimator):
 
             yield both
 
-    def _check_design(self, checked: CertifiedEstimator, X: Any, y: Any) -> npt.NDArray[Any]:
-        """The labels of a design, with the checks that look at no row: of those the design takes care.
+    def _check_sample(self, X: Any, y: Any) -> tuple[Self, Any, Any]:
+        """A copy without what fits have learnt, which takes what the checks note down; and X and y, checked.
 
-        What there is to know of its columns is noted down in ``checked``.
+        A fit that is cut short changes nothing, for the copy takes the estimator's place when all is done.
         """
+        checked = copy(self)
+        checked.__dict__ = {name: value for name, value in vars(self).items() if not is_learnt(name)}
+        if not is_design(X):
+            return checked, *self._check_arrays(checked, X, y)
+        X = as_design(X)
+        return checked, X, self._check_design(checked, X, y)
+
+    def _check_arrays(self, checked: Self, X: Any, y: Any) -> tuple[Any, Any]:
+        return check_sample(checked, X, y)
+
+    def _check_design(self, checked: Self, X: Any, y: Any) -> npt.NDArray[Any]:
+        """The labels of a design, with the checks that look at no row: of those the design takes care."""
         labels = labels_of(X, y)
         if len(labels) != X.shape[0]:
             raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(labels)}")
         checked.n_features_in_ = X.shape[1]
-        for name in ("feature_names_in_", "index_base_"):
-            checked.__dict__.pop(name, None)
         if getattr(X, "feature_names", None) is not None:
             checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
         if getattr(X, "index_base", None) is not None:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.designs import as_design
+from metrimax.given import check_grid, check_positive, check_whole, refuse_missing
 from metrimax.measure import get_measure
-from metrimax.missing import refuse_missing
 from metrimax.protocols import Callback, Measure, Solution, Vector
 from metrimax.risk import run
 from metrimax.solvers import Auto, along
@@ -93,13 +93,9 @@ def path(
     >>> result.coefs.shape, bool((result.gaps <= 1e-3).all())
     ((3, 4), True)
     """
-    grid = np.asarray(Cs, dtype=np.float64)
-    if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
-        raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {Cs!r}")
-    if not (isinstance(tol, (int, float, np.number)) and 0 < tol < np.inf):
-        raise ValueError(f"expected a finite tol > 0, got {tol!r}")
-    if not (isinstance(max_iter, (int, np.integer)) and max_iter >= 1):
-        raise ValueError(f"expected max_iter as a whole number of at least 1, got {max_iter!r}")
+    grid = check_grid(Cs)
+    check_positive("tol", tol)
+    check_whole("max_iter", max_iter)
     refuse_missing(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) != 2 or codes.ndim != 1:

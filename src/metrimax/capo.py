@@ -29,9 +29,10 @@ from sklearn.utils.validation import (
 
 from metrimax.auxiliary import AuxiliaryOutputs, report
 from metrimax.base import refuse_design
-from metrimax.checks import check_rows, check_sample
+from metrimax.checks import check_rows
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators import MeasureSVC
+from metrimax.given import check_positive
 from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Design, Measure, Status, Vector
@@ -115,7 +116,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     True
     """
 
-    hinge = 0.0  # the auxiliaries have heard all examples
+    hinge = 0.0  # the auxiliaries have learnt from all examples
     threshold = "trained"
 
     def __init__(
@@ -188,14 +189,13 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         self._check_parameters()
         refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
         given = X
-        checked = self._afresh()
-        X, y = check_sample(checked, X, y)
+        checked, X, y = self._check_sample(X, y)
         kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"
         y = labels.astype(int) if multilabel else column_or_1d(y)  # few auxiliaries know sparse labels
         problem = AuxiliaryOutputs(classes, labels, y, multilabel, self.outputs)
-        columns = [int(a) for _, a in self.estimators if isinstance(a, (int, np.integer))]
+        columns = [int(a) for _, a in self.estimators if _is_column(a)]
         rest = _rest(X, columns)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
@@ -260,7 +260,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         folds = self._folds(X, problem)
         fitted, blocks = [], []
         for name, auxiliary in self.estimators:
-            if isinstance(auxiliary, (int, np.integer)) or self.prefit:
+            if _is_column(auxiliary) or self.prefit:
                 fitted.append(auxiliary)
                 blocks.append(self._output(auxiliary, inputs, X, problem))
                 continue
@@ -269,19 +269,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 extra = routed[name].fit
             elif sample_weight is not None and has_fit_parameter(auxiliary, "sample_weight"):
                 extra = {"sample_weight": sample_weight}
-            target = problem.target(auxiliary)
-            fitted.append(clone(auxiliary).fit(inputs, target, **extra))
+            fitted.append(clone(auxiliary).fit(inputs, problem.target(auxiliary), **extra))
             if folds is None:
-                blocks.append(self._output(fitted[-1], inputs, X, problem))
-                continue
-            block = np.full((X.shape[0], problem.labels.shape[1]), np.nan)
-            for train, test in folds:
-                part = _check_method_params(inputs, extra, indices=train)
-                fold = clone(auxiliary).fit(_safe_indexing(inputs, train), target[train], **part)
-                block[test] = self._output(fold, _safe_indexing(inputs, test), X, problem)
-            if np.isnan(block).any():
-                raise ValueError("expected a cv that tests every example: its test sets leave some out")
-            blocks.append(block)
+                blocks.append(problem.output(fitted[-1], inputs))
+            else:
+                blocks.append(_unseen(auxiliary, inputs, problem, folds, extra))
         return fitted, blocks
 
     def _folds(self, X: Any, problem: AuxiliaryOutputs) -> list[tuple[Any, Any]] | None:
@@ -295,7 +287,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
 
     def _output(self, auxiliary: Any, inputs: Any, X: Any, problem: AuxiliaryOutputs) -> Vector:
         """What an auxiliary says of the examples: (n, L)."""
-        if isinstance(auxiliary, (int, np.integer)):
+        if _is_column(auxiliary):
             values = X[:, [auxiliary]]
             values = values.toarray() if hasattr(values, "toarray") else values
             return problem.shape(np.asarray(values, dtype=np.float64))
@@ -308,8 +300,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             raise ValueError(f"expected estimators as a list of (name, estimator), at least one, got {given!r}")
         names = [name for name, _ in given]
         self._validate_names(names)
-        if not (isinstance(self.B, (int, float, np.number)) and 0 < self.B < np.inf):
-            raise ValueError(f"expected a finite B > 0, got {self.B!r}")
+        check_positive("B", self.B)
         for parameter, known in (("outputs", ("label", "score")), ("aux_weight", ("learned", "fixed"))):
             if getattr(self, parameter) not in known:
                 raise ValueError(f"expected {parameter} as one of {', '.join(known)}, got {getattr(self, parameter)!r}")
@@ -320,7 +311,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 "aux_weight='fixed' needs a delta function, for it learns nothing else: set delta='linear'"
             )
         for name, auxiliary in self.estimators:
-            column = isinstance(auxiliary, (int, np.integer)) and not isinstance(auxiliary, bool)
+            column = _is_column(auxiliary)
             if not column and not hasattr(auxiliary, "fit"):
                 raise TypeError(f"expected {name!r} as an estimator or the number of a column of X, got {auxiliary!r}")
             if self.prefit and not column and not hasattr(auxiliary, "classes_"):
@@ -353,6 +344,25 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             t.classifier_tags.multi_label if t.classifier_tags is not None else t.target_tags.multi_output for t in own
         )
         return tags
+
+
+def _unseen(
+    auxiliary: Any, inputs: Any, problem: AuxiliaryOutputs, folds: list[tuple[Any, Any]], extra: dict[str, Any]
+) -> Vector:
+    """What an auxiliary says of examples that it was not trained on: (n, L)."""
+    target, block = problem.target(auxiliary), np.full(problem.labels.shape, np.nan)
+    for train, test in folds:
+        part = _check_method_params(inputs, extra, indices=train)
+        fold = clone(auxiliary).fit(_safe_indexing(inputs, train), target[train], **part)
+        block[test] = problem.output(fold, _safe_indexing(inputs, test))
+    if np.isnan(block).any():
+        raise ValueError("expected a cv that tests every example: its test sets leave some out")
+    return block
+
+
+def _is_column(auxiliary: Any) -> bool:
+    """Whether an auxiliary is the number of a column of X, not an estimator."""
+    return isinstance(auxiliary, (int, np.integer)) and not isinstance(auxiliary, bool)
 
 
 def _fixed(n_auxiliaries: int, n_labels: int) -> Vector:

@@ -1,7 +1,7 @@
 """X and y as the estimators take them: scikit-learn's checks, with a short cut for what they would not change.
 
-A fit of a small problem takes less time than these checks do, so where X and y are plain arrays of finite numbers they
-are told so by a look or two. Everything else, what is wrong included, goes to scikit-learn.
+A fit of a small problem takes less time than these checks do, so plain arrays of finite numbers are recognised here, by
+their types and their sums. Everything else, what is wrong included, goes to scikit-learn.
 """
 
 from __future__ import annotations

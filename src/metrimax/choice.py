@@ -1,12 +1,33 @@
-"""What the scores of folds choose, C and threshold: shared by `MeasureSVCCV` and the command line."""
+"""What is trained where the user leaves it open, and what the scores of folds choose, C and threshold.
+
+Shared by `MeasureSVCCV` and the command line.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from metrimax.protocols import Vector
+from metrimax.measure.hinged import wants_hinges
+from metrimax.protocols import Measure, Vector
+
+
+class Defaults(NamedTuple):
+    """The hinge, the thresholds to choose from (the one preferred among equals first), and the slack of the choice.
+
+    So many standard errors count as no difference.
+    """
+
+    hinge: float
+    thresholds: tuple[str, ...]
+    slack: float
+
+
+def defaults(measure: Measure) -> Defaults:
+    """What serves a measure best where C is chosen by folds: docs/results/imbalanced.md."""
+    return Defaults(1.0, ("placed", "trained"), 1.0) if wants_hinges(measure) else Defaults(0.0, ("trained",), 0.0)
 
 
 def standard_error(scores: Vector) -> float:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
 
+from metrimax.base import is_learnt
 from metrimax.c_path import GRID
-from metrimax.checks import check_sample
-from metrimax.choice import choose_C, choose_column, standard_error
-from metrimax.designs import as_design, is_design
-from metrimax.estimators import MeasureSVC, is_learnt
-from metrimax.folds import FoldScores, fold_scores, side_by_side_scores
+from metrimax.choice import Defaults, choose_C, defaults, standard_error
+from metrimax.estimators import MeasureSVC
+from metrimax.folds import BySplits
+from metrimax.given import check_grid, is_number
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import weights_of
 from metrimax.measure import get_measure
-from metrimax.measure.hinged import wants_hinges
-from metrimax.protocols import Solution, Vector
-from metrimax.sample_path import gap_of, passes_of
+from metrimax.protocols import Vector
 from metrimax.selection import ByXiAlpha, Row
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
@@ -179,11 +173,9 @@ class MeasureSVCCV(MeasureSVC):
         """
         if self.selection not in SELECTIONS:
             raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
-        grid = np.asarray(GRID if self.Cs is None else self.Cs, dtype=np.float64)
-        if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
-            raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {self.Cs!r}")
+        grid = check_grid(GRID if self.Cs is None else self.Cs)
         given = self.standard_errors
-        if given is not None and not (isinstance(given, (int, float, np.number)) and 0 <= given < np.inf):
+        if given is not None and not (is_number(given) and 0 <= given < np.inf):
             raise ValueError(f"expected finite standard_errors >= 0, or None, got {given!r}")
         if groups is not None and self.selection != "cv":
             raise ValueError(
@@ -191,20 +183,15 @@ class MeasureSVCCV(MeasureSVC):
                 "them: leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
             )
         scoring = get_measure(self.measure if self.scoring is None else self.scoring)
-        checked = self._afresh()
-        if is_design(X):
-            X = as_design(X)
-            y = self._check_design(checked, X, y)
-        else:
-            X, y = check_sample(checked, X, y)
+        checked, X, y = self._check_sample(X, y)
         check_classification_targets(y)
         checkpoint = as_checkpoint(self.checkpoint)
         weight = weights_of(None, y, sample_weight, y)
         if self.selection == "xi_alpha":
             template = self.plain(solver="dual_cd", checkpoint=None)
-            chooser: ByXiAlpha | _BySplits = ByXiAlpha(template, scoring, self.rho, X, y, weight, checkpoint)
+            chooser: ByXiAlpha | BySplits = ByXiAlpha(template, scoring, self.rho, X, y, weight, checkpoint)
         else:
-            chooser = _BySplits(self, X, y, weight, groups, checkpoint)
+            chooser = BySplits(self, X, y, weight, groups, checkpoint)
         rows = chooser.rows(np.unique(grid))
         for _ in range(MOST_EXTENSIONS if self.extend else 0):
             beyond = _beyond(rows)
@@ -235,24 +222,22 @@ class MeasureSVCCV(MeasureSVC):
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state}
         if self.hinge is None:
-            given["hinge"] = 1.0 if wants_hinges(get_measure(self.measure)) else 0.0
-        if self.threshold is None:
-            given["threshold"] = self.thresholds[0]
-        return MeasureSVC(**given | changes)
+            given["hinge"] = self._defaults.hinge
+        return MeasureSVC(**given | {"threshold": self.thresholds[0]} | changes)
+
+    @property
+    def _defaults(self) -> Defaults:
+        return defaults(get_measure(self.measure))
 
     @property
     def slack(self) -> float:
         """How many standard errors are no difference."""
-        if self.standard_errors is not None:
-            return float(self.standard_errors)
-        return 1.0 if wants_hinges(get_measure(self.measure)) else 0.0
+        return self._defaults.slack if self.standard_errors is None else float(self.standard_errors)
 
     @property
     def thresholds(self) -> tuple[str, ...]:
         """Those to choose from, the one preferred among equals first."""
-        if self.threshold is not None:
-            return (self.threshold,)
-        return ("placed", "trained") if wants_hinges(get_measure(self.measure)) else ("trained",)
+        return self._defaults.thresholds if self.threshold is None else (self.threshold,)
 
     def judge(self, model: MeasureSVC) -> MeasureSVC:
         """The fitted model as one whose `score` is the measure that chooses."""
@@ -287,90 +272,3 @@ def _beyond(rows: list[Row]) -> float | None:
     if best == Cs[-1]:
         return Cs[-1] * (Cs[-1] / Cs[-2])
     return Cs[0] * (Cs[0] / Cs[1]) if best == Cs[0] else None
-
-
-class _BySplits:
-    """Scores on the parts that a model was not trained on."""
-
-    def __init__(
-        self,
-        owner: MeasureSVCCV,
-        X: Any,
-        y: Any,
-        weight: Vector | None,
-        groups: Any,
-        checkpoint: Checkpoint | None,
-    ) -> None:
-        self._owner, self._X, self._y, self._weight, self._checkpoint = owner, X, y, weight, checkpoint
-        self.solutions: list[Solution] = []
-        if owner.selection == "holdout":
-            several = type_of_target(y) == "multilabel-indicator"
-            kind = ShuffleSplit if several else StratifiedShuffleSplit
-            splitter = kind(n_splits=1, test_size=1 / 3, random_state=owner._random_state)
-        else:
-            splitter = check_cv(owner.cv, y, classifier=True)
-        check_consistent_length(y, groups)
-        self._splits = list(splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups))
-        self._check_splits()
-
-    def _check_splits(self) -> None:
-        """Raise for folds that nothing can be learnt from, or tested on: what is not there has no mistakes."""
-        if not self._splits:
-            raise ValueError(f"expected cv with at least one split, got none from {self._owner.cv!r}")
-        used = np.ones(self._y.shape[0], dtype=bool) if self._weight is None else self._weight > 0
-        varied = self._y.ndim == 1 and len(np.unique(self._y[used])) > 1
-        for k, (train, test) in enumerate(self._splits):
-            if not used[test].any():
-                raise ValueError(
-                    f"fold {k}: expected examples of weight above zero to test on, got none: leave those without "
-                    "weight out, or shuffle, as in cv=StratifiedKFold(shuffle=True)"
-                )
-            if varied and len(classes := np.unique(self._y[train][used[train]])) == 1:
-                raise ValueError(
-                    f"fold {k}: expected at least two classes to train on, got {classes.tolist()} only: "
-                    "choose fewer folds, or a splitter that stratifies"
-                )
-
-    def rows(self, Cs: Vector) -> list[Row]:
-        owner = self._owner
-        began = time.perf_counter()
-        parts = self._side_by_side(Cs) if is_design(self._X) else self._one_by_one(Cs)
-        seconds = (time.perf_counter() - began) / len(Cs)
-        rows = []
-        for k, C in enumerate(Cs):
-            table = np.array([part[k][0] for part in parts])  # folds by thresholds
-            at = choose_column(table, owner.slack)
-            row: Row = {"param_C": C, "param_threshold": owner.thresholds[at]} | _summary(table[:, at])
-            fitted = [label for part in parts for label in part[k][1]]
-            self.solutions += [label.solution for label in fitted]
-            rows.append(row | {"max_gap": gap_of(fitted), "sum_passes": passes_of(fitted), "fit_time": seconds})
-        return rows
-
-    def _one_by_one(self, Cs: Vector) -> list[FoldScores]:
-        owner = self._owner
-        changes = {} if owner.n_jobs in (None, 1) else {"n_threads": 1}
-        template = owner.plain(checkpoint=None, **changes)
-        parts: list[FoldScores] = Parallel(n_jobs=owner.n_jobs, prefer="threads")(
-            delayed(fold_scores)(owner, template, self._X, self._y, self._weight, Cs, split, self._part(f"fold-{k}"))
-            for k, split in enumerate(self._splits)
-        )
-        return parts
-
-    def _side_by_side(self, Cs: Vector) -> list[FoldScores]:
-        template = self._owner.plain(checkpoint=None)
-        return side_by_side_scores(
-            self._owner, template, self._X, self._y, self._weight, Cs, self._splits, self._part("folds")
-        )
-
-    def _part(self, name: str) -> Checkpoint | None:
-        return None if self._checkpoint is None else self._checkpoint.part(name)
-
-    def refit(self, best: Row) -> MeasureSVC:
-        chosen = {"C": float(best["param_C"]), "threshold": best["param_threshold"]}
-        return self._owner.plain(**chosen).fit(self._X, self._y, self._weight)
-
-
-def _summary(scores: Vector) -> Row:
-    """Mean, standard deviation and the scores of the folds, by scikit-learn's names."""
-    row: Row = {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
-    return row | {f"split{i}_test_score": score for i, score in enumerate(scores)}

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from copy import copy
 from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from metrimax.base import CertifiedEstimator, labels_of
-from metrimax.checks import check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label, kept, restate
+from metrimax.given import is_number
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
-from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Vector
+from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
 
-Array = npt.NDArray[Any]
 THRESHOLDS = ("trained", "placed")
-
-
-def is_learnt(name: str) -> bool:
-    """Whether an attribute of a model comes from its fit."""
-    return name.endswith("_") or name in ("_target", "_expansion")
 
 
 class MeasureSVC(ClassifierMixin, CertifiedEstimator):
@@ -218,12 +210,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """
         measure = get_measure(self.measure)
         solver = self._solver()
-        checked = self._afresh()
-        if is_design(X):
-            X = as_design(X)
-            y = self._check_design(checked, X, y)
-        else:
-            X, y = check_sample(checked, X, y)
+        checked, X, y = self._check_sample(X, y)
         kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
@@ -234,14 +221,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self._warn([label.solution for label in fitted])
         return self
 
-    def _afresh(self) -> Self:
-        """A copy without what fits have learnt. It takes what the checks note down: a fit cut short changes nothing."""
-        twin = copy(self)
-        twin.__dict__ = {name: value for name, value in vars(self).items() if not is_learnt(name)}
-        return twin
-
-    def _check_design(self, checked: CertifiedEstimator, X: Any, y: Any) -> Array:
-        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+    def _check_design(self, checked: Self, X: Any, y: Any) -> Array:
+        if not self._has_kernel("linear"):
             raise self._out_of_reach(X)
         if y is None and getattr(X, "label_values", None) is not None:
             checked.label_values_ = X.label_values
@@ -257,11 +238,14 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """None is 0 with a checkpoint: a fit that goes on has to draw what it drew before."""
         return 0 if self.random_state is None and self.checkpoint is not None else self.random_state
 
+    def _has_kernel(self, name: str) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == name
+
     def _features(self, X: Any) -> Design:
         """X as the design that the kernel asks for."""
-        if isinstance(self.kernel, str) and self.kernel == "linear":
+        if self._has_kernel("linear"):
             return as_design(X, n_threads=self.n_threads)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if self._has_kernel("precomputed"):
             K = X.toarray() if hasattr(X, "toarray") else X
             return Gram(check_symmetric(np.ascontiguousarray(K)), n_threads=self.n_threads)
         return kernel_design(
@@ -285,7 +269,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         offset: Vector | None = None,
     ) -> list[FittedLabel]:
         """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
-        design = as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
+        design = self._with_intercept(design)
         solver = side_by_side(solver, labels.shape[1])
         checkpoint = as_checkpoint(self.checkpoint)
         options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind, "checkpoint": checkpoint}
@@ -302,14 +286,16 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             checkpoint.clear()
         return restate(features, fitted)
 
+    def _with_intercept(self, design: Design) -> Design:
+        return as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
+
     def _extras(self) -> dict[str, Any]:
         """What `fit_label` adds to the risk, and whether it places the threshold."""
         if self.threshold not in THRESHOLDS:
             raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
-        hinge = self.hinge
-        if not (isinstance(hinge, (int, float, np.number)) and 0 <= hinge < np.inf):
-            raise ValueError(f"expected a finite hinge >= 0, got {hinge!r}")
-        return {"hinge": float(hinge), "placed": self.threshold == "placed"}
+        if not (is_number(self.hinge) and 0 <= self.hinge < np.inf):
+            raise ValueError(f"expected a finite hinge >= 0, got {self.hinge!r}")
+        return {"hinge": float(self.hinge), "placed": self.threshold == "placed"}
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
@@ -387,7 +373,6 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self.intercept_ = last * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
         self.threshold_ = np.array([label.threshold for label in fitted])
         self._store_certificate(fitted, single=kind != "multilabel-indicator" and len(fitted) == 1)
-        self.__dict__.pop("dual_coef_", None)  # of an earlier fit
         if all(s.dual_coef is not None for s in solutions):
             self.dual_coef_ = np.array([s.dual_coef for s in solutions])
 
@@ -397,9 +382,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         return W[:-1] if self.fit_intercept else W
 
     def _store_weights(self, features: Design, W: Vector) -> None:
-        """Set what the scores are made of, and remove what an earlier fit with another kernel left."""
-        for name in ("coef_", "kernel_coef_", "support_"):
-            self.__dict__.pop(name, None)
+        """Set what the scores are made of."""
         self.kernel_kept_ = kept(features)
         self._expansion = features.expansion(W) if isinstance(features, (Gram, LowRank)) else None
         if self._expansion is None:
@@ -411,6 +394,6 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._has_kernel("precomputed")
         tags.classifier_tags.multi_label = True
         return tags

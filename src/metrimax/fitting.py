@@ -103,12 +103,12 @@ def fit_path(
     placed: bool = False,
     checkpoint: Checkpoint | None = None,
 ) -> Generator[Ask, Vector, list[FittedLabel]]:
-    """Train one label for every C: its oracle, its solutions, their thresholds. The rest goes with the frame.
+    """Train one label for every C: its oracle, its solutions, their thresholds.
 
     Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
     With an ``offset`` (n,) what is trained is a correction of these scores; with ``hinge`` the plain hinge loss is
-    added to the risk; with ``placed`` the threshold goes where the training scores have it best. With a ``checkpoint``
-    the run begins with what it holds and keeps its state there.
+    added to the risk; with ``placed`` the threshold is the best one on the training scores. With a ``checkpoint`` the
+    run continues from the state kept there, and keeps its own.
     """
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
@@ -122,32 +122,49 @@ def fit_path(
     if offset is not None:
         oracle = Shifted(oracle, offset)
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
+    solve = partial(along, solver, oracle, design, tol=tol)
     if checkpoint is None:
-        solutions = yield from along(solver, oracle, design, weights, tol=tol, callback=callback)
+        solutions = yield from solve(weights, callback=callback)
     else:
         name, probe = yield from _identity(measure, solver, oracle, design, labels, weight, offset, hinge)
         several = len(weights) > 1
-        kept: dict[int, Solution] = {}
-        cuts = None
-        for k in sorted(range(len(weights)), key=lambda k: weights[k]):
-            # the cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file
-            run = _Kept(checkpoint.begin(f"{name}-{weights[k]!r}" if several else name, probe), callback)
-            begin = cuts if run.start is None else run.start
-            (one,) = yield from along(solver, oracle, design, [weights[k]], tol=tol, start=begin, callback=run)
-            if several or kind != "binary":
-                run.keep_last(one)  # others are still to come, and the process may be killed
-            kept[k], cuts = run.counted(one), run.cuts
-        solutions = [kept[k] for k in range(len(weights))]
+        # the cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file
+        names = [f"{name}-{own!r}" for own in weights] if several else [name]
+        begin = [partial(checkpoint.begin, own, probe) for own in names]
+        # where others are still to come the process may be killed before it ends
+        solutions = yield from _along_kept(solve, weights, begin, callback, to_the_end=several or kind != "binary")
+    rule = measure.threshold if measure.ranks else partial(place, measure) if placed else None
     fitted = []
     for solution in solutions:
         threshold = 0.0
-        if measure.ranks or placed:
+        if rule is not None:
             scores = yield Ask("scores", solution.w)
-            scores = scores if offset is None else scores + offset
-            rule = measure.threshold if measure.ranks else partial(place, measure)
-            threshold = rule(labels, scores, weight)
+            threshold = rule(labels, scores if offset is None else scores + offset, weight)
         fitted.append(FittedLabel(solution, oracle.price, threshold))
     return fitted
+
+
+def _along_kept(
+    solve: Callable[..., Generator[Ask, Vector, list[Solution]]],
+    weights: list[float],
+    begin: Sequence[Callable[[], KeptRun]],
+    callback: Callback | None,
+    *,
+    to_the_end: bool,
+) -> Generator[Ask, Vector, list[Solution]]:
+    """Solutions for every weight, each begun from what was kept of it, or from the cuts of the one before.
+
+    With ``to_the_end`` the state at the end of each is saved too.
+    """
+    solutions: dict[int, Solution] = {}
+    cuts = None
+    for k in sorted(range(len(weights)), key=lambda k: weights[k]):
+        run = _Kept(begin[k](), callback)
+        (one,) = yield from solve([weights[k]], start=cuts if run.start is None else run.start, callback=run)
+        if to_the_end:
+            run.keep_last(one)
+        solutions[k], cuts = run.counted(one), run.cuts
+    return [solutions[k] for k in range(len(weights))]
 
 
 class _Kept:

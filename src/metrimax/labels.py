@@ -12,12 +12,10 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
+from metrimax.given import is_number, refuse_missing
 from metrimax.io.labels import WHOLE
 from metrimax.measure.classes import score_classes
-from metrimax.missing import refuse_missing
-from metrimax.protocols import Labels, Measure, Vector
-
-Array = npt.NDArray[Any]
+from metrimax.protocols import Array, Labels, Measure, Vector
 
 
 def encode(y: Array) -> tuple[str, Array, Labels]:
@@ -81,11 +79,19 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
     return np.ascontiguousarray(weight)
 
 
+def check_weight(sample_weight: Any, X: Any) -> Vector | None:
+    """The weights of the rows of X, checked; None where none are given."""
+    if sample_weight is None:
+        return None
+    weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return weight
+
+
 def _check_class_weight(class_weight: Any) -> None:
     """Raise for weights that would make a class disappear; what else is wrong scikit-learn says."""
     for table in class_weight if isinstance(class_weight, list) else [class_weight]:
         given = table.items() if isinstance(table, dict) else ()
-        wrong = {c: w for c, w in given if not (isinstance(w, (int, float, np.number)) and 0 <= w < np.inf)}
+        wrong = {c: w for c, w in given if not (is_number(w) and 0 <= w < np.inf)}
         if wrong:
             raise ValueError(f"expected class_weight as finite numbers that are not negative, got {wrong}")
 
@@ -108,10 +114,10 @@ def against(y: Array, positive: Any) -> Labels:
 
 
 def check_truth(y: Array, scores: Vector, classes: Array | None) -> None:
-    """Raise if y has another length than the scores, no label for some, or other labels than the classes.
+    """Raise if y has another length than the scores, missing labels, or none of the classes of the model.
 
-    What is not known would count as wrong, or as negative. But a single class that is not known may be that of a fold
-    which the others lack: there, all is wrong.
+    Unknown labels would count as wrong, or as negative. One unknown class alone is let through, and everything is
+    wrong: it may be the class of a test fold that the training folds do not have.
     """
     check_consistent_length(scores, y)
     if classes is not None:
@@ -130,9 +136,7 @@ def judge(
     measure: Measure, scores: Vector, y: Array, classes: Array, sample_weight: Any, *, several: bool = False
 ) -> float:
     """The measure of scores: (n,) for two classes, (n, L) for more of them or, with ``several``, for indicators y."""
-    weight = None
-    if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, scores, dtype=np.float64, ensure_non_negative=True)
+    weight = check_weight(sample_weight, scores)
     if scores.ndim == 1:
         return measure.score(against(column_or_1d(y), classes[1]), scores, weight)
     if several:

@@ -27,7 +27,8 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.bool_]
-Arrays = dict[str, npt.NDArray[Any]]
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
 
 
 class Cut(NamedTuple):
@@ -76,8 +77,8 @@ class Working(NamedTuple):
 
 
 class Epochs(NamedTuple):
-    """What coordinate descent did: passes over the data, whether the projected gradient is as small as was asked, what
-    the gap looks like (not a proof), and whom it left to visit.
+    """What coordinate descent did: passes over the data, whether the projected gradient is as small as was asked, an
+    estimate of the gap (not a proof), and the examples that are left to visit.
     """
 
     passes: float
@@ -112,6 +113,12 @@ class Oracle(Protocol):
 
     def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move`` cheaper than by cuts where the oracle can."""
+
+
+def hinges_of(oracle: Oracle) -> Hinges | None:
+    """The risk as a sum over examples; None where it is none."""
+    hinges: Callable[[], Hinges | None] | None = getattr(oracle, "hinges", None)
+    return None if hinges is None else hinges()
 
 
 class Measure(Protocol):
@@ -300,7 +307,7 @@ class Cuts:
     pool: Any = field(default=None, repr=False, compare=False)  #: the kernel that holds them
     n_passes: float = 0.0  #: reads of X that went into them, where they are a part of the run that starts from them
     seconds: float = 0.0  #: and the time
-    given: bool = False  #: whether the next run may have that kernel, in the place of copies: nobody else uses them
+    given: bool = False  #: whether the next run may take that kernel over instead of a copy: nobody else uses it
 
     def __getstate__(self) -> dict[str, Any]:
         """The data alone."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import (
-    _check_sample_weight,
     assert_all_finite,
     check_consistent_length,
     check_is_fitted,
@@ -21,9 +19,10 @@ from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.checks import OPTIONS
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import fit_label
+from metrimax.given import refuse_missing
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
+from metrimax.labels import check_weight
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
-from metrimax.missing import refuse_missing
 from metrimax.protocols import Callback, Measure, Vector
 from metrimax.risk import run
 
@@ -122,15 +121,9 @@ class MeasureRanker(CertifiedEstimator):
         """
         measure = self._measure()
         solver = self._solver()
-        checked = copy(self)  # takes what the checks note down, so that an interrupted fit changes nothing
-        if is_design(X):
-            X = as_design(X)
-            y = self._check_design(checked, X, y)
-        else:
-            checked.__dict__.pop("index_base_", None)
-            X, y = validate_data(checked, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
+        checked, X, y = self._check_sample(X, y)
         y = _grades(y)
-        weight = _weight(sample_weight, y)
+        weight = check_weight(sample_weight, y)
         grouped = _grouped(measure, _groups_of(X, groups), y)
         design = as_design(X, n_threads=self.n_threads)
         checkpoint = as_checkpoint(self.checkpoint)
@@ -145,6 +138,10 @@ class MeasureRanker(CertifiedEstimator):
         self._store_certificate([fitted], single=True)
         self._warn([fitted.solution])
         return self
+
+    def _check_arrays(self, checked: Self, X: Any, y: Any) -> tuple[Any, Any]:
+        made: tuple[Any, Any] = validate_data(checked, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
+        return made
 
     def decision_function(self, X: Any) -> Vector:
         """Scores (n,): the higher, the earlier in its group."""
@@ -162,7 +159,7 @@ class MeasureRanker(CertifiedEstimator):
         y = _grades(labels_of(X, y))
         check_consistent_length(scores, y)
         grouped = _grouped(measure, _groups_of(X, groups), y)
-        return grouped.score(grouped.labels(y), scores, _weight(sample_weight, scores))
+        return grouped.score(grouped.labels(y), scores, check_weight(sample_weight, scores))
 
     def _measure(self) -> Measure:
         """The measure of one group."""
@@ -209,10 +206,3 @@ def _grades(y: Any) -> Vector:
         ) from error
     assert_all_finite(made, input_name="y")
     return made
-
-
-def _weight(sample_weight: Any, X: Any) -> Vector | None:
-    if sample_weight is None:
-        return None
-    weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return weight

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import column_or_1d
 
 from metrimax.estimation import Estimate, leave_one_out, xi_alpha
+from metrimax.given import check_whole
 from metrimax.protocols import Labels
 from metrimax.trained import machine
 
@@ -73,8 +74,7 @@ def estimator_table(
     ----------
     Joachims (2000), section 3.
     """
-    if not (isinstance(n_bootstrap, (int, np.integer)) and n_bootstrap >= 1):
-        raise ValueError(f"expected n_bootstrap as a whole number of at least 1, got {n_bootstrap!r}")
+    check_whole("n_bootstrap", n_bootstrap)
     X = X if hasattr(X, "shape") else np.asarray(X)
     y = column_or_1d(y)
     machine(model, X, y)  # which raises for what has no such estimates, before anything is trained

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from metrimax.designs import as_design
 from metrimax.estimators import MeasureSVC
 from metrimax.fitting import FittedLabel, fit_path, restate
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
-from metrimax.protocols import Ask, Callback, Vector
+from metrimax.protocols import Ask, Callback, Oracle, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
 
@@ -44,14 +43,12 @@ class SamplePath:
         self._solver = side_by_side(template._solver(), self._labels.shape[1] * together)
         self._weight = weights_of(template.class_weight, y, sample_weight, X)
         self.features = template._features(X)
-        self.design = as_design(
-            self.features, intercept_scaling=template.intercept_scaling if template.fit_intercept else None
-        )
+        self.design = template._with_intercept(self.features)
 
-    def fit(self, Cs: Vector) -> list[tuple[float, list[FittedLabel]]]:
+    def fit(self, Cs: Vector) -> dict[float, list[FittedLabel]]:
         """Every C with its labels; the solutions of a label share cuts, or multipliers."""
         per_label = run(self.design, self.runs(Cs, self.template.callback))
-        return [(float(C), [label[k] for label in per_label]) for k, C in enumerate(Cs)]
+        return {float(C): [label[k] for label in per_label] for k, C in enumerate(Cs)}
 
     def scores(self, Cs: Vector, X: Any) -> list[tuple[list[FittedLabel], Vector]]:
         """For every C its labels, and their scores (n, L) on X before any threshold.
@@ -79,7 +76,7 @@ class SamplePath:
         for one in self._labels.T:
             yield fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
 
-    def oracle(self, k: int) -> Any:
+    def oracle(self, k: int) -> Oracle:
         """The oracle of label k."""
         return self._measure.oracle(np.ascontiguousarray(self._labels[:, k]), self._weight)
 

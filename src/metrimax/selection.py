@@ -13,11 +13,12 @@ from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimation import Estimate
 from metrimax.estimators import MeasureSVC
 from metrimax.fitting import FittedLabel
+from metrimax.given import check_positive
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.machine import path_machines
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Hinges, Measure, RowDesign, Solution, Vector
+from metrimax.protocols import Hinges, Measure, RowDesign, Solution, Vector, hinges_of
 from metrimax.sample_path import SamplePath, gap_of, passes_of
 
 Row = dict[str, Any]
@@ -46,8 +47,8 @@ class ByXiAlpha:
                 f"selection='xi_alpha' estimates measures of the contingency table, and {scoring.name!r} is none: "
                 "choose another scoring, or selection='cv'"
             )
-        if rho is not None and not (isinstance(rho, (int, float, np.number)) and 0 < rho < np.inf):
-            raise ValueError(f"expected a finite rho > 0, or None to measure it, got {rho!r}")
+        if rho is not None:
+            check_positive("rho", rho, ", or None to measure it")
         _check_machine(template)
         self._scoring, self._given = scoring, rho
         kept = None if checkpoint is None else checkpoint.part("path")
@@ -66,7 +67,7 @@ class ByXiAlpha:
 
     def rows(self, Cs: Vector) -> list[Row]:
         began = time.perf_counter()
-        along = dict(self._path.fit(Cs))
+        along = self._path.fit(Cs)
         self._fitted |= along
         per_label = zip(*along.values(), strict=True)
         estimates = [self._estimates(k, Cs, label) for k, label in enumerate(per_label) if not label[0].constant]
@@ -88,7 +89,7 @@ class ByXiAlpha:
         """The estimates of label k for every C."""
         template, design = self._path.template, cast(RowDesign, self._path.design)
         if k not in self._hinges:
-            self._hinges[k] = self._path.oracle(k).hinges()
+            self._hinges[k] = cast(Hinges, hinges_of(self._path.oracle(k)))  # `_check_machine` has seen that it is one
         bias = float(template.intercept_scaling) if template.fit_intercept else 0.0
         weights = [float(C) * label.price for C, label in zip(Cs, fitted, strict=True)]
         machines = path_machines(self._X, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
@@ -117,8 +118,7 @@ class ByXiAlpha:
 def _check_machine(template: MeasureSVC) -> None:
     """Raise for what xi-alpha says nothing of, before it is trained."""
     measure = get_measure(template.measure)
-    oracle: Any = None if measure.ranks else measure.oracle(np.array([False, True]))
-    if not hasattr(oracle, "hinges") or oracle.hinges() is None:
+    if measure.ranks or hinges_of(measure.oracle(np.array([False, True]))) is None:
         raise ValueError(
             "selection='xi_alpha' needs a measure whose mistakes add up over the examples, error, cost or "
             f"balanced_error, got {measure.name}: train for one of these and give {measure.name} as scoring, or choose "

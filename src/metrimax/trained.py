@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ from metrimax.designs import as_design
 from metrimax.estimators import MeasureSVC
 from metrimax.labels import weights_of
 from metrimax.machine import HingeMachine, KernelMachine, as_vector
-from metrimax.measure import ErrorRate, get_measure
-from metrimax.protocols import Hinges, Labels, RowDesign, Vector
+from metrimax.measure import get_measure
+from metrimax.measure.hinge_sum import HingeSum
+from metrimax.protocols import Hinges, Labels, RowDesign, Vector, hinges_of
 from metrimax.risk import run
 from metrimax.solvers import DualCD
 
@@ -48,10 +48,10 @@ def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachi
     if isinstance(model, LinearSVC):
         if model.loss != "hinge":
             raise _no_estimate(model)
-        hinges = get_measure(ErrorRate()).oracle(positive, weight).hinges()  # type: ignore[attr-defined]
-        return _from_linear(model, X, hinges._replace(weight=hinges.weight * model.C))
-    oracle: Any = get_measure(model.measure).oracle(positive, weight)
-    hinges = oracle.hinges() if hasattr(oracle, "hinges") else None
+        errors = Hinges(np.where(positive, 1.0, -1.0), np.ones(len(y)), weight * model.C)
+        return _from_linear(model, X, errors)
+    oracle = get_measure(model.measure).oracle(positive, weight)
+    hinges = hinges_of(oracle)
     if hinges is None:
         raise _no_estimate(model)
     _refuse_other_machines(model)
@@ -133,23 +133,10 @@ def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
     return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
 
 
-@dataclass(frozen=True)
-class _Sum:
-    """A sum of hinges as an oracle for `DualCD`."""
-
-    terms: Hinges
-    n: float = 1.0
-    price: float = 1.0
-
-    def hinges(self) -> Hinges:
-        return self.terms
-
-
 def _solve(design: RowDesign, hinges: Hinges, tol: float) -> tuple[Vector, Vector]:
     """Multipliers and weights, to a gap of tol times the sum of the upper bounds."""
-    total = float(hinges.weight.sum())
-    oracle: Any = _Sum(hinges._replace(weight=hinges.weight / total))
-    solution: Any = run(design, [DualCD().steps(oracle, design, total, tol=tol)])[0]
+    oracle = HingeSum(hinges)
+    solution: Any = run(design, [DualCD().steps(oracle, design, oracle.n, tol=tol)])[0]
     return np.abs(solution.dual_coef), solution.w
 
 

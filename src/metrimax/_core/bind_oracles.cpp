@@ -18,8 +18,6 @@
 
 namespace metrimax {
 
-using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 using Pair = std::pair<double, double>;
 
 template <class Array> static Index size_of(const Array &v) { return static_cast<Index>(v.size()); }
@@ -209,7 +207,7 @@ void bind_oracles(nb::module_ &m) {
              nb::arg("v"));
     m.def(
         "collect",
-        [](In1<double> scores, In1<Place> members, double sign, double low, double high, Vec out) {
+        [](In1<double> scores, In1<Place> members, double sign, double low, double high, InOut1<double> out) {
             require(out.size() >= members.size(), "collect: out is shorter than members");
             const PointCosts costs{scores.data(), members_of(members, sign)};
             double *const room = out.data();
@@ -224,7 +222,8 @@ void bind_oracles(nb::module_ &m) {
         "Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.");
     m.def(
         "mark",
-        [](In1<double> scores, In1<Place> members, double sign, Index count, double last, double value, Vec slope) {
+        [](In1<double> scores, In1<Place> members, double sign, Index count, double last, double value,
+           InOut1<double> slope) {
             require(slope.size() == scores.size(), "mark: slope and scores differ in length");
             const PointCosts costs{scores.data(), members_of(members, sign)};
             double *const out = slope.data();

@@ -24,48 +24,25 @@ Ins starts(const char *what, const std::vector<In1<double>> &vectors, size_t len
     return starts;
 }
 
-template <class T> Out1<double> py_dense_matvec(In2<T> X, In1<double> w, int n_threads) {
+// The product of X (n, p), or of its transpose, with vectors side by side: multiply(L, out), which adds to zeros where
+// X is transposed.
+template <class F> Out2<double> columns(In2<double> V, bool transposed, size_t n, size_t p, F &&multiply) {
+    const size_t L = V.shape(1), size = transposed ? p : n;
+    check_length("rows of V", V.shape(0), transposed ? n : p);
+    auto out = transposed ? zeros<double>(size * L) : empty<double>(size * L);
+    {
+        nb::gil_scoped_release unlocked;
+        multiply(L, out.get());
+    }
+    return make_array(std::move(out), size, L);
+}
+
+// F-order is the transpose of a C-order matrix: `fortran` says that X' came, and swaps the kernels.
+template <class T> Out2<double> py_dense_columns(In2<T> X, bool fortran, bool pull, In2<double> V, int n_threads) {
     const size_t n = X.shape(0), p = X.shape(1);
-    check_length("w", w.shape(0), p);
-    auto out = empty<double>(n);
-    {
-        nb::gil_scoped_release unlocked;
-        dense_matvec(X.data(), n, p, w.data(), out.get(), n_threads);
-    }
-    return make_array(std::move(out), n);
-}
-
-template <class T> Out2<double> py_dense_matmat(In2<T> X, In2<double> W, int n_threads) {
-    const size_t n = X.shape(0), p = X.shape(1), L = W.shape(1);
-    check_length("rows of W", W.shape(0), p);
-    auto out = empty<double>(n * L);
-    {
-        nb::gil_scoped_release unlocked;
-        dense_matmat(X.data(), n, p, W.data(), L, out.get(), n_threads);
-    }
-    return make_array(std::move(out), n, L);
-}
-
-template <class T> Out1<double> py_dense_rmatvec(In2<T> X, In1<double> c, int n_threads) {
-    const size_t n = X.shape(0), p = X.shape(1);
-    check_length("c", c.shape(0), n);
-    auto out = zeros<double>(p);
-    {
-        nb::gil_scoped_release unlocked;
-        dense_rmatvec(X.data(), n, p, c.data(), out.get(), n_threads);
-    }
-    return make_array(std::move(out), p);
-}
-
-template <class T> Out2<double> py_dense_rmatmat(In2<T> X, In2<double> C, int n_threads) {
-    const size_t n = X.shape(0), p = X.shape(1), L = C.shape(1);
-    check_length("rows of C", C.shape(0), n);
-    auto out = zeros<double>(p * L);
-    {
-        nb::gil_scoped_release unlocked;
-        dense_rmatmat(X.data(), n, p, C.data(), L, out.get(), n_threads);
-    }
-    return make_array(std::move(out), p, L);
+    return columns(V, pull != fortran, n, p, [&](size_t L, double *out) {
+        (pull != fortran ? dense_rmatmat<T> : dense_matmat<T>)(X.data(), n, p, V.data(), L, out, n_threads);
+    });
 }
 
 Out2<double> py_transpose(In2<double> A) {
@@ -111,7 +88,6 @@ Arrays several(const std::vector<In1<double>> &vectors, bool pull, size_t n, siz
     return arrays;
 }
 
-// F-order is the transpose of a C-order matrix: `fortran` says that X' came, and swaps the kernels.
 template <class T>
 Arrays py_dense_products(In2<T> X, bool fortran, bool pull, std::vector<In1<double>> vectors, double bias,
                          int n_threads) {
@@ -175,51 +151,15 @@ template <class I> void py_csr_check(In1<I> indices, In1<I> indptr, size_t n_col
 }
 
 template <class T, class I>
-Out1<double> py_csr_matvec(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, In1<double> w, int n_threads) {
+Out2<double> py_csr_columns(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, bool pull, In2<double> V,
+                            int n_threads) {
     const size_t n = csr_rows(data, indices, indptr);
-    check_length("w", w.shape(0), n_cols);
-    auto out = empty<double>(n);
-    {
-        nb::gil_scoped_release unlocked;
-        csr_matvec(data.data(), indices.data(), indptr.data(), n, w.data(), out.get(), n_threads);
-    }
-    return make_array(std::move(out), n);
-}
-
-template <class T, class I>
-Out2<double> py_csr_matmat(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, In2<double> W, int n_threads) {
-    const size_t n = csr_rows(data, indices, indptr), L = W.shape(1);
-    check_length("rows of W", W.shape(0), n_cols);
-    auto out = empty<double>(n * L);
-    {
-        nb::gil_scoped_release unlocked;
-        csr_matmat(data.data(), indices.data(), indptr.data(), n, W.data(), L, out.get(), n_threads);
-    }
-    return make_array(std::move(out), n, L);
-}
-
-template <class T, class I>
-Out1<double> py_csr_rmatvec(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, In1<double> c, int n_threads) {
-    const size_t n = csr_rows(data, indices, indptr);
-    check_length("c", c.shape(0), n);
-    auto out = zeros<double>(n_cols);
-    {
-        nb::gil_scoped_release unlocked;
-        csr_rmatmat(data.data(), indices.data(), indptr.data(), n, n_cols, c.data(), 1, out.get(), n_threads);
-    }
-    return make_array(std::move(out), n_cols);
-}
-
-template <class T, class I>
-Out2<double> py_csr_rmatmat(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols, In2<double> C, int n_threads) {
-    const size_t n = csr_rows(data, indices, indptr), L = C.shape(1);
-    check_length("rows of C", C.shape(0), n);
-    auto out = zeros<double>(n_cols * L);
-    {
-        nb::gil_scoped_release unlocked;
-        csr_rmatmat(data.data(), indices.data(), indptr.data(), n, n_cols, C.data(), L, out.get(), n_threads);
-    }
-    return make_array(std::move(out), n_cols, L);
+    return columns(V, pull, n, n_cols, [&](size_t L, double *out) {
+        if (pull)
+            csr_rmatmat(data.data(), indices.data(), indptr.data(), n, n_cols, V.data(), L, out, n_threads);
+        else
+            csr_matmat(data.data(), indices.data(), indptr.data(), n, V.data(), L, out, n_threads);
+    });
 }
 
 template <class T, class I>
@@ -232,30 +172,22 @@ Arrays py_csr_products(In1<T> data, In1<I> indices, In1<I> indptr, size_t n_cols
 }
 
 template <class T> void bind_dense(nb::module_ &m) {
-    const auto X = nb::arg("X").noconvert();
-    const auto w = nb::arg("w").noconvert(), W = nb::arg("W").noconvert();
-    const auto c = nb::arg("c").noconvert(), C = nb::arg("C").noconvert();
-    const auto n_threads = nb::arg("n_threads");
-    m.def("dense_matvec", &py_dense_matvec<T>, X, w, n_threads, "X w, (n,).");
-    m.def("dense_matmat", &py_dense_matmat<T>, X, W, n_threads, "X W, (n, L).");
-    m.def("dense_rmatvec", &py_dense_rmatvec<T>, X, c, n_threads, "X'c, (p,).");
-    m.def("dense_rmatmat", &py_dense_rmatmat<T>, X, C, n_threads, "X'C, (p, L).");
-    m.def("dense_products", &py_dense_products<T>, X, nb::arg("fortran"), nb::arg("pull"),
-          nb::arg("vectors").noconvert(), nb::arg("bias"), n_threads, "X v, or X'v to pull, for each of several v.");
+    const auto X = nb::arg("X").noconvert(), V = nb::arg("V").noconvert(), vectors = nb::arg("vectors").noconvert();
+    const auto fortran = nb::arg("fortran"), pull = nb::arg("pull"), n_threads = nb::arg("n_threads");
+    m.def("dense_columns", &py_dense_columns<T>, X, fortran, pull, V, n_threads, "X V, or X'V to pull.");
+    m.def("dense_products", &py_dense_products<T>, X, fortran, pull, vectors, nb::arg("bias"), n_threads,
+          "X v, or X'v to pull, for each of several v.");
 }
 
 template <class T, class I> void bind_csr(nb::module_ &m) {
     const auto data = nb::arg("data").noconvert();
     const auto indices = nb::arg("indices").noconvert(), indptr = nb::arg("indptr").noconvert();
-    const auto w = nb::arg("w").noconvert(), W = nb::arg("W").noconvert();
-    const auto c = nb::arg("c").noconvert(), C = nb::arg("C").noconvert();
-    const auto n_cols = nb::arg("n_cols"), n_threads = nb::arg("n_threads");
-    m.def("csr_matvec", &py_csr_matvec<T, I>, data, indices, indptr, n_cols, w, n_threads, "X w, (n,).");
-    m.def("csr_matmat", &py_csr_matmat<T, I>, data, indices, indptr, n_cols, W, n_threads, "X W, (n, L).");
-    m.def("csr_rmatvec", &py_csr_rmatvec<T, I>, data, indices, indptr, n_cols, c, n_threads, "X'c, (p,).");
-    m.def("csr_rmatmat", &py_csr_rmatmat<T, I>, data, indices, indptr, n_cols, C, n_threads, "X'C, (p, L).");
-    m.def("csr_products", &py_csr_products<T, I>, data, indices, indptr, n_cols, nb::arg("pull"),
-          nb::arg("vectors").noconvert(), nb::arg("bias"), n_threads, "X v, or X'v to pull, for each of several v.");
+    const auto V = nb::arg("V").noconvert(), vectors = nb::arg("vectors").noconvert();
+    const auto n_cols = nb::arg("n_cols"), pull = nb::arg("pull"), n_threads = nb::arg("n_threads");
+    m.def("csr_columns", &py_csr_columns<T, I>, data, indices, indptr, n_cols, pull, V, n_threads,
+          "X V, or X'V to pull.");
+    m.def("csr_products", &py_csr_products<T, I>, data, indices, indptr, n_cols, pull, vectors, nb::arg("bias"),
+          n_threads, "X v, or X'v to pull, for each of several v.");
 }
 
 template <class I> void bind_index(nb::module_ &m) {

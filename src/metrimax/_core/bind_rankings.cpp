@@ -71,7 +71,7 @@ void bind_rankings(nb::module_ &m) {
     m.def(
         "top_argmax",
         [](In1<double> scores, In1<Index> grades, In1<double> gains, In1<double> discounts, double weight,
-           nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> slope) {
+           InOut1<double> slope) {
             check_length("top_argmax: grades", grades.size(), scores.size());
             check_length("top_argmax: slope", slope.size(), scores.size());
             const auto n = static_cast<Index>(scores.size()), L = static_cast<Index>(gains.size());

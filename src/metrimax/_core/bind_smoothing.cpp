@@ -4,8 +4,6 @@
 
 namespace metrimax {
 
-using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 static Ramp ramp(const In1<double> &costs, const In1<double> &weights) {
     if (weights.size() != 0 && weights.size() != costs.size())
         throw nb::value_error("ramp: costs and weights differ in length");
@@ -15,7 +13,8 @@ static Ramp ramp(const In1<double> &costs, const In1<double> &weights) {
 void bind_smoothing(nb::module_ &m) {
     m.def(
         "ramp_sums",
-        [](In1<double> costs, In1<double> weights, In1<double> t, In1<double> h, Vec count, Vec gain) {
+        [](In1<double> costs, In1<double> weights, In1<double> t, In1<double> h, InOut1<double> count,
+           InOut1<double> gain) {
             check_length("ramp_sums: h", h.size(), t.size());
             check_length("ramp_sums: count", count.size(), t.size());
             check_length("ramp_sums: gain", gain.size(), t.size());
@@ -37,7 +36,7 @@ void bind_smoothing(nb::module_ &m) {
     m.def(
         "ramp_thresholds",
         [](In1<double> pos, In1<double> pos_weights, In1<double> neg, In1<double> neg_weights, In1<double> tau,
-           In1<double> target, In1<double> h, Vec t) {
+           In1<double> target, In1<double> h, InOut1<double> t) {
             check_length("ramp_thresholds: target", target.size(), tau.size());
             check_length("ramp_thresholds: h", h.size(), tau.size());
             check_length("ramp_thresholds: t", t.size(), tau.size());
@@ -58,7 +57,7 @@ void bind_smoothing(nb::module_ &m) {
     m.def(
         "count_values",
         [](In1<double> pos, In1<double> neg, double step, Index n_pos, Index m_low, Strided1<double> u,
-           Strided1<double> v, Vec values) {
+           Strided1<double> v, InOut1<double> values) {
             check_length("count_values: v", v.size(), u.size());
             check_length("count_values: values", values.size(), u.size());
             const Queue p{pos.data(), static_cast<Index>(pos.size()), 0, 0.0, step};

@@ -20,6 +20,7 @@ namespace nb = nanobind;
 template <class T> using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Strided1 = nb::ndarray<const T, nb::ndim<1>, nb::device::cpu>; // or one number, repeated
 template <class T> using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using InOut1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>; // written in place
 template <class T> using Out1 = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 template <class T> using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;
 

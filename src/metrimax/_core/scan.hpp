@@ -184,6 +184,16 @@ inline Collected without_certain(double *costs, Index size, double low) {
     return {left, size - left, certain.sum};
 }
 
+// Visit the ties at `last` beyond the count, `excess` of them: they go by position, so that the last ones do not flip.
+template <class Costs, class Visit>
+void for_excess(const Costs &source, const Place *places, Index size, Index excess, double last, Visit visit) {
+    for (Index k = size; k-- > 0 && excess > 0;)
+        if (source(places[k]) == last) {
+            visit(places[k]);
+            --excess;
+        }
+}
+
 // Sum of the rates of the `count` lowest costs, of which the highest is `last`, all of them at the places given. Ties
 // at `last` go by position.
 inline double rate_of_lowest(const LineCosts &source, const Place *places, Index size, Index count, double last) {
@@ -198,11 +208,8 @@ inline double rate_of_lowest(const LineCosts &source, const Place *places, Index
         sum += part.sum;
         taken += part.count;
     });
-    for (Index k = size, excess = static_cast<Index>(taken) - count; k-- > 0 && excess > 0;)
-        if (source(places[k]) == last) { // ties beyond the count: the last ones do not flip
-            sum -= source.rate(places[k]);
-            --excess;
-        }
+    for_excess(source, places, size, static_cast<Index>(taken) - count, last,
+               [&](Place place) { sum -= source.rate(place); });
     return sum;
 }
 
@@ -228,11 +235,8 @@ inline void mark(const PointCosts &source, const Place *places, Index size, Inde
         step_down(costs, here, last, value, values);
         marked += sum_where<std::less_equal<>>(costs, costs, here, last).count;
     });
-    for (Index k = size, excess = static_cast<Index>(marked) - count; k-- > 0 && excess > 0;)
-        if (source(places[k]) == last) { // ties beyond the count: the last ones do not flip
-            slope[source.members.example(places[k])] = 0.0;
-            --excess;
-        }
+    for_excess(source, places, size, static_cast<Index>(marked) - count, last,
+               [&](Place place) { slope[source.members.example(place)] = 0.0; });
 }
 
 } // namespace metrimax

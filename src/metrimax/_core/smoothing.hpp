@@ -51,20 +51,7 @@ class Ramp {
   private:
     // The number of costs <= t, searched for from a guess.
     Index first_above(double t, Index guess) const {
-        Index a = guess, b = guess; // the answer is in [a, b]
-        if (guess < size && costs[guess] <= t) {
-            for (Index width = 1; b < size && costs[b] <= t; width *= 2) {
-                a = b + 1;
-                b = std::min(size, b + width);
-            }
-        } else {
-            for (Index width = 1; a > 0 && costs[a - 1] > t; width *= 2) {
-                b = a - 1;
-                a = std::max<Index>(0, a - width);
-            }
-            b = std::max(a, b);
-        }
-        return std::upper_bound(costs + a, costs + b, t) - costs;
+        return gallop(guess, 0, size, [&](Index k) { return costs[k] <= t; });
     }
 
     const double *costs;

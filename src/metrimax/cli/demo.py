@@ -14,7 +14,8 @@ def demo(arguments: argparse.Namespace) -> int:
     if find_spec("sklearn") is None:
         sys.stderr.write("metrimax demo: needs scikit-learn: pip install scikit-learn\n")
         return FAILURE
-    from metrimax.cli.report import check_writable, emit
+    from metrimax.cli.report import emit
+    from metrimax.io.files import check_writable
 
     if find_spec("matplotlib") is not None:
         check_writable(arguments.plot)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from metrimax import streams
 
@@ -51,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = f"metrimax {arguments.command}"
         with warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always", UserWarning)
-            code: int = _command(arguments.command)(arguments)
+            code = _command(arguments.command)(arguments)
         if not getattr(arguments, "quiet", False):
             for text in dict.fromkeys(str(remark.message) for remark in remarks):
                 sys.stderr.write(f"{name}: {text}\n")
@@ -77,22 +78,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _command(name: str):  # type: ignore[no-untyped-def]
-    if name in ("train", "tune"):
-        from metrimax.cli import training
-
-        return getattr(training, name)
-    if name == "convert":
-        from metrimax.cli.converting import convert
-
-        return convert
-    if name == "demo":
-        from metrimax.cli.demo import demo
-
-        return demo
-    from metrimax.cli import using
-
-    return getattr(using, name)
+def _command(name: str) -> Callable[[argparse.Namespace], int]:
+    home = {"train": "training", "tune": "tuning", "convert": "converting", "demo": "demo"}.get(name, "using")
+    command: Callable[[argparse.Namespace], int] = getattr(import_module(f"metrimax.cli.{home}"), name)
+    return command
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import json
-import os
 import sys
-import tempfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from metrimax.cli.main import UsageError
+from metrimax.io.data import Data
+from metrimax.io.dataset import load
+from metrimax.io.shards import parse_size
+from metrimax.measure import get_measure, ranking_measure
+from metrimax.progress import ProgressLine
 from metrimax.protocols import Measure
-
-if TYPE_CHECKING:
-    from metrimax.io.data import Data
 
 SHOWN = 10
 """Entries of a list that are shown on a terminal."""
@@ -50,11 +50,6 @@ def note(arguments: argparse.Namespace, text: str) -> None:
 
 def read(arguments: argparse.Namespace, **options: Any) -> Data:
     """DATA: a file in memory, or a folder of shards."""
-    from pathlib import Path
-
-    from metrimax.io.dataset import load
-    from metrimax.progress import ProgressLine
-
     dask = getattr(arguments, "dask", None)
     if dask is not None:
         if not Path(arguments.data).is_dir():
@@ -78,32 +73,10 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
 
 def size(option: str, text: str) -> int:
     """The bytes that an option gives."""
-    from metrimax.io.shards import parse_size
-
     try:
         return parse_size(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
-
-
-def check_writable(path: str) -> None:
-    """What cannot be written later is said now: a file is made beside it, as when it is written, and removed."""
-    from pathlib import Path
-
-    from metrimax.io.files import FileError
-
-    if path == "-":
-        return
-    try:
-        if Path(path).is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if Path(path).is_file() or not Path(path).exists():  # else a pipe or a device, not touched before its time
-            target = Path(os.path.realpath(path))
-            handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-            os.close(handle)
-            os.unlink(beside)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def positive_number(name: str, value: float) -> None:
@@ -118,8 +91,6 @@ def check_threads(arguments: argparse.Namespace) -> None:
 
 def parse_measure(text: str, *, groups: bool = False) -> Measure:
     """``name``, ``name@k`` or ``name:key=value,key=value``; the measure of one of several groups of examples or not."""
-    from metrimax.measure import get_measure, ranking_measure
-
     name, _, rest = text.partition(":")
     name, at, k = name.partition("@")
     parameters: dict[str, int | float | str] = {"k": _value(k)} if at else {}

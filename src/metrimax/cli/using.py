@@ -7,8 +7,18 @@ import json
 import sys
 from typing import Any
 
+import numpy as np
+
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.report import check_threads, emit, note, parse_measure, read
+from metrimax.io.data import Data, grades, is_label, show
+from metrimax.io.files import FileError, write_bytes
+from metrimax.io.models import LinearModel, load_model
+from metrimax.io.tables import USUAL_TARGETS
+from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
+from metrimax.measure import measures as registered
+from metrimax.measure.classes import highest, score_classes
+from metrimax.protocols import Labels, Measure, Vector
 
 RANKS = (1, 3, 5, 10)
 """The k for which rankings are evaluated."""
@@ -16,8 +26,6 @@ RANKS = (1, 3, 5, 10)
 
 def measures(arguments: argparse.Namespace) -> int:
     """List the measures."""
-    from metrimax.measure import measures as registered
-
     if arguments.json:
         sys.stdout.write(json.dumps(registered()) + "\n")
         return OK
@@ -33,9 +41,6 @@ def measures(arguments: argparse.Namespace) -> int:
 
 def predict(arguments: argparse.Namespace) -> int:
     """Write labels or scores, one line per example."""
-    from metrimax.io.data import show
-    from metrimax.io.files import write_bytes
-
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     as_scores = arguments.scores or model.kind == "ranking"
@@ -61,11 +66,6 @@ def predict(arguments: argparse.Namespace) -> int:
 
 def evaluate(arguments: argparse.Namespace) -> int:
     """Every measure on labelled data."""
-    import numpy as np
-
-    from metrimax.measure import REGISTRY, get_measure
-    from metrimax.measure.classes import highest, score_classes
-
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     if model.kind == "ranking":
@@ -104,7 +104,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _with_own(chosen: dict[str, Any], model: Any) -> dict[str, Any]:
+def _with_own(chosen: dict[str, Measure], model: LinearModel) -> dict[str, Measure]:
     """These measures, and the one that a model was trained for, with its parameters."""
     if model.measure in ("", *chosen):
         return chosen
@@ -114,13 +114,8 @@ def _with_own(chosen: dict[str, Any], model: Any) -> dict[str, Any]:
         return chosen
 
 
-def _evaluate_ranking(arguments: argparse.Namespace, data: Any, model: Any, scores: Any) -> int:
+def _evaluate_ranking(arguments: argparse.Namespace, data: Data, model: LinearModel, scores: Vector) -> int:
     """Every measure of rankings, its mean over the groups."""
-    import numpy as np
-
-    from metrimax.io.data import grades
-    from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
-
     if data.groups is None:
         note(arguments, f"{data.name} has no groups (qid): its examples are ranked as one")
     groups = np.zeros(data.n) if data.groups is None else data.groups
@@ -149,11 +144,6 @@ def _evaluate_ranking(arguments: argparse.Namespace, data: Any, model: Any, scor
 
 def info(arguments: argparse.Namespace) -> int:
     """Describe a model file."""
-    import numpy as np
-
-    from metrimax.io.data import show
-    from metrimax.io.models import load_model
-
     model = load_model(arguments.model)
     training = dict(model.training)
     results: dict[str, Any] = {
@@ -180,9 +170,7 @@ def info(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
-    from metrimax.io.models import load_model
-
+def _load(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
     check_threads(arguments)
     model = load_model(arguments.model)
     data = read(
@@ -197,10 +185,8 @@ def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
     return data, model
 
 
-def _check_place(data: Any, target: str) -> None:
+def _check_place(data: Data, target: str) -> None:
     """Raise if the number of the column of labels, all that a model without names knows, may be that of a feature."""
-    from metrimax.io.tables import USUAL_TARGETS
-
     for name in data.feature_names or []:
         if name.strip().lower() in USUAL_TARGETS:
             raise UsageError(
@@ -209,28 +195,21 @@ def _check_place(data: Any, target: str) -> None:
             )
 
 
-def _class(model: Any, label: str) -> int:
+def _class(model: LinearModel, label: str) -> int:
     """The classifier of a label."""
-    from metrimax.io.data import is_label, show
-
     found = [k for k, c in enumerate(model.classes) if is_label(c, label)]
     if not found:
         raise UsageError(f"--positive {label}: expected one of the model's: {', '.join(map(show, model.classes[:50]))}")
     return found[0]
 
 
-def _truth(arguments: argparse.Namespace, data: Any, model: Any) -> Any:
+def _truth(arguments: argparse.Namespace, data: Data, model: LinearModel) -> Labels:
     """The labels as boolean columns, one per classifier of the model."""
-    import numpy as np
-
-    from metrimax.io.data import show
-    from metrimax.io.files import FileError
-
     if data.labels is None or data.n == 0:
         raise FileError(f"{data.name}: expected labels, got none; of a table, --target NAME says where they are")
     if model.kind == "binary":
         return _positives(arguments, data, model)
-    rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
+    rows = _label_rows(data.labels)
     known = {_text(label): k for k, label in enumerate(model.classes)}
     known |= {show(label): k for k, label in enumerate(model.classes)}  # "1" and "1.0" may both be classes
     truth = np.zeros((len(rows), len(model.classes)), dtype=bool)
@@ -250,6 +229,11 @@ def _truth(arguments: argparse.Namespace, data: Any, model: Any) -> Any:
     return truth
 
 
+def _label_rows(labels: Any) -> Any:
+    """The labels of each example, one or several."""
+    return labels if isinstance(labels, list) else [[label] for label in labels]
+
+
 def _text(label: float | str) -> str:
     """A label as text, whether it was read as a number or, since others are none, as a string."""
     try:
@@ -258,23 +242,17 @@ def _text(label: float | str) -> str:
         return str(label)
 
 
-def _positives(arguments: argparse.Namespace, data: Any, model: Any) -> Any:
+def _positives(arguments: argparse.Namespace, data: Data, model: LinearModel) -> Labels:
     """One column: the label named by --positive, or the model's positive class, against the rest.
 
     Files of SVM-perf know no labels but signs: there, numbers above 0 are positive.
     """
-    import numpy as np
-
-    from metrimax.io.data import show
-    from metrimax.io.files import FileError
-
     positive = arguments.positive if arguments.positive is not None else show(model.classes[1])
-    rows = data.labels if isinstance(data.labels, list) else [[label] for label in data.labels]
     signs = not model.measure and model.classes == [-1, 1]
     if signs and arguments.positive is None and isinstance(data.labels, np.ndarray) and data.labels.dtype.kind == "f":
         return data.labels[:, None] > 0
     wanted = _text(positive)
-    truth = np.array([any(_text(v) == wanted for v in labels) for labels in rows])[:, None]
+    truth = np.array([any(_text(v) == wanted for v in labels) for labels in _label_rows(data.labels)])[:, None]
     if not truth.any():
         raise FileError(f"{data.name}: no example has the positive label {positive}: give --positive LABEL")
     return truth

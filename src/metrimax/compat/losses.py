@@ -23,6 +23,7 @@ from metrimax.measure import (
     NormalisedKLDivergence,
     PrecisionAtK,
     RecallAtK,
+    RelativeAbsoluteError,
     ROCArea,
 )
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
@@ -107,14 +108,8 @@ class Milli(OnlyWrongCounts):
         return (fp + fn) * np.abs(fp - fn)
 
 
-@dataclass(frozen=True)
-class NAE(OnlyWrongCounts):
+class NAE(OnlyWrongCounts, RelativeAbsoluteError):
     """-l 21: |fn - fp| / max(n+, n-)."""
-
-    name: ClassVar[str] = "NAE"
-
-    def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
-        return np.abs(fn - fp) / np.maximum(tp + fn, tn + fp)
 
 
 @dataclass(frozen=True)
@@ -262,17 +257,20 @@ def _force(queue: Queue) -> Queue:
     return Queue(queue.costs[1:], 1, float(queue.costs[0]), queue.low)
 
 
+def check_share(code: int, p: float) -> None:
+    """Raise for a ``--p`` that makes no sense with -l 4 or 5; 0 stands for the default."""
+    if code == 4 and p > 1:
+        raise ValueError(f"expected --p of at most 1 for Prec@k (-l 4), got {p:g}")
+    if code == 5 and 0 != p < 1:
+        raise ValueError(f"expected --p of at least 1 for Rec@k (-l 5), got {p:g}")
+
+
 def at_k(code: int, p: float, n: int, n_pos: int) -> Measure:
     """-l 4 and 5: k = floor(P p), from 1 to n; p = 0 stands for 0.5 (precision) and 2 (recall)."""
+    check_share(code, p)
     if code == 4:
-        share = p or 0.5
-        if share > 1:
-            raise ValueError(f"expected --p of at most 1 for Prec@k (-l 4), got {p:g}")
-        return SvmperfPrecisionAtK(max(1, floor(share * n_pos)), "at_least")
-    share = p or 2.0
-    if share < 1:
-        raise ValueError(f"expected --p of at least 1 for Rec@k (-l 5), got {p:g}")
-    return SvmperfRecallAtK(max(1, floor(min(n, share * n_pos))), "at_most")
+        return SvmperfPrecisionAtK(max(1, floor((p or 0.5) * n_pos)), "at_least")
+    return SvmperfRecallAtK(max(1, floor(min(n, (p or 2.0) * n_pos))), "at_most")
 
 
 _PLAIN: dict[int, Callable[[], Measure]] = {

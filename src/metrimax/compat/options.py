@@ -1,10 +1,13 @@
-"""SVM-perf's way of giving options: ``-x value`` and ``--x value``, then file names."""
+"""SVM-perf's commands: options as ``-x value`` and ``--x value``, then file names; exit code 0 or 1."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+from metrimax import streams
 
 
 class OptionError(ValueError):
@@ -19,6 +22,47 @@ class Option(NamedTuple):
     help: str
     allowed: Callable[[Any], bool] | None = None
     expected: str = ""
+
+
+class Command(NamedTuple):
+    """A command: its name, options and files, what it does with them, and what it writes."""
+
+    name: str
+    options: dict[str, Option]
+    files: Sequence[str]
+    work: Callable[[dict[str, Any], list[str]], int]
+    output: str
+    help: Sequence[str] = ("-?",)
+
+    def run(self, argv: Sequence[str] | None) -> int:
+        """Run it; returns the exit code."""
+        arguments = list(sys.argv[1:] if argv is None else argv)
+        streams.prepare()
+        try:
+            if any(flag in arguments for flag in self.help):
+                sys.stdout.write(usage(self.name, self.files, self.options))
+                sys.stdout.flush()
+                return 0
+            return self.work(*parse(arguments, self.options, self.files))
+        except OptionError as error:
+            sys.stderr.write(f"{self.name}: {error}\n{self.name} -? lists the options\n")
+        except ValueError as error:  # a FileError is one
+            sys.stderr.write(f"{self.name}: {error}\n")
+        except OSError as error:
+            streams.tell(self.name, error)
+        except MemoryError:
+            sys.stderr.write(f"{self.name}: not enough memory\n")
+        except KeyboardInterrupt:
+            sys.stderr.write(f"{self.name}: interrupted; no {self.output} written\n")
+            return 130
+        return 1
+
+
+def say(options: dict[str, Any], text: str) -> None:
+    """Text on standard output, unless ``-v 0`` asks for silence."""
+    if options["-v"] >= 1:
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def parse(argv: Sequence[str], options: dict[str, Option], files: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from metrimax.compat.training import solve
 from metrimax.designs import as_design
+from metrimax.given import check_positive
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Vector
 
@@ -95,8 +96,7 @@ class SVMperf(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on X (dense or sparse) and y, labels of two classes; the one that sorts last is the positive one."""
         if self.loss not in self.valid_losses:
             raise ValueError(f"unknown loss {self.loss!r}: expected one of {', '.join(self.valid_losses)}")
-        if not 0 < self.C < np.inf:
-            raise ValueError(f"expected a finite C > 0, got {self.C!r}")
+        check_positive("C", self.C)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)

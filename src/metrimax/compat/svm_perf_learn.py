@@ -10,8 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from metrimax import streams
-from metrimax.compat.options import Option, OptionError, parse, usage
+from metrimax.compat.options import Command, Option, OptionError, say
 
 _OWN_SOLVER = "of the original's solver: accepted, without effect"
 _KERNEL = "of kernels, which are not supported: accepted, without effect on the linear kernel"
@@ -81,32 +80,11 @@ _UNSUPPORTED = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, 0 or 1."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    streams.prepare()
-    try:
-        if "-?" in arguments:
-            sys.stdout.write(usage("svm_perf_learn", FILES, OPTIONS))
-            sys.stdout.flush()
-            return 0
-        options, names = parse(arguments, OPTIONS, FILES)
-        _check(options)
-        return learn(options, names[0], names[1] if len(names) > 1 else "svm_struct_model")
-    except OptionError as error:
-        sys.stderr.write(f"svm_perf_learn: {error}\nsvm_perf_learn -? lists the options\n")
-    except ValueError as error:  # a FileError is one
-        sys.stderr.write(f"svm_perf_learn: {error}\n")
-    except OSError as error:
-        streams.tell("svm_perf_learn", error)
-    except MemoryError:
-        sys.stderr.write("svm_perf_learn: not enough memory\n")
-    except KeyboardInterrupt:
-        sys.stderr.write("svm_perf_learn: interrupted; no model was written\n")
-        return 130
-    return 1
+    return Command("svm_perf_learn", OPTIONS, FILES, learn, "model was").run(argv)
 
 
 def _check(options: dict[str, Any]) -> None:
-    from metrimax.compat.losses import known
+    from metrimax.compat.losses import check_share, known
 
     for (name, value), message in _UNSUPPORTED.items():
         if options[name] == value:
@@ -119,31 +97,28 @@ def _check(options: dict[str, Any]) -> None:
         raise OptionError(
             f"algorithm 9 (-w 9, the default) trains the error rate (-l 2) only: for -l {options['-l']} use -w 3"
         )
-    if options["-l"] == 4 and options["--p"] > 1:
-        raise OptionError(f"expected --p of at most 1 for Prec@k (-l 4), got {options['--p']:g}")
-    if options["-l"] == 5 and 0 != options["--p"] < 1:
-        raise OptionError(f"expected --p of at least 1 for Rec@k (-l 5), got {options['--p']:g}")
+    try:
+        check_share(options["-l"], options["--p"])
+    except ValueError as error:
+        raise OptionError(str(error)) from None
 
 
-def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
+def learn(options: dict[str, Any], names: list[str]) -> int:
     """Read, train, report, write."""
     from metrimax.compat.training import read_examples, train, working_set
     from metrimax.io.files import write_bytes
     from metrimax.io.svmperf_model import format_svmperf_model
 
-    def say(text: str) -> None:
-        if options["-v"] >= 1:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-
-    say("Reading training examples...")
+    _check(options)
+    example_file, model_file = names if len(names) == 2 else (*names, "svm_struct_model")
+    say(options, "Reading training examples...")
     rows = read_examples(example_file)
-    say("done\n")
+    say(options, "done\n")
     positives = int((rows.labels > 0).sum())
     bias = abs(options["--b"])
     n_features = max(rows.highest, 0) + (bias > 0)
     counts = f"{rows.n} examples ({positives} pos / {rows.n - positives} neg)"
-    say(f"Training set properties: {n_features} features, {counts}\n")
+    say(options, f"Training set properties: {n_features} features, {counts}\n")
     began = time.process_time()
     trained = train(
         rows,
@@ -153,17 +128,17 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
         bias=bias,
         p=options["--p"],
         beta=options["-j"],
-        callback=lambda record: say(_iteration(record, options["-e"])),
+        callback=lambda record: say(options, _iteration(record, options["-e"])),
         name=example_file,
     )
     solution = trained.solution
-    say(_iteration(solution.history[-1], options["-e"]))
+    say(options, _iteration(solution.history[-1], options["-e"]))
     working = working_set(solution, options["-c"])
-    say(_summary(trained, working, options["-c"]))
-    say(f"Runtime in cpu-seconds: {time.process_time() - began:.2f}\n")
+    say(options, _summary(trained, working, options["-c"]))
+    say(options, f"Runtime in cpu-seconds: {time.process_time() - began:.2f}\n")
     if options["-a"]:
         write_bytes(options["-a"], "".join(f"{value:.18g}\n" for value in working.alphas).encode())
-    say("Compacting linear model...done\nWriting learned model...")
+    say(options, "Compacting linear model...done\nWriting learned model...")
     model = format_svmperf_model(
         trained.w,
         0.0 - trained.bias_score,  # without bias 0, not -0
@@ -172,7 +147,7 @@ def learn(options: dict[str, Any], example_file: str, model_file: str) -> int:
         indices=trained.indices,
     )
     write_bytes(model_file, model)
-    say("done\n")
+    say(options, "done\n")
     if not solution.status.ok:
         sys.stderr.write(f"svm_perf_learn: {solution.status}; the model was written\n")
         return 1

@@ -43,19 +43,8 @@ class Trained:
     solution: Solution
 
 
-def train(
-    rows: Svmlight,
-    *,
-    code: int,
-    c: float,
-    epsilon: float = 0.1,
-    bias: float = 1.0,
-    p: float = 0.0,
-    beta: float = 1.0,
-    callback: Callback | None = None,
-    name: str = "the examples",
-) -> Trained:
-    """Train on the examples of a file, which errors call ``name``.
+def train(rows: Svmlight, *, bias: float = 1.0, name: str = "the examples", **problem: Any) -> Trained:
+    """Train on the examples of a file, which errors call ``name``; ``problem`` goes to `solve`.
 
     Values are rounded to 32-bit floats, as in SVM-perf.
     """
@@ -70,8 +59,7 @@ def train(
             f"got {rows.values[k]:g}: scale the features"
         )
     X = CSR(values, columns, rows.indptr.astype(columns.dtype), width)
-    y = rows.labels > 0
-    solution = solve(X, y, code=code, c=c, epsilon=epsilon, bias=bias, p=p, beta=beta, callback=callback)
+    solution = solve(X, rows.labels > 0, bias=bias, **problem)
     w = solution.w if bias == 0 else solution.w[:-1]
     weight = 0.0 if bias == 0 else float(solution.w[-1])
     return Trained(w, weight, weight * bias, indices, solution)

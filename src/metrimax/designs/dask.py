@@ -7,7 +7,7 @@ receives p numbers, added up in a tree: on each worker, then among the workers, 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +57,8 @@ class DaskDesign:
         self.cluster = client if isinstance(client, Cluster) else Cluster(client, timeout)
         self.close = self.cluster.close
         try:
-            about: list[_About] = self.cluster.hold(self._parts(self._blocks(X)), _about)
-            widths = [part.width for part in about]
+            shapes: list[tuple[int, int]] = self.cluster.hold(self._parts(self._blocks(X)), _shape)
+            widths = [width for _, width in shapes]
             if len(set(widths)) > 1:
                 odd = next(k for k, width in enumerate(widths) if width != widths[0])
                 raise ValueError(f"partition {odd}: expected {widths[0]} columns, as in partition 0, got {widths[odd]}")
@@ -66,7 +66,7 @@ class DaskDesign:
             self.close()
             raise
         self.n_cols = widths[0]
-        self.starts = np.concatenate(([0], np.cumsum([part.rows for part in about], dtype=np.int64)))
+        self.starts = np.concatenate(([0], np.cumsum([rows for rows, _ in shapes], dtype=np.int64)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -148,11 +148,6 @@ class DaskDesign:
         return parts
 
 
-class _About(NamedTuple):
-    rows: int
-    width: int
-
-
 def _part(block: Any, k: int) -> Design:
     """A partition as a design, on its worker. Errors name it."""
     if callable(block):
@@ -176,8 +171,8 @@ def _part(block: Any, k: int) -> Design:
     return made
 
 
-def _about(part: Design) -> _About:
-    return _About(*part.shape)
+def _shape(part: Design) -> tuple[int, int]:
+    return part.shape
 
 
 def _scores(parts: dict[int, Design], w: Vector) -> dict[int, Vector]:

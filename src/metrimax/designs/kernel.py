@@ -17,9 +17,8 @@ from scipy.linalg import lapack, solve_triangular
 
 from metrimax.designs.definite import check_definite
 from metrimax.designs.linear import Dense, columns
-from metrimax.protocols import Vector
-
-Array = npt.NDArray[Any]
+from metrimax.given import check_positive, check_whole, is_number
+from metrimax.protocols import Array, Vector
 
 KERNELS = ("rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance")
 
@@ -66,12 +65,10 @@ class Kernel:
             raise ValueError(
                 f"unknown kernel {self.name!r}: expected linear, {', '.join(KERNELS)}, precomputed or a function"
             )
-        if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 1):
-            raise ValueError(f"expected degree as a whole number of at least 1, got {self.degree!r}")
-        if not (isinstance(self.coef0, (int, float, np.number)) and np.isfinite(self.coef0)):
+        check_whole("degree", self.degree)
+        if not (is_number(self.coef0) and np.isfinite(self.coef0)):
             raise ValueError(f"expected coef0 as a finite number, got {self.coef0!r}")
-        if not 0 < self.gamma < np.inf:
-            raise ValueError(f"expected a finite gamma > 0, got {self.gamma!r}")
+        check_positive("gamma", self.gamma)
 
     @property
     def definite(self) -> bool:
@@ -155,7 +152,7 @@ def choose_gamma(gamma: float | str, X: Any) -> float:
     "scale" is scikit-learn's ``1 / (p var)`` over all entries of X; "mean_distance" is the inverse of the mean squared
     distance between two examples, ``1 / (2 sum of the variances of the features)`` (Li, Tsang & Zhou 2013).
     """
-    if isinstance(gamma, (int, float, np.number)):
+    if is_number(gamma):
         return float(gamma)
     if gamma not in ("scale", "mean_distance"):
         raise ValueError(f"expected gamma as a number, 'scale' or 'mean_distance', got {gamma!r}")
@@ -332,7 +329,7 @@ def kernel_design(
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     if n_components is not None and (isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer))):
         raise ValueError(f"expected n_components as a whole number or None, got {n_components!r}")
-    if not (isinstance(cache_size, (int, float, np.number)) and cache_size >= 0):
+    if not (is_number(cache_size) and cache_size >= 0):
         raise ValueError(f"expected cache_size as a number of megabytes, got {cache_size!r}")
     room = cache_size * 2**20 / (n * dtype.itemsize)  # columns of n values
     size = n_components if n_components is not None else n if n <= room else min(MOST_COMPONENTS, int(room))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
+from metrimax.given import check_whole
 from metrimax.protocols import Epochs, Hinges, Product, Vector, Working
 
 
@@ -20,10 +21,7 @@ def available_threads(n_threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    if not (isinstance(n_threads, (int, np.integer)) and n_threads >= 1):
-        raise ValueError(
-            f"expected n_threads as a whole number of at least 1, or None for all cores, got {n_threads!r}"
-        )
+    check_whole("n_threads", n_threads, ", or None for all cores")
     return int(n_threads)
 
 
@@ -37,17 +35,36 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     return np.ascontiguousarray(v, dtype=np.float64)
 
 
-def _visited(working: Working | None, n: int) -> tuple[npt.NDArray[np.int64], float, float, float, bool]:
-    """The rows that coordinate descent visits, its limits, and whether those set aside are looked at again."""
-    if working is not None:
-        return *working, False
-    return np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0, True
+class _Matrix:
+    """What matrices in memory share: products, and rows for coordinate descent (`protocols.RowDesign`).
 
+    With ``bias`` each row has one more feature, of that value. A subclass calls the kernels for its kind of matrix.
+    """
 
-class _RowLengths:
-    """The lengths of rows. A subclass computes their squares."""
+    _kept: tuple[float, Vector] | None = None  # the squares asked for last, and with which bias
 
-    _kept: tuple[float, Vector] | None = None  # those asked for last, and with which bias
+    @property
+    def shape(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def matvec(self, w: Vector) -> Vector:
+        """``X w``."""
+        return self._product("scores", columns("w", w, self.shape[1]))
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """``X' slope``; rows where the slope is zero are not read."""
+        return self._product("pull", columns("slope", slope, self.shape[0]))
+
+    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
+        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
+        raise NotImplementedError
+
+    def _product(self, product: Product, v: Vector) -> Vector:
+        return self.products(product, [v])[0] if v.ndim == 1 else self._columns(product == "pull", v)
+
+    def _columns(self, pull: bool, V: Vector) -> Vector:
+        """The product with vectors side by side."""
+        raise NotImplementedError
 
     @property
     def by_rows(self) -> bool:
@@ -55,7 +72,7 @@ class _RowLengths:
         return True
 
     def squares(self, bias: float = 0.0) -> Vector:
-        """Squared lengths of the rows, each with one more feature of value ``bias``."""
+        """Squared lengths of the rows."""
         if self._kept is None or self._kept[0] != bias:
             self._kept = bias, self._row_squares(bias)
         return self._kept[1]
@@ -73,8 +90,35 @@ class _RowLengths:
     def _row_squares(self, bias: float) -> Vector:
         raise NotImplementedError
 
+    def dual_epochs(
+        self,
+        hinges: Hinges,
+        upper: Vector,
+        alpha: Vector,
+        w: Vector,
+        *,
+        tol: float,
+        max_passes: float,
+        gap: float = -np.inf,
+        working: Working | None = None,
+        bias: float = 0.0,
+    ) -> Epochs:
+        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
+        n = self.shape[0]
+        again = working is None  # rows that are set aside on the way are looked at again in the end
+        visited = working or Working(np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0)
+        visits, reached, gap, count, *limits = self._descend(
+            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
+            *visited, again, tol, gap, math.ceil(max_passes * n),
+        )  # fmt: skip
+        return Epochs(visits / n, reached, gap, Working(visited.rows[:count], *limits))
 
-class Dense(_RowLengths):
+    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
+        """The kernel for matrices of this kind, which brings the rows that are left to the front."""
+        raise NotImplementedError
+
+
+class Dense(_Matrix):
     """A dense matrix, float32 or float64, in C or Fortran order.
 
     Parameters
@@ -118,16 +162,7 @@ class Dense(_RowLengths):
     def dtype(self) -> np.dtype[Any]:
         return self.X.dtype
 
-    def matvec(self, w: Vector) -> Vector:
-        """``X w``."""
-        return self._product(columns("w", w, self.shape[1]), transposed=False)
-
-    def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``."""
-        return self._product(columns("slope", slope, self.shape[0]), transposed=True)
-
     def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
-        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
         return _kernels.dense_products(*self._ordered, product == "pull", vectors, bias, self.n_threads)
 
     @property
@@ -142,41 +177,18 @@ class Dense(_RowLengths):
         squares += bias**2
         return squares
 
-    def dual_epochs(
-        self,
-        hinges: Hinges,
-        upper: Vector,
-        alpha: Vector,
-        w: Vector,
-        *,
-        tol: float,
-        max_passes: float,
-        gap: float = -np.inf,
-        working: Working | None = None,
-        bias: float = 0.0,
-    ) -> Epochs:
-        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`. Fortran order costs a copy, once."""
-        n = self.shape[0]
-        visited = _visited(working, n)
-        done = _kernels.dense_dual_cd(
-            self._rows, bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
-            *visited, tol, gap, math.ceil(max_passes * n),
-        )  # fmt: skip
-        return _epochs(n, visited[0], *done)
+    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
+        return _kernels.dense_dual_cd(self._in_rows, *arguments)
 
     @cached_property
-    def _rows(self) -> npt.NDArray[Any]:
+    def _in_rows(self) -> npt.NDArray[Any]:
         return np.ascontiguousarray(self.X)
 
-    def _product(self, v: Vector, transposed: bool) -> Vector:
-        X, swapped = self._ordered
-        transposed = transposed != swapped
-        if v.ndim == 1:
-            return (_kernels.dense_rmatvec if transposed else _kernels.dense_matvec)(X, v, self.n_threads)
-        return (_kernels.dense_rmatmat if transposed else _kernels.dense_matmat)(X, v, self.n_threads)
+    def _columns(self, pull: bool, V: Vector) -> Vector:
+        return _kernels.dense_columns(*self._ordered, pull, V, self.n_threads)
 
 
-class CSR(_RowLengths):
+class CSR(_Matrix):
     """A sparse matrix in compressed rows, float32 or float64, with int32 or int64 indices.
 
     Parameters
@@ -237,23 +249,13 @@ class CSR(_RowLengths):
     def dtype(self) -> np.dtype[Any]:
         return self.data.dtype
 
-    def matvec(self, w: Vector) -> Vector:
-        """``X w``."""
-        w = columns("w", w, self.n_cols)
-        product = _kernels.csr_matvec if w.ndim == 1 else _kernels.csr_matmat
-        return product(self.data, self.indices, self.indptr, self.n_cols, w, self.n_threads)
-
-    def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``; rows where the slope is zero are not read."""
-        slope = columns("slope", slope, self.shape[0])
-        product = _kernels.csr_rmatvec if slope.ndim == 1 else _kernels.csr_rmatmat
-        return product(self.data, self.indices, self.indptr, self.n_cols, slope, self.n_threads)
-
     def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
-        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
         return _kernels.csr_products(
             self.data, self.indices, self.indptr, self.n_cols, product == "pull", vectors, bias, self.n_threads
         )
+
+    def _columns(self, pull: bool, V: Vector) -> Vector:
+        return _kernels.csr_columns(self.data, self.indices, self.indptr, self.n_cols, pull, V, self.n_threads)
 
     def _row_squares(self, bias: float) -> Vector:
         return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, bias)
@@ -265,31 +267,5 @@ class CSR(_RowLengths):
         total = _kernels.dot(data, data) if data.dtype == np.float64 else np.einsum("i,i->", data, data, dtype=float)
         return float(total) / self.shape[0]
 
-    def dual_epochs(
-        self,
-        hinges: Hinges,
-        upper: Vector,
-        alpha: Vector,
-        w: Vector,
-        *,
-        tol: float,
-        max_passes: float,
-        gap: float = -np.inf,
-        working: Working | None = None,
-        bias: float = 0.0,
-    ) -> Epochs:
-        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
-        n = self.shape[0]
-        visited = _visited(working, n)
-        done = _kernels.csr_dual_cd(
-            self.data, self.indices, self.indptr, self.n_cols,
-            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
-            *visited, tol, gap, math.ceil(max_passes * n),
-        )  # fmt: skip
-        return _epochs(n, visited[0], *done)
-
-
-def _epochs(
-    n: int, rows: npt.NDArray[np.int64], visits: int, reached: bool, gap: float, count: int, *limits: float
-) -> Epochs:
-    return Epochs(visits / n, reached, gap, Working(rows[:count], *limits))
+    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
+        return _kernels.csr_dual_cd(self.data, self.indices, self.indptr, self.n_cols, *arguments)

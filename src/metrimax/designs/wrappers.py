@@ -11,6 +11,7 @@ import numpy as np
 
 from metrimax import _kernels
 from metrimax.designs.linear import columns
+from metrimax.given import is_number
 from metrimax.protocols import Design, Epochs, Hinges, Product, Vector
 
 
@@ -32,7 +33,7 @@ class WithIntercept:
     """
 
     def __init__(self, design: Design, value: float = 1.0) -> None:
-        if not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
+        if not (is_number(value) and 0 < value < math.inf):
             raise ValueError(
                 f"the value of the intercept's feature (intercept_scaling) must be a positive and finite number, "
                 f"got {value!r}"

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from metrimax.io.files import FileError, replacing
+from metrimax.io.files import FileError, Name, replacing
 from metrimax.protocols import Arrays, Record, Vector
 
 try:
@@ -40,7 +40,7 @@ class Checkpoint:
         Between two writings; 0 for after every iteration.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, minutes: float = MINUTES) -> None:
+    def __init__(self, folder: Name, *, minutes: float = MINUTES) -> None:
         self.folder = Path(folder)
         self.minutes = minutes
         self._begun: list[Path] = []
@@ -70,7 +70,7 @@ class Checkpoint:
             self.folder.rmdir()
 
 
-def as_checkpoint(given: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
+def as_checkpoint(given: Name | Checkpoint | None) -> Checkpoint | None:
     """A folder by its name, or as it is given."""
     if given is not None and not isinstance(given, (str, os.PathLike, Checkpoint)):
         raise TypeError(f"expected checkpoint as the name of a folder, a Checkpoint or None, got {given!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,12 +12,10 @@ import numpy as np
 from metrimax.designs.linear import CSR
 from metrimax.io.data import file_kind, load_data
 from metrimax.io.dataset import open_dataset
-from metrimax.io.files import Bytes, FileError, files_in, open_stream
+from metrimax.io.files import Bytes, FileError, Name, files_in, open_stream
 from metrimax.io.shards import MANIFEST, parse_size
 from metrimax.io.svmlight import parse_svmlight
 from metrimax.io.writing import ShardWriter
-
-Name = str | os.PathLike[str]
 
 
 def convert(
@@ -114,15 +111,13 @@ def _add_texts(
                 base = 0
             if not rows.n:
                 continue
-            several = rows.multilabel or len(rows.labels) != rows.n
-            labels = np.split(rows.labels, rows.label_starts[1:-1]) if several else rows.labels
             X = SimpleNamespace(
                 data=rows.values,
                 indices=rows.indices - np.int32(base),
                 indptr=rows.indptr,
                 shape=(rows.n, max(rows.highest - base + 1, 0)),
             )
-            writer.add(X, labels if len(rows.labels) else None, rows.qids if len(rows.qids) else None)
+            writer.add(X, *rows.truth)
             tell(f"{path}: {writer.n} rows")
     return base
 

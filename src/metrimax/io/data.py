@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import io
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from metrimax.designs.linear import CSR
 from metrimax.designs.sharded import Sharded
-from metrimax.io.files import FileError, read_bytes
+from metrimax.io.files import FileError, Name, read_bytes
 from metrimax.io.labels import WHOLE, as_groups, as_labels
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.io.tables import GROUPS, read_csv, read_parquet
-from metrimax.protocols import Labels, Vector
-
-Array = npt.NDArray[Any]
-Name = str | os.PathLike[str]
+from metrimax.protocols import Array, Labels, Vector
 
 
 @dataclass(frozen=True)
@@ -109,15 +105,8 @@ def _from_svmlight(
     path: Name, rows: Svmlight, index_base: int | None, n_features: int | None, n_threads: int | None
 ) -> Data:
     base = index_base if index_base is not None else int(rows.lowest > 0)
-    X = csr(rows, base, n_features, n_threads)
-    labels: Array | list[Vector] | None
-    if len(rows.labels) == 0:
-        labels = None
-    elif rows.multilabel:
-        labels = np.split(rows.labels, rows.label_starts[1:-1])
-    else:
-        labels = rows.labels
-    return Data(path, X, labels, base, groups=rows.qids if len(rows.qids) else None)
+    labels, groups = rows.truth
+    return Data(path, csr(rows, base, n_features, n_threads), labels, base, groups=groups)
 
 
 def csr(rows: Svmlight, base: int, n_features: int | None = None, n_threads: int | None = None) -> CSR:
@@ -157,43 +146,43 @@ def _from_npz(path: Name, n_threads: int | None, labelled: bool) -> Data:
         raise
     except Exception as error:  # zipfile has many kinds, zlib.error among them
         raise FileError(f"{path}: no NumPy archive without pickled objects ({error})") from error
-    y = parts.get("y") if labelled else None
-    given = parts["format"].tolist() if "format" in parts else "csr"  # as SciPy saves it
-    form = given.decode(errors="replace") if isinstance(given, bytes) else str(given)
-    if "X" in parts:
-        X: Array | CSR = parts["X"]
-        values: Array = parts["X"]
-    elif form not in ("csr", "csc"):
-        raise FileError(f"{path}: expected a sparse matrix in CSR or CSC format, got {form:.20}: save matrix.tocsr()")
-    elif {"data", "indices", "indptr", "shape"} <= parts.keys():
-        values = parts["data"]
-        try:
-            if values.dtype.kind in "iub":
-                values = values.astype(np.float64)
-            n, width = parts["shape"].tolist()
-            lines, length = (n, width) if form == "csr" else (width, n)  # columns are the rows of the transpose
-            X = _csr(values, parts["indices"], parts["indptr"], length, n_threads)
-            if X.shape[0] != lines:
-                raise ValueError(f"indptr is for {X.shape[0]} lines, shape says {lines}")
-            X = X if form == "csr" else _transposed(X)
-        except (ValueError, TypeError) as error:
-            what = f"data, indices, indptr and shape are no {form.upper()} matrix"
-            raise FileError(f"{path}: {what} ({error})") from error
-    else:
-        raise FileError(
-            f"{path}: expected the arrays X and y, or data, indices, indptr, shape and y, "
-            f"got {', '.join(parts) or 'none'}"
-        )
+    X: Array | CSR = parts["X"] if "X" in parts else _sparse_parts(path, parts, n_threads)
+    values = X.data if isinstance(X, CSR) else X
     if len(X.shape) != 2 or values.dtype.kind not in "fiub":
         raise FileError(f"{path}: expected X as a matrix of real numbers, got shape {X.shape} and dtype {values.dtype}")
     if not np.isfinite(values).all():
         raise FileError(f"{path}: X holds NaN or infinite values: replace them first")
-    if y is not None and y.shape != (X.shape[0],):
-        raise FileError(f"{path}: expected y with {X.shape[0]} entries, one per row of X, got shape {y.shape}")
-    groups = parts.get(GROUPS) if labelled else None
-    if groups is not None and groups.shape != (X.shape[0],):
-        raise FileError(f"{path}: expected qid with {X.shape[0]} entries, one per row of X, got shape {groups.shape}")
+    y, groups = (parts.get(name) if labelled else None for name in ("y", GROUPS))
+    for name, given in (("y", y), (GROUPS, groups)):
+        if given is not None and given.shape != (X.shape[0],):
+            raise FileError(
+                f"{path}: expected {name} with {X.shape[0]} entries, one per row of X, got shape {given.shape}"
+            )
     return Data(path, X, as_labels(path, y), groups=as_groups(path, groups))
+
+
+def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None) -> CSR:
+    """The matrix in an archive as SciPy saves it, by rows or by columns."""
+    given = parts["format"].tolist() if "format" in parts else "csr"
+    form = given.decode(errors="replace") if isinstance(given, bytes) else str(given)
+    if form not in ("csr", "csc"):
+        raise FileError(f"{path}: expected a sparse matrix in CSR or CSC format, got {form:.20}: save matrix.tocsr()")
+    if not {"data", "indices", "indptr", "shape"} <= parts.keys():
+        raise FileError(
+            f"{path}: expected the arrays X and y, or data, indices, indptr, shape and y, "
+            f"got {', '.join(parts) or 'none'}"
+        )
+    try:
+        values = parts["data"].astype(np.float64) if parts["data"].dtype.kind in "iub" else parts["data"]
+        n, width = parts["shape"].tolist()
+        lines, length = (n, width) if form == "csr" else (width, n)  # columns are the rows of the transpose
+        X = _csr(values, parts["indices"], parts["indptr"], length, n_threads)
+        if X.shape[0] != lines:
+            raise ValueError(f"indptr is for {X.shape[0]} lines, shape says {lines}")
+        return X if form == "csr" else _transposed(X)
+    except (ValueError, TypeError) as error:
+        what = f"data, indices, indptr and shape are no {form.upper()} matrix"
+        raise FileError(f"{path}: {what} ({error})") from error
 
 
 def _transposed(X: CSR) -> CSR:
@@ -204,7 +193,17 @@ def _transposed(X: CSR) -> CSR:
     return _csr(X.data[order], row[order], indptr, X.shape[0], X.n_threads)
 
 
-def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | list[str], Labels]:
+class Named(Protocol):
+    """What has labels, and a name for errors."""
+
+    @property
+    def name(self) -> Name: ...
+
+    @property
+    def labels(self) -> Array | list[Vector] | None: ...
+
+
+def encode(data: Named, positive: str | None = None) -> tuple[str, list[float] | list[str], Labels]:
     """The kind of target, its classes, and one boolean column per classifier to train.
 
     Two classes make one column, for the class that sorts last; several make one each ("multiclass"); several labels per
@@ -213,12 +212,8 @@ def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | 
     if data.labels is None:
         raise FileError(f"{data.name}: expected labels, got none")
     if isinstance(data.labels, list):
-        values = np.concatenate(data.labels)
-        classes = np.unique(values)
-        row = np.repeat(np.arange(len(data.labels)), [len(labels) for labels in data.labels])
-        columns = np.zeros((len(data.labels), len(classes)), dtype=bool)
-        columns[row, np.searchsorted(classes, values)] = True
-        kind = "multilabel"
+        classes = np.unique(np.concatenate(data.labels))
+        columns, kind = indicator_matrix(data.labels, classes), "multilabel"
     else:
         classes, codes = np.unique(data.labels, return_inverse=True)
         columns = codes[:, None] == np.arange(len(classes))
@@ -239,6 +234,14 @@ def encode(data: Data, positive: str | None = None) -> tuple[str, list[float] | 
             f"{data.name}: expected examples of two classes at least, got only {', '.join(map(show, names))}"
         )
     return kind, names, columns[:, 1:] if kind == "binary" else columns
+
+
+def indicator_matrix(labels: list[Vector], values: Array) -> Labels:
+    """The indicator matrix of rows that may have several labels, all of them among the sorted values."""
+    rows = np.repeat(np.arange(len(labels)), [len(row) for row in labels])
+    columns = np.zeros((len(labels), len(values)), dtype=bool)
+    columns[rows, np.searchsorted(values, np.concatenate(labels))] = True
+    return columns
 
 
 def grades(data: Data, positive: str | None = None) -> Vector:

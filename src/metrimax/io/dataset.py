@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from metrimax.designs.sharded import Sharded
-from metrimax.io.data import Data, encode, load_data, show
-from metrimax.io.files import FileError
+from metrimax.io.data import Data, encode, indicator_matrix, load_data, show
+from metrimax.io.files import FileError, Name
 from metrimax.io.folders import Found, look_into
 from metrimax.io.shards import parse_size
-from metrimax.protocols import Vector
-
-Array = npt.NDArray[Any]
-Name = str | os.PathLike[str]
+from metrimax.protocols import Array, Vector
 
 MEMORY = "1GiB"
 """For rows, unless something else is asked for."""
@@ -44,8 +39,7 @@ class Labelled:
         """The labels as an estimator wants them: (n,), or an indicator matrix (n, L) where a row may have several."""
         if isinstance(self.labels, np.ndarray):
             return self.labels
-        _, _, columns = encode(Data(self.name, cast(Any, self), self.labels))
-        return columns.astype(int)
+        return encode(self)[2].astype(int)
 
     @property
     def label_values(self) -> Array | None:
@@ -59,18 +53,16 @@ class Labelled:
         """
         if self.labels is None:
             raise FileError(f"{self.name}: expected labels, got none")
-        several = isinstance(self.labels, list)
-        own = np.concatenate(self.labels) if several else self.labels
+        own = np.concatenate(self.labels) if isinstance(self.labels, list) else self.labels
         unknown = np.setdiff1d(own, values)
         if len(unknown):
             raise FileError(
                 f"{self.name}: expected labels among {_names(values)}, those that the model was fitted on, got "
                 f"{_names(unknown)} as well: leave the labels out that it does not know, or give y"
             )
-        rows = np.repeat(np.arange(len(self.labels)), [len(row) for row in self.labels] if several else 1)
-        columns = np.zeros((len(self.labels), len(values)), dtype=int)
-        columns[rows, np.searchsorted(values, own)] = 1
-        return columns
+        if isinstance(self.labels, list):
+            return indicator_matrix(self.labels, values).astype(int)
+        return np.asarray(own[:, np.newaxis] == values, dtype=int)
 
     def __repr__(self) -> str:
         n, p = self.shape

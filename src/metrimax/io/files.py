@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
+Name = str | os.PathLike[str]
 
 _PIECE = 4096  # bytes of Zstandard data taken at a time: they decompress to 128 MiB at most
 
@@ -27,7 +29,7 @@ class FileError(ValueError):
     """A file that does not hold what it should; the message names the file, the place and the problem."""
 
 
-def read_bytes(path: str | os.PathLike[str]) -> Bytes:
+def read_bytes(path: Name) -> Bytes:
     """All bytes of a file, decompressed if it is gzip, xz, bzip2 or Zstandard (told by its first bytes).
 
     ``"-"`` is standard input.
@@ -57,7 +59,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def open_stream(path: Name) -> Iterator[IO[bytes]]:
     """A file to read piece by piece, decompressed on the way; ``"-"`` is standard input."""
     with ExitStack() as stack:
         try:
@@ -79,12 +81,18 @@ def _standard_input() -> Any:
     return sys.stdin.buffer
 
 
-def _zstd_stream(path: str | os.PathLike[str], file: Any) -> Any:
+def _zstd_stream(path: Name, file: Any) -> Any:
     try:
         return import_module("compression.zstd").open(file)  # Python 3.14
     except ImportError:
-        _zstd(path)  # raises, with advice, where there is no other
-        return io.BufferedReader(_ZstdFrames(file, import_module("zstandard").ZstdDecompressor))
+        pass
+    try:
+        zstandard = import_module("zstandard")
+    except ImportError:
+        raise FileError(
+            f"{path}: Zstandard data need the package zstandard: pip install 'metrimax[zstd]', or decompress the file"
+        ) from None
+    return io.BufferedReader(_ZstdFrames(file, zstandard.ZstdDecompressor))
 
 
 class _ZstdFrames(io.RawIOBase):
@@ -116,50 +124,25 @@ class _ZstdFrames(io.RawIOBase):
         return n
 
 
-def _read_special(path: str | os.PathLike[str]) -> Bytes:
+def _read_special(path: Name) -> Bytes:
     with open(path, "rb") as file:  # a pipe, such as the shell's <(command), has no length to ask for
         return np.frombuffer(file.read(), dtype=np.uint8)
 
 
-def _decompress(path: str | os.PathLike[str], raw: Bytes, kind: str) -> Bytes:
-    module = _zstd(path) if kind == "zstd" else import_module(kind)
+def _decompress(path: Name, raw: Bytes, kind: str) -> Bytes:
+    data = raw.tobytes()
     try:
-        return np.frombuffer(module.decompress(raw.tobytes()), dtype=np.uint8)
-    except MemoryError:
+        if kind == "zstd":
+            with _zstd_stream(path, io.BytesIO(data)) as stream:
+                return np.frombuffer(stream.read(), dtype=np.uint8)
+        return np.frombuffer(import_module(kind).decompress(data), dtype=np.uint8)
+    except (FileError, ImportError, MemoryError):
         raise
     except Exception as error:  # each format has its own kinds of error: zlib.error, LZMAError, EOFError, OSError ...
         raise FileError(f"{path}: the {kind} data are damaged or cut off ({error})") from error
 
 
-def _zstd(path: str | os.PathLike[str]) -> Any:
-    try:
-        return import_module("compression.zstd")  # Python 3.14
-    except ImportError:
-        pass
-    try:
-        zstandard = import_module("zstandard")
-    except ImportError:
-        raise FileError(
-            f"{path}: Zstandard data need the package zstandard: pip install 'metrimax[zstd]', or decompress the file"
-        ) from None
-
-    class Frames:
-        @staticmethod
-        def decompress(data: bytes) -> bytes:
-            # as streams, since the header of a frame need not say how long it is; one file may hold several
-            parts = []
-            while data:
-                frame = zstandard.ZstdDecompressor().decompressobj()
-                parts.append(frame.decompress(data))
-                if not frame.eof:
-                    raise EOFError("the last frame is not complete")
-                data = frame.unused_data
-            return b"".join(parts)
-
-    return Frames
-
-
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_bytes(path: Name, data: bytes) -> None:
     """Write a file so that it is never seen half-written: beside it first, then renamed.
 
     What is no regular file (a pipe, ``/dev/null``) is written to directly. ``"-"`` is standard output, and so is
@@ -175,26 +158,49 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: Name) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of ``path`` when the block ends well, and is removed otherwise."""
     try:
         if Path(path).exists() and not Path(path).is_file():
             with open(path, "wb") as special:  # by its own name: /dev/fd/3 leads to what has no other
                 yield special
             return
-        target = Path(os.path.realpath(path))
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        target, handle, beside = _file_beside(path)
         try:
             with open(handle, "wb") as file:
                 yield file
-            os.chmod(beside, mode)
+            os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
             os.replace(beside, target)
         except BaseException:
             os.unlink(beside)
             raise
     except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise unwritable(path, error) from error
+
+
+def check_writable(path: Name) -> None:
+    """Raise for what `replacing` could not write: a file is made beside it, as there, and removed."""
+    if path == "-":
+        return
+    try:
+        if Path(path).is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if Path(path).is_file() or not Path(path).exists():  # else a pipe or a device, not touched before its time
+            _, handle, beside = _file_beside(path)
+            os.close(handle)
+            os.unlink(beside)
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Name, error: OSError) -> FileError:
+    return FileError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+def _file_beside(path: Name) -> tuple[Path, int, str]:
+    """What a path leads to, and a new file in the same folder: its handle and its name."""
+    target = Path(os.path.realpath(path))
+    return target, *tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
 
 
 def _umask() -> int:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from metrimax.designs import CSR, as_design
 from metrimax.designs.sharded import Shard
 from metrimax.io.data import Data, file_kind, load_data
 from metrimax.io.files import FileError, files_in
-from metrimax.io.labels import Truth, join
+from metrimax.io.labels import Truth, are_names, join
 from metrimax.io.shards import (
     DENSE,
     FORMAT,
@@ -24,16 +23,13 @@ from metrimax.io.shards import (
     SPARSE,
     VERSION,
     MappedShard,
-    are_names,
     map_array,
     part_file,
     read_ahead,
     read_truth,
     stat_of,
 )
-from metrimax.protocols import Design, Vector
-
-Array = npt.NDArray[Any]
+from metrimax.protocols import Array, Design, Vector
 
 
 class Found(NamedTuple):

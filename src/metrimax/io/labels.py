@@ -1,20 +1,15 @@
-"""What comes with rows: their labels and, for rankings, their groups; as given, as files of shards, and in memory."""
+"""What comes with a matrix: the names of its columns, the labels of its rows and, for rankings, their groups."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from metrimax.io.files import FileError
-from metrimax.protocols import Vector
-
-Array = npt.NDArray[Any]
-Name = str | os.PathLike[str]
+from metrimax.io.files import FileError, Name
+from metrimax.protocols import Array, Vector
 
 WHOLE = 2.0**53
 """Floating-point numbers below this say exactly which whole number they are."""
@@ -25,6 +20,11 @@ class Truth(NamedTuple):
 
     labels: Array | list[Vector] | None
     groups: Array | None = None
+
+
+def are_names(names: Any, columns: int) -> bool:
+    """Whether these are names, one for each of so many columns."""
+    return isinstance(names, list) and len(names) == columns and all(isinstance(name, str) for name in names)
 
 
 def given_labels(folder: Path, what: str, given: Any, rows: int) -> Array | list[Vector]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from metrimax.io.files import FileError, read_bytes, write_bytes
+from metrimax.io.files import FileError, Name, read_bytes, write_bytes
+from metrimax.io.labels import are_names
 from metrimax.protocols import Vector
 
 MAGIC = b"metrimax-model"
@@ -85,7 +86,7 @@ class LinearModel:
         return [[self.classes[k]] for k in choice]
 
 
-def save_model(path: str | os.PathLike[str], model: LinearModel) -> None:
+def save_model(path: Name, model: LinearModel) -> None:
     """Write a model file, complete or not at all."""
     from metrimax import __version__
 
@@ -109,7 +110,7 @@ def save_model(path: str | os.PathLike[str], model: LinearModel) -> None:
     write_bytes(path, MAGIC + b" %d\n" % VERSION + text.encode("ascii") + b"\n" + body)
 
 
-def load_model(path: str | os.PathLike[str]) -> LinearModel:
+def load_model(path: Name) -> LinearModel:
     """Read a model: this library's format, or the linear models of SVM-perf and SVM-light."""
     raw = read_bytes(path).tobytes()
     if raw.startswith(MAGIC):
@@ -123,7 +124,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     )
 
 
-def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
+def _parse(path: Name, raw: bytes) -> LinearModel:
     def fail(problem: str) -> FileError:
         return FileError(f"{path}: {problem}")
 
@@ -152,20 +153,29 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
             "expected coef of shape (L, p), intercept and threshold of shape (L,), got "
             f"{coef.shape}, {intercept.shape} and {threshold.shape}"
         )
+    _check_header(fail, header, coef.shape)
+    keys = ("classes", "kind", "measure", "index_base", "feature_names", "target", "training")
+    described: dict[str, Any] = {key: header.get(key) for key in keys}
+    return LinearModel(coef, intercept, threshold, **described)
+
+
+def _check_header(fail: Callable[[str], FileError], header: dict[str, Any], shape: tuple[int, ...]) -> None:
+    """Raise for a header that does not describe a model with coef of this shape."""
+    n_labels, n_features = shape
     kind, classes = header.get("kind"), header.get("classes")
     if kind not in KINDS:
         raise fail(f"expected kind as one of {', '.join(KINDS)}, got {kind!r:.100}")
-    length = {"binary": 2, "ranking": 0}.get(kind, len(coef))
+    length = {"binary": 2, "ranking": 0}.get(kind, n_labels)
     single = kind in ("binary", "ranking")
-    if not isinstance(classes, list) or len(classes) != length or (single and len(coef) != 1):
-        raise fail(f"expected {length} classes for a {kind} model with coef of shape {coef.shape}")
+    if not isinstance(classes, list) or len(classes) != length or (single and n_labels != 1):
+        raise fail(f"expected {length} classes for a {kind} model with coef of shape {shape}")
     if not (all(isinstance(c, str) for c in classes) or all(_is_number(c) for c in classes)):
         raise fail("expected the classes to be all numbers or all strings")
     if len(set(classes)) != len(classes):
         raise fail("expected different classes, got some twice")
     names = header.get("feature_names")
-    if names is not None and not _are_strings(names, coef.shape[1]):
-        raise fail(f"expected feature_names as {coef.shape[1]} strings or null")
+    if names is not None and not are_names(names, n_features):
+        raise fail(f"expected feature_names as {n_features} strings or null")
     base = header.get("index_base")
     if base is not None and (type(base) is not int or base not in (0, 1)):  # 1.0 is no index
         raise fail(f"expected index_base 0, 1 or null, got {base!r:.100}: correct the header, or save the model again")
@@ -179,11 +189,9 @@ def _parse(path: str | os.PathLike[str], raw: bytes) -> LinearModel:
                 f"expected {key} as text that can be written as UTF-8, got {unwritable!a:.100}: "
                 "rename it in the training data, and train again"
             )
-    measure, training = header["measure"], header["training"]
-    return LinearModel(coef, intercept, threshold, classes, kind, measure, base, names, header.get("target"), training)
 
 
-def _arrays(fail: Any, described: Any, body: memoryview) -> dict[str, Vector]:
+def _arrays(fail: Callable[[str], FileError], described: Any, body: memoryview) -> dict[str, Vector]:
     names = ("coef", "intercept", "threshold")
     objects = isinstance(described, list) and all(isinstance(d, dict) for d in described)
     if not objects or [d.get("name") for d in described] != list(names):
@@ -247,7 +255,3 @@ def _encodes(text: str) -> bool:
     except UnicodeEncodeError:  # half of a surrogate pair
         return False
     return True
-
-
-def _are_strings(values: Any, length: int) -> bool:
-    return isinstance(values, list) and len(values) == length and all(isinstance(v, str) for v in values)

@@ -19,14 +19,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from metrimax.designs.linear import CSR, Dense
 from metrimax.io.files import FileError
 from metrimax.io.labels import Truth, as_groups, as_labels
-from metrimax.protocols import Design
-
-Array = npt.NDArray[Any]
+from metrimax.protocols import Array, Design
 
 MANIFEST = "metrimax.json"
 FORMAT, VERSION = "metrimax-shards", 1
@@ -52,11 +49,6 @@ def parse_size(size: int | str) -> int:
     if not 1 <= number < 2**63:
         raise ValueError(f"expected a size of at least one byte, such as '500MB' or '2GiB', got {size!r}")
     return int(number)
-
-
-def are_names(names: Any, columns: int) -> bool:
-    """Whether these are names, one for each of so many columns."""
-    return isinstance(names, list) and len(names) == columns and all(isinstance(name, str) for name in names)
 
 
 _PARSER = threading.Lock()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,8 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.designs.linear import available_threads
-from metrimax.io.files import Bytes, FileError, read_bytes
+from metrimax.io.files import Bytes, FileError, Name, read_bytes
+from metrimax.io.labels import Truth
 from metrimax.protocols import Vector
 
 
@@ -38,10 +38,16 @@ class Svmlight(NamedTuple):
         """Whether some row has several labels; then a row without any is fine too."""
         return bool((np.diff(self.label_starts) > 1).any())
 
+    @property
+    def truth(self) -> Truth:
+        """Labels and groups."""
+        labels = np.split(self.labels, self.label_starts[1:-1]) if self.multilabel else self.labels
+        return Truth(labels if len(self.labels) else None, self.qids if len(self.qids) else None)
+
 
 def parse_svmlight(
     text: Bytes,
-    name: str | os.PathLike[str],
+    name: Name,
     *,
     allow_blank: bool = True,
     light_tags: bool = False,
@@ -85,6 +91,6 @@ def parse_svmlight(
         raise FileError(f"{name}: {error}") from None
 
 
-def read_svmlight(path: str | os.PathLike[str], **options: object) -> Svmlight:
+def read_svmlight(path: Name, **options: object) -> Svmlight:
     """Read a file of svmlight text, compressed or not; see `parse_svmlight`."""
     return parse_svmlight(read_bytes(path), path, **options)  # type: ignore[arg-type]

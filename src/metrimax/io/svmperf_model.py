@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.io.data import csr
-from metrimax.io.files import FileError
+from metrimax.io.files import FileError, Name
 from metrimax.io.models import LinearModel
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.protocols import Vector
@@ -40,7 +39,7 @@ _HEADER = (
 class SvmperfModel:
     """The content of a model file: ``score = sum_j alphas[j] K(vectors[j], x) - b``."""
 
-    name: str | os.PathLike[str]
+    name: Name
     kernel: int
     d: int
     g: float
@@ -113,7 +112,7 @@ class SvmperfModel:
         raise FileError(f"{self.name}: the model has a user-defined kernel, which is not known here")
 
 
-def parse_svmperf_model(name: str | os.PathLike[str], raw: bytes) -> SvmperfModel:
+def parse_svmperf_model(name: Name, raw: bytes) -> SvmperfModel:
     """Read a model file of SVM-perf (or SVM-light V6.20) from memory."""
     lines = raw.split(b"\n", len(_HEADER) + 1)
     first = lines[0].decode("ascii", "replace").rstrip("\r")

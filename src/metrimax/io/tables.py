@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from metrimax.io.files import FileError, read_bytes
+from metrimax.io.files import FileError, Name, read_bytes
 from metrimax.io.labels import as_groups, as_labels
-from metrimax.protocols import Vector
-
-Array = npt.NDArray[Any]
-Name = str | os.PathLike[str]
+from metrimax.protocols import Array, Vector
 
 USUAL_TARGETS = ("label", "target", "class", "y")
 """Column names taken for the labels of a table when none is given."""

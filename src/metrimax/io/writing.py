@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from metrimax.io.files import FileError, write_bytes
-from metrimax.io.labels import Truth, given_labels, join, pack
-from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, are_names, crc, parse_size, part_file
+from metrimax.io.files import FileError, Name, unwritable, write_bytes
+from metrimax.io.labels import Truth, are_names, given_labels, join, pack
+from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, parse_size, part_file
+from metrimax.protocols import Array
 
 
 class ShardWriter:
@@ -33,14 +34,12 @@ class ShardWriter:
         Of the values; None for as they come.
     """
 
-    def __init__(
-        self, folder: str | os.PathLike[str], *, shard_size: int | str = 64 * 2**20, dtype: str | None = None
-    ) -> None:
+    def __init__(self, folder: Name, *, shard_size: int | str = 64 * 2**20, dtype: str | None = None) -> None:
         self.folder = Path(folder)
         try:
             exists = self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir()))
         except OSError as error:
-            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+            raise unwritable(self.folder, error) from error
         if exists:
             raise FileError(f"{self.folder}: exists already: give the name of a new folder, or remove it")
         self._size = parse_size(shard_size)
@@ -60,7 +59,7 @@ class ShardWriter:
         try:
             self._beside = Path(tempfile.mkdtemp(dir=parent, prefix=f".{self.folder.name}."))
         except OSError as error:
-            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+            raise unwritable(self.folder, error) from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -76,7 +75,7 @@ class ShardWriter:
     def _give_up(self, error: BaseException) -> None:
         shutil.rmtree(self._beside, ignore_errors=True)
         if isinstance(error, OSError):  # no space left, most of all
-            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+            raise unwritable(self.folder, error) from error
 
     def add(self, X: Any, labels: Any = None, groups: Any = None) -> None:
         """Append rows: an array or a sparse matrix; their labels, a list of arrays if rows have several; their groups.

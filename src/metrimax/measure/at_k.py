@@ -27,7 +27,7 @@ from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Hinges, Kink, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Vector
 
 
 class TopMeasure(ContingencyMeasure):
@@ -237,10 +237,6 @@ class TopOracle(SampleOracle):
         if loss + _kernels.dot(slope, scores) <= 0:
             return Cut(0.0, np.zeros_like(slope))
         return Cut(loss, slope)
-
-    def line(self, scores: Vector, move: Vector) -> Line:
-        """The risk on ``scores + t move``."""
-        return super().line(scores, move) if self.compiled is None else _kernels.Line(self.compiled, scores, move)
 
     def mistakes(self) -> Hinges:
         """The error rate of the sample: where a solver may begin."""

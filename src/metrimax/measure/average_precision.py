@@ -12,7 +12,7 @@ from metrimax import _kernels
 from metrimax.measure.ranking import RankingMeasure
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Oracle, Vector
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,6 @@ class AveragePrecisionOracle(SampleOracle):
         self._rank = np.arange(1.0, pos.count + 1)
         # per swapped pair nothing costs more than one negative above all positives
         self.price = max(1.0, neg.count / pos.count * float((self._ratio / (self._rank + self._ratio)).sum()))
-
         if pos.whole and neg.whole:
             self.compiled = _kernels.PrecisionSearch(pos.members, neg.members, self._ratio, self.size)
 
@@ -80,9 +79,3 @@ class AveragePrecisionOracle(SampleOracle):
         self._pos.share_out(*pos, -below[::-1] / pairs, slope)
         self._neg.share_out(*neg, (self._pos.count - above) / pairs, slope)
         return Cut(loss, slope)
-
-    def line(self, scores: Vector, move: Vector) -> Line:
-        """The risk on ``scores + t move``."""
-        if self.compiled is None:
-            return super().line(scores, move)
-        return _kernels.Line(self.compiled, scores, move)

@@ -87,7 +87,7 @@ class Grouped:
         return GroupedOracle(self._groups, made, len(y))
 
     def threshold(self, y: npt.NDArray[Any], scores: Vector, sample_weight: Vector | None = None) -> float:
-        """None: scores of different groups are not compared."""
+        """Zero, for there is none: scores of different groups are not compared."""
         return 0.0
 
     def _parts(

@@ -1,27 +1,27 @@
-"""A sum of hinges as an oracle, for the solvers that work with cuts."""
+"""A sum of hinges as an oracle."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from metrimax.measure.sample import SampleOracle
 from metrimax.protocols import Cut, Hinges, Line, Vector
 
 
-class HingeSum:
+class HingeSum(SampleOracle):
     """``R(s) = 1/n sum_i weight_i max(0, margin_i - sign_i s_i)``; ``n`` is the sum of the weights."""
 
     def __init__(self, hinges: Hinges) -> None:
+        super().__init__(float(hinges.weight.sum()), len(hinges.weight))
         self._hinges = hinges
-        self.n, self.price = float(hinges.weight.sum()), 1.0
+
+    def hinges(self) -> Hinges:
+        return self._hinges
 
     def __call__(self, scores: Vector) -> Cut:
         sign, margin, _ = self._hinges
         share = self._active(margin - sign * scores)
         return Cut(float(share @ margin), -share * sign)
-
-    def mean_cut(self, scores: Vector, mu: float) -> Cut:
-        """The cut itself."""
-        return self(scores)
 
     def line(self, scores: Vector, move: Vector) -> Line:
         sign, margin, _ = self._hinges

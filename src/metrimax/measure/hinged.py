@@ -13,8 +13,8 @@ class Hinged:
     """``R'(s) = R(s) + hinge / kappa R_error(s)``, so that C kappa n R' counts every hinge with weight C hinge.
 
     Where classes overlap, the most violated labelling of F1 and its like flips about as many negatives as there are
-    positives, so a risk of its own learns from few examples. The hinges of the error rate hear all of them.
-    R' still bounds the measure's loss, and its sum of cuts is a cut: bound and gap mean what they meant.
+    positives, so that the measure's risk alone learns from few examples. The hinges of the error rate take all of them
+    into account. R' still bounds the measure's loss, and a sum of cuts is a cut: bound and gap keep their meaning.
     """
 
     def __init__(self, oracle: Oracle, y: Labels, sample_weight: Vector | None, hinge: float) -> None:

@@ -102,34 +102,50 @@ class PlaneFamily(Family):
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h_pos), Ramps(pi, t_neg, h_neg))
 
 
-class CountFamily(Family):
+class NumberedFamily(Family):
+    """As many pieces as the sample has examples, or so, of which few are near the best: only these are smoothed."""
+
+    pieces: int
+
+    def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
+        quadratic, entropy = (mu, 0.0) if self.pieces == 1 else (0.5 * mu, 0.5 * mu)
+        at = np.zeros(1, dtype=np.intp)
+        if self.pieces > 1:
+            exact = self.exact(pos, neg)
+            at[0] = np.argmax(exact)
+            best = min(self.smoothed(pos, neg, quadratic, at)[0][0], exact[at[0]])  # rounding may differ
+            # smoothing only lowers a value: what is far below the best without it is so with it
+            at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(self.pieces))
+        values, losses, t_pos, t_neg, h_pos, h_neg = self.smoothed(pos, neg, quadratic, at)
+        value, pi = soften(values, entropy, self.pieces)
+        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h_pos), Ramps(pi, t_neg, h_neg))
+
+    def exact(self, pos: Vector, neg: Vector) -> Vector:
+        """The value of every piece, without smoothing."""
+        raise NotImplementedError
+
+    def smoothed(self, pos: Vector, neg: Vector, mu: float, at: tables.Indices) -> tuple[Vector, ...]:
+        """Values and losses of the pieces ``at``, and the thresholds and the widths of their ramps in either class."""
+        raise NotImplementedError
+
+
+class CountFamily(NumberedFamily):
     """The loss is ``u[m - low] + v[m - low] tp`` for m predicted positives; one piece per m."""
 
     def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, low: int, u: Vector, v: Vector) -> None:
         super().__init__(pos, neg, n)
         self._low, self._u, self._v = low, u, v
+        self.pieces = len(u)
         m = np.arange(low, low + len(u))
         # the most flips that m allows, times half the price of each, is what the quadratic term can reach
         self._flips = self.n_pos + m - 2.0 * np.maximum(0, m - self.n_neg)
 
-    def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
-        pieces = len(self._u)
-        quadratic, entropy = (mu, 0.0) if pieces == 1 else (0.5 * mu, 0.5 * mu)
-        at = np.zeros(1, dtype=np.intp)
-        if pieces > 1:
-            exact = np.empty(pieces)
-            _kernels.count_values(pos, neg, self.steps[0], self.n_pos, self._low, self._u, self._v, exact)
-            at[0] = np.argmax(exact)
-            best = min(self._solve(pos, neg, quadratic, at)[0][0], exact[at[0]])  # in large scores rounding may differ
-            # smoothing only lowers a value: what is far below the best without it is so with it
-            at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(pieces))
-        values, losses, t_pos, t_neg, h = self._solve(pos, neg, quadratic, at)
-        value, pi = soften(values, entropy, pieces)
-        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h), Ramps(pi, t_neg, h))
+    def exact(self, pos: Vector, neg: Vector) -> Vector:
+        values = np.empty(self.pieces)
+        _kernels.count_values(pos, neg, self.steps[0], self.n_pos, self._low, self._u, self._v, values)
+        return values
 
-    def _solve(
-        self, pos: Vector, neg: Vector, mu: float, at: tables.Indices
-    ) -> tuple[Vector, Vector, Vector, Vector, Vector]:
+    def smoothed(self, pos: Vector, neg: Vector, mu: float, at: tables.Indices) -> tuple[Vector, ...]:
         step = self.steps[0]
         h = 2 * mu / (step * np.maximum(self._flips[at], 1.0))
         tau = -self._v[at] / step
@@ -138,36 +154,32 @@ class CountFamily(Family):
         fn, gain_pos = ramp_sums(pos, t_pos, h)
         _, gain_neg = ramp_sums(neg, t_neg, h)
         losses = self._u[at] + self._v[at] * (self.n_pos - fn)
-        return losses + step * (gain_pos + gain_neg), losses, t_pos, t_neg, h
+        return losses + step * (gain_pos + gain_neg), losses, t_pos, t_neg, h, h
 
 
-class RowFamily(Family):
+class RowFamily(NumberedFamily):
     """The loss is ``1 - g[j] + rise g[j] fn`` for j false positives; one piece per j."""
 
     def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, rise: float, g: Vector) -> None:
         super().__init__(pos, neg, n)
         self._rise, self._g = rise, g
+        self.pieces = len(g)
 
-    def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
-        # the exact values: hinges of the positives, and the first j negatives
+    def exact(self, pos: Vector, neg: Vector) -> Vector:
+        # hinges of the positives, and the first j negatives
         t = self._rise * self._g / self.steps[0]
         k = np.searchsorted(pos, t)
         hinges = k * t - np.concatenate(([0.0], np.cumsum(pos)))[k]
-        exact = 1 - self._g + self.steps[0] * hinges - self.steps[1] * np.concatenate(([0.0], np.cumsum(neg)))
-        best = min(self._solve(pos, neg, mu / 2, np.array([np.argmax(exact)]))[0][0], exact.max())
-        at = np.flatnonzero(exact >= best - NEGLIGIBLE * mu / 2 / np.log(len(self._g)))
-        values, losses, *ramps = self._solve(pos, neg, mu / 2, at)
-        value, pi = soften(values, mu / 2, len(self._g))
-        return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, ramps[0], ramps[2]), Ramps(pi, ramps[1], ramps[3]))
+        return 1 - self._g + self.steps[0] * hinges - self.steps[1] * np.concatenate(([0.0], np.cumsum(neg)))
 
-    def _solve(self, pos: Vector, neg: Vector, mu: float, j: tables.Indices) -> tuple[Vector, ...]:
-        flips = (self.n_pos + j).astype(np.float64)
+    def smoothed(self, pos: Vector, neg: Vector, mu: float, at: tables.Indices) -> tuple[Vector, ...]:
+        flips = (self.n_pos + at).astype(np.float64)
         h_pos, h_neg = (2 * mu / (step * flips) for step in self.steps)
-        t_pos = self._rise * self._g[j] / self.steps[0]
-        t_neg = ramp_thresholds(NONE, neg, np.zeros(len(j)), j.astype(np.float64), h_neg)
+        t_pos = self._rise * self._g[at] / self.steps[0]
+        t_neg = ramp_thresholds(NONE, neg, np.zeros(len(at)), at.astype(np.float64), h_neg)
         fn, gain_pos = ramp_sums(pos, t_pos, h_pos)
         _, gain_neg = ramp_sums(neg, t_neg, h_neg)
-        losses = 1 - self._g[j] * (1 - self._rise * fn)
+        losses = 1 - self._g[at] * (1 - self._rise * fn)
         return losses + self.steps[0] * gain_pos + self.steps[1] * gain_neg, losses, t_pos, t_neg, h_pos, h_neg
 
 

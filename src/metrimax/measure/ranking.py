@@ -13,7 +13,7 @@ from metrimax.measure.at_k import PRBEP
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import pair_smoothing
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Oracle, Vector
 
 
 class RankingMeasure:
@@ -33,7 +33,7 @@ class RankingMeasure:
         return 1 - self.loss(y, scores, sample_weight)
 
     def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """None is fixed by a ranking: the one that calls as many training examples positive as there are."""
+        """A ranking fixes none; this one calls as many training examples positive as there are positives."""
         return PRBEP().threshold(y, scores, sample_weight)
 
     def parts(
@@ -100,7 +100,3 @@ class ROCOracle(SampleOracle):
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
         return Cut(*self.compiled.cut(scores))
-
-    def line(self, scores: Vector, move: Vector) -> Line:
-        """The risk on ``scores + t move``."""
-        return _kernels.Line(self.compiled, scores, move)

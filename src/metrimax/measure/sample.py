@@ -30,7 +30,9 @@ class SampleOracle:
             raise ValueError(f"expected {self.size} scores, got an array of shape {scores.shape}")
 
     def line(self, scores: Vector, move: Vector) -> Line:
-        """The risk on ``scores + t move`` and its slope there, by way of cuts."""
+        """The risk on ``scores + t move`` and its slope there: by the kernel, or by way of cuts."""
+        if self.compiled is not None:
+            return _kernels.Line(self.compiled, scores, move)
 
         def risk(t: float) -> tuple[float, float]:
             here = scores + t * move

@@ -36,6 +36,7 @@ from collections.abc import Callable
 import numpy as np
 
 from metrimax import _kernels
+from metrimax.given import check_positive
 from metrimax.measure import tables
 from metrimax.measure.pieces import (
     NONE,
@@ -76,7 +77,7 @@ class ContingencySmoothing:
         self._truth = truth
 
     def __call__(self, scores: Vector, mu: float) -> tuple[float, Cut]:
-        check_mu(mu)
+        check_positive("mu", mu)
         queues = [units.queue(scores) for units in self._units]
         mixture = self._family.mixture(queues[0].costs, queues[1].costs, mu if self._truth else mu / 2)
         value, share = (mixture.value, 1.0) if self._truth else above_zero(mixture.value, mu / 2)
@@ -182,7 +183,7 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
     truth = abs(k - pos.total) <= 1e-9 * n
 
     def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
-        check_mu(mu)
+        check_positive("mu", mu)
         h = np.array([2 * (mu if truth else mu / 2) * n / max(flips, 1e-9 * n)])
         tau = np.array([-n * v])
         sides = [
@@ -215,7 +216,7 @@ def pair_smoothing(pos: ClassUnits, neg: ClassUnits) -> Smooth:
     pairs = pos.total * neg.total
 
     def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
-        check_mu(mu)
+        check_positive("mu", mu)
         slope = np.zeros(len(scores))
         queues = [units.sorted(scores) for units in (pos, neg)]
         value = loss = 0.0
@@ -236,8 +237,3 @@ def above_zero(value: float, mu: float) -> tuple[float, float]:
     """A smoothed ``max(value, 0)`` no further below it than mu, and its derivative."""
     smoothed, pi = soften(np.array([value, 0.0]), mu, 2)
     return smoothed, float(pi[0])
-
-
-def check_mu(mu: float) -> None:
-    if not 0 < mu < np.inf:
-        raise ValueError(f"expected a finite mu > 0, got {mu!r}")

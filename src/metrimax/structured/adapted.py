@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from metrimax.given import check_positive
 from metrimax.protocols import Vector
 from metrimax.structured.problem import Constraints, Rescaling, StructuredProblem
 
@@ -32,8 +33,7 @@ class AdaptedProblem(StructuredProblem):
     """
 
     def __init__(self, problem: StructuredProblem, auxiliary: Vector, B: float = 1.0) -> None:
-        if not 0 < B < np.inf:
-            raise ValueError(f"expected a finite B > 0, got {B!r}")
+        check_positive("B", B)
         self.problem = problem
         self.auxiliary = np.asarray(auxiliary, dtype=np.float64) / np.sqrt(B)
         if not np.isfinite(self.auxiliary).all():

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
-from sklearn.utils.validation import check_is_fitted
 
 from metrimax.protocols import Callback, Vector
 from metrimax.structured.estimator import StructuredSVM
@@ -131,13 +130,10 @@ class SupervisedClustering(StructuredSVM):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Mean over the sets of the share of pairs that are rightly together or apart (the Rand index)."""
-        check_is_fitted(self)
-        self._check_lengths(X, y)
-        inputs = self._inputs(X, self.__dict__)
-        truth = self._outputs(y, inputs, self.__dict__)
-        found = self.problem_.outputs(inputs, self.coef_, n_jobs=self.n_jobs)
-        losses = [self.problem_.loss(pairs, same(clusters)) for pairs, clusters in zip(truth, found, strict=True)]
-        return 1 - float(np.mean(losses))
+        return 1 - float(self._losses(X, y).mean())
+
+    def _compared(self, outputs: list[Any]) -> list[Any]:
+        return [same(clusters) for clusters in outputs]
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
         if self.method not in INFERENCE:

@@ -170,7 +170,7 @@ class StructuredSVM(CertifiedEstimator):
         self._check_lengths(X, y)
         inputs = self._inputs(X, self.__dict__)
         predicted = self.problem_.outputs(inputs, self.coef_, n_jobs=self.n_jobs)
-        return self.problem_.losses(self._outputs(y, inputs, self.__dict__), predicted)
+        return self.problem_.losses(self._outputs(y, inputs, self.__dict__), self._compared(predicted))
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
         """What is learnt from the data before training, as attributes; the problem among them."""
@@ -193,6 +193,10 @@ class StructuredSVM(CertifiedEstimator):
     def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
         """Y in the form that the problem expects."""
         return _by_position(y)
+
+    def _compared(self, outputs: list[Any]) -> list[Any]:
+        """Predicted outputs in the form that the problem's loss compares with true ones."""
+        return outputs
 
     def _names(self, outputs: list[Any]) -> list[Any]:
         """The problem's outputs in the form that the user expects."""

@@ -1,0 +1,57 @@
+"""What users give: parameters that cannot be computed with, and labels or groups that are missing, are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def check_positive(name: str, value: Any, or_else: str = "") -> None:
+    """Raise for what is no finite number above zero; ``or_else`` says what else is allowed."""
+    if not (is_number(value) and 0 < value < np.inf):
+        raise ValueError(f"expected a finite {name} > 0{or_else}, got {value!r}")
+
+
+def check_whole(name: str, value: Any, or_else: str = "") -> None:
+    """Raise for what is no whole number of at least 1; ``or_else`` says what else is allowed."""
+    if not (isinstance(value, (int, np.integer)) and value >= 1):
+        raise ValueError(f"expected {name} as a whole number of at least 1{or_else}, got {value!r}")
+
+
+def check_grid(Cs: Any) -> npt.NDArray[np.float64]:
+    """The values of C as an array."""
+    grid = np.asarray(Cs, dtype=np.float64)
+    if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
+        raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {Cs!r}")
+    return grid
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number; a string is none."""
+    return isinstance(value, (int, float, np.number))
+
+
+def refuse_missing(
+    given: Any, name: str = "y", what: str = "the label of each example", remedy: str = "leave these examples out"
+) -> None:
+    """Raise for NaN, None, NaT or pandas' NA: they are no class and no group of their own."""
+    # a list may hold anything, and of strings and NaN NumPy would make strings
+    values = (np.asarray(given) if hasattr(given, "dtype") else np.asarray(given, dtype=object)).ravel()
+    if values.dtype.kind == "O":
+        missing = np.array([_is_missing(value) for value in values], dtype=bool)
+    else:
+        missing = values != values
+    if missing.any():
+        first = int(np.argmax(missing))
+        raise ValueError(
+            f"expected {name} without missing values, {what}, got {values[first]!r} "
+            f"at place {first}, one of {int(missing.sum())}: {remedy}"
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return not hasattr(value, "__len__") and bool(value != value)  # neither a string nor an array is
