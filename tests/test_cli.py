@@ -72,6 +72,9 @@ def test_train_predict_evaluate_info(train: Path, capsys: Capture) -> None:
     assert values["f1"] == pytest.approx(same.score(X, y))
     assert values["positives"] == int(y.sum())
     assert {"roc_area", "prbep", "mcc", "kld", "error"} <= values.keys()
+    assert values["error"] == pytest.approx(np.mean(same.predict(X) == y))
+    assert main(["evaluate", str(train), str(model)]) == 0
+    assert "higher is better throughout: error is reported as accuracy" in capsys.readouterr().err
     described = run(capsys, "info", model)
     assert "measure:" in described
     assert "f1" in described

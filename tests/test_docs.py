@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import metrimax
+from metrimax import measure, structured
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+NAMES = {
+    "metrimax": [name for name in metrimax.__all__ if name != "__version__"],
+    "metrimax.measure": [name for name in measure.__all__ if name != "REGISTRY" and name not in metrimax.__all__],
+    "metrimax.structured": structured.__all__,
+    "metrimax.display": ["EstimateDisplay", "LearningCurveDisplay"],
+    "metrimax.resampling": ["estimator_table"],
+    "metrimax.designs": ["as_design"],
+    "metrimax.io.data": ["load_data"],
+    "metrimax.io.models": ["LinearModel", "load_model", "save_model"],
+    "metrimax.io.writing": ["ShardWriter"],
+    "metrimax.io.checkpoints": ["Checkpoint"],
+    "metrimax.compat.quapy": ["SVMperf", "install"],
+}
 
 
 def measure_table() -> str:
     """The table of measures in Markdown, as it stands between the marks in README.md."""
     rows = [(f"`{name}`", line.replace("|", r"\|")) for name, line in metrimax.measures().items()]
     return "\n".join(["| name | measure |", "|---|---|", *(f"| {name} | {line} |" for name, line in rows)])
+
+
+def name_list() -> str:
+    """Modules, their public names with parameters and first lines, as they stand between the marks in docs/api.md."""
+    lines = []
+    for module, names in NAMES.items():
+        lines += ["", f"### `{module}`", ""]
+        for name in names:
+            thing = getattr(import_module(module), name)
+            lines.append(f"* `{name}{parameters(thing)}`: {inspect.getdoc(thing).splitlines()[0]}")
+    return "\n".join(lines).strip()
+
+
+def parameters(thing: object) -> str:
+    """A signature without types; an array as a default is left out."""
+
+    def bare(one: inspect.Parameter) -> inspect.Parameter:
+        default = ... if isinstance(one.default, np.ndarray) else one.default
+        return one.replace(annotation=inspect.Parameter.empty, default=default)
+
+    signature = inspect.signature(thing)
+    bared = [bare(one) for one in signature.parameters.values()]
+    return str(signature.replace(parameters=bared, return_annotation=signature.empty)).replace("Ellipsis", "...")
 
 
 def anchors(page: Path) -> set[str]:
@@ -36,6 +76,13 @@ def test_readme_lists_the_measures():
     listed = re.search(r"<!-- measures -->\n(.*?)\n?<!-- /measures -->", readme, flags=re.DOTALL)
     assert listed is not None
     assert listed[1].strip() == measure_table(), f"put this between the marks:\n{measure_table()}"
+
+
+def test_the_reference_lists_the_public_names():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = re.search(r"<!-- names -->\n(.*?)\n?<!-- /names -->", page, flags=re.DOTALL)
+    assert listed is not None
+    assert listed[1].strip() == name_list(), f"put this between the marks:\n{name_list()}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

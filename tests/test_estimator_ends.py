@@ -270,6 +270,7 @@ def test_bad_data(X, y, message):
         ({"measure": TableFunction(lambda tp, fp, fn, tn: tp / (tp + fp))}, ValueError, "returned nan"),
         ({"measure": f1_score}, TypeError, r"a function of \(tp, fp, fn, tn\), got f1_score of \(y_true, y_pred"),
         ({"measure": make_scorer(f1_score)}, TypeError, r"got make_scorer\(f1_score.* of \(estimator, X, y_true"),
+        ({"measure": lambda model, X, y_true, weight=None: 1.0}, TypeError, r"got <lambda> of \(model, X, y_true, w"),
         ({"measure": lambda tp, fp: tp}, TypeError, r"got <lambda> of \(tp, fp\): write it as a function of"),
         ({"solver": ["auto"]}, ValueError, "unknown solver"),
         ({"solver": "newton"}, ValueError, "unknown solver 'newton': expected one of auto, bundle, cutting_plane"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from functools import cache
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from structured_reference import highest, value
 
 from metrimax import _kernels
+from metrimax.protocols import Status
 from metrimax.structured import (
     CFGParser,
     Grammar,
@@ -235,3 +237,13 @@ def test_a_parse_without_constituents_has_no_loss():
     alone = Parse(np.empty((0, 4), dtype=np.int32), np.array([GRAMMAR.number["S"]], dtype=np.int32))
     assert problem.loss(alone, problem.loss_augmented_argmax(["c"], alone, np.zeros(len(GRAMMAR.rules)))) == 0
     assert constituent_f1(("S", "c"), ("S", "c")) == 1.0
+
+
+def test_where_there_is_but_one_tree_nothing_is_to_be_learnt_and_nothing_is_wrong():
+    tree = ("S", ("D", "a"), ("N", "dog"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parser = CFGParser().fit([["a", "dog"]], [tree])
+    assert parser.objective_ == 0
+    assert parser.status_ is Status.CONVERGED
+    assert parser.predict([["a", "dog"]]) == [tree]

@@ -99,6 +99,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
         except (ValueError, OverflowError) as error:
             skipped.append(f"{name} ({error})")
     emit(arguments, results)
+    note(arguments, "higher is better throughout: error is reported as accuracy, other losses as one minus the loss")
     if skipped:
         note(arguments, f"left out: {'; '.join(skipped)}")
     return OK

@@ -300,15 +300,21 @@ class LowRank(Dense):
         vectors = X[self.support]
         features = np.empty((X.shape[0], rank), dtype=dtype)
         for rows in _blocks(X.shape[0], rank):
-            features[rows] = solve_triangular(self._factor, kernel(X[rows], vectors).T, lower=True).T
+            features[rows] = self._solved(kernel(X[rows], vectors).T).T
         super().__init__(features, n_threads)
         trace = float(kernel.diagonal(X).sum())
         self.kept = min(1.0, float(squares(features).sum()) / trace) if trace > 0 else 1.0
 
     def expansion(self, W: Vector) -> Expansion:
         """The classifier with the weights W, (m,) or (m, L)."""
-        coefficients = solve_triangular(self._factor, W, lower=True, trans="T")
-        return Expansion.of(self._kernel, self._X, self.support, coefficients)
+        return Expansion.of(self._kernel, self._X, self.support, self._solved(W, "T"))
+
+    def _solved(self, right: Vector, trans: str = "N") -> Vector:
+        """The solution of a system with the factor, or its transpose; SciPy before 1.14 refuses one of rank 0."""
+        if len(self._factor) == 0:
+            return right
+        solution: Vector = solve_triangular(self._factor, right, lower=True, trans=trans)
+        return solution
 
 
 def kernel_design(

@@ -99,12 +99,15 @@ def _check_function(function: Callable[..., object]) -> None:
         return
     try:
         signature.bind("tp", "fp", "fn", "tn")
-    except TypeError as error:
+        fits = "y_true" not in signature.parameters  # a scorer may have room for four arguments
+    except TypeError:
+        fits = False
+    if not fits:
         raise TypeError(
             f"expected a measure as a function of (tp, fp, fn, tn), got {getattr(function, '__name__', function)} "
             f"of {signature}: write it as a function of the contingency table, or choose one of "
             f"{', '.join(sorted(REGISTRY))}"
-        ) from error
+        )
 
 
 def ranking_measure(measure: str | Measure | Callable[..., object], **options: Any) -> Measure:

@@ -211,6 +211,8 @@ class StructuredSVM(CertifiedEstimator):
                 solution = solver.solve(oracle, weight, tol=self.tol, callback=callback)
             else:
                 solution = solve_cuts(solver, oracle, weight, tol=self.tol, callback=callback)
+        if solution.status is Status.TRIVIAL and solution.objective == 0:  # no output costs anything
+            solution = replace(solution, status=Status.CONVERGED)
         if problem.inference == "approximate" and solution.status in (Status.CONVERGED, Status.TRIVIAL, Status.STALLED):
             return replace(solution, status=Status.UNCERTIFIED)
         if problem.inference == "relaxed" and solution.status is Status.CONVERGED:
