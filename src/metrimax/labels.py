@@ -19,6 +19,9 @@ from metrimax.protocols import Labels, Measure, Vector
 
 Array = npt.NDArray[Any]
 
+HEAVIEST = 1e60
+"""The most that all examples may weigh; its inverse is the least."""
+
 
 def encode(y: Array) -> tuple[str, Array, Labels]:
     """The kind of target, the classes, and one boolean column per classifier to train (one for two classes)."""
@@ -70,7 +73,7 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
     """The weight of every example; None where all count alike."""
     if sample_weight is None and class_weight is None:
         return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = given_weights(sample_weight, X)
     if class_weight is not None:
         _check_class_weight(class_weight)
         if isinstance(class_weight, str) and class_weight == "balanced" and sample_weight is not None:
@@ -78,7 +81,26 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
         weight = weight * compute_sample_weight(class_weight, y)
     if not weight.any():
         raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
+    _check_total(weight)
     return np.ascontiguousarray(weight)
+
+
+def given_weights(sample_weight: Any, X: Any) -> Vector:
+    """Weights as a user gives them, one for each row of X; ones for None."""
+    weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    _check_total(weight)
+    return weight
+
+
+def _check_total(weight: Vector) -> None:
+    """Raise for weights whose products, of up to four sums of them in a measure, would leave the range of a float."""
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if total and not 1 / HEAVIEST <= total <= HEAVIEST:
+        raise ValueError(
+            f"expected weights of examples (sample_weight, class_weight) with a sum from {1 / HEAVIEST:g} to "
+            f"{HEAVIEST:g}, got {total:g}: divide them by their mean"
+        )
 
 
 def _check_class_weight(class_weight: Any) -> None:
@@ -132,7 +154,7 @@ def judge(
     """The measure of scores: (n,) for two classes, (n, L) for more of them or, with ``several``, for indicators y."""
     weight = None
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, scores, dtype=np.float64, ensure_non_negative=True)
+        weight = given_weights(sample_weight, scores)
     if scores.ndim == 1:
         return measure.score(against(column_or_1d(y), classes[1]), scores, weight)
     if several:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import (
-    _check_sample_weight,
     assert_all_finite,
     check_consistent_length,
     check_is_fitted,
@@ -22,6 +21,7 @@ from metrimax.checks import OPTIONS
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
+from metrimax.labels import given_weights
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
 from metrimax.missing import refuse_missing
 from metrimax.protocols import Callback, Measure, Vector
@@ -212,7 +212,4 @@ def _grades(y: Any) -> Vector:
 
 
 def _weight(sample_weight: Any, X: Any) -> Vector | None:
-    if sample_weight is None:
-        return None
-    weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return weight
+    return None if sample_weight is None else given_weights(sample_weight, X)
