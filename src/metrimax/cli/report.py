@@ -90,7 +90,7 @@ def check_writable(path: str) -> None:
     """What cannot be written later is said now: a file is made beside it, as when it is written, and removed."""
     from pathlib import Path
 
-    from metrimax.io.files import FileError
+    from metrimax.io.files import FileError, beginning
 
     if path == "-":
         return
@@ -99,11 +99,18 @@ def check_writable(path: str) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if Path(path).is_file() or not Path(path).exists():  # else a pipe or a device, not touched before its time
             target = Path(os.path.realpath(path))
-            handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+            handle, beside = tempfile.mkstemp(dir=target.parent, prefix=beginning(target))
             os.close(handle)
             os.unlink(beside)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def check_apart(name: str, output: str, **inputs: str) -> None:
+    """Raise if the file to write is one of those to read."""
+    for what, path in inputs.items():
+        if os.path.isfile(path) and os.path.isfile(output) and os.path.samefile(path, output):
+            raise UsageError(f"{output} would take the place of {what}: give {name} another name")
 
 
 def positive_number(name: str, value: float) -> None:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from metrimax.cli.main import OK, UsageError
-from metrimax.cli.report import check_threads, emit, note, parse_measure, read
+from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
 
 RANKS = (1, 3, 5, 10)
 """The k for which rankings are evaluated."""
@@ -36,6 +36,7 @@ def predict(arguments: argparse.Namespace) -> int:
     from metrimax.io.data import show
     from metrimax.io.files import write_bytes
 
+    check_apart("FILE", arguments.output, DATA=arguments.data, MODEL=arguments.model)
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     as_scores = arguments.scores or model.kind == "ranking"

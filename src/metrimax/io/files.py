@@ -183,8 +183,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 yield special
             return
         target = Path(os.path.realpath(path))
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask()
+        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=beginning(target))
         try:
             with open(handle, "wb") as file:
                 yield file
@@ -197,7 +197,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _umask() -> int:
+def beginning(target: Path) -> str:
+    """How the name of what is written beside a file begins; of a long one a part, or it would be longer than may be."""
+    return f".{target.name[:60]}."
+
+
+def umask() -> int:
+    """What new files are not to be allowed."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

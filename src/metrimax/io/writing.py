@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from metrimax.io.files import FileError, write_bytes
+from metrimax.io.files import FileError, beginning, umask, write_bytes
 from metrimax.io.labels import Truth, given_labels, join, pack
 from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, Array, are_names, crc, parse_size, part_file
 
@@ -58,7 +58,7 @@ class ShardWriter:
     def __enter__(self) -> ShardWriter:
         parent = self.folder.absolute().parent
         try:
-            self._beside = Path(tempfile.mkdtemp(dir=parent, prefix=f".{self.folder.name}."))
+            self._beside = Path(tempfile.mkdtemp(dir=parent, prefix=beginning(self.folder)))
         except OSError as error:
             raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
         return self
@@ -168,7 +168,7 @@ class ShardWriter:
             "shards": self._shards,
         }
         write_bytes(self._beside / MANIFEST, json.dumps(manifest, indent=1).encode())
-        self._beside.chmod(0o755)
+        self._beside.chmod(0o777 & ~umask())
         os.replace(self._beside, self.folder)  # an empty folder gives way
         self._finished = True
         return manifest
