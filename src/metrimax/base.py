@@ -16,6 +16,7 @@ from metrimax.checks import check_rows
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
 from metrimax.io.folders import difference
+from metrimax.missing import refuse_missing
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
 from metrimax.solvers import SOLVERS
@@ -27,6 +28,8 @@ def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
     y = getattr(X, "y", None) if y is None else y
     if y is None:
         raise ValueError(f"expected y, the true labels: {type(X).__name__} brings no labels")
+    if isinstance(y, (list, tuple)):
+        refuse_missing(y)  # before NumPy makes a string of a NaN among strings
     y = y.compute() if hasattr(y, "compute") else y  # Dask's
     return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
 
