@@ -103,3 +103,14 @@ def test_names_as_long_as_the_system_allows(tmp_path):
         assert (tmp_path / name).read_bytes() == b"text"
         assert [entry.name for entry in tmp_path.iterdir()] == [name]
         (tmp_path / name).unlink()
+
+
+def test_a_full_disk_of_which_numpy_gives_no_reason(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError("120000 requested and 496 written")
+
+    monkeypatch.setattr(np, "save", full)
+    written = pytest.raises(FileError, match=r"cannot be written: 120000 requested and 496 written; is the disk full\?")
+    with written, ShardWriter(tmp_path / "out") as writer:
+        writer.add(np.ones((2, 3)))
+    assert not any(tmp_path.iterdir())

@@ -75,8 +75,10 @@ class ShardWriter:
 
     def _give_up(self, error: BaseException) -> None:
         shutil.rmtree(self._beside, ignore_errors=True)
-        if isinstance(error, OSError):  # no space left, most of all
-            raise FileError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+        if isinstance(error, OSError):  # no space left, most of all, of which NumPy says how many numbers it had for
+            raise FileError(
+                f"{self.folder}: cannot be written: {error.strerror or f'{error}; is the disk full?'}"
+            ) from error
 
     def add(self, X: Any, labels: Any = None, groups: Any = None) -> None:
         """Append rows: an array or a sparse matrix; their labels, a list of arrays if rows have several; their groups.
