@@ -129,7 +129,7 @@ class _AtK(TopMeasure):
     def number(self, n_pos: float, n_neg: float) -> float:
         share, n = self._share(), n_pos + n_neg
         k = float(self.k) if share is None else share * n_pos
-        slack = 1e-9 * n_pos  # sums of weights are rounded: with balanced ones 2p is all of them, or a bit more
+        slack = 1e-12 * n_pos  # sums of weights are rounded: with balanced ones 2p is all of them, or a bit more
         if share is not None and abs(n_pos - round(n_pos)) <= slack:  # examples, not weights: take whole ones
             k = max(1.0, float(np.floor(k + slack)))
         if k > n + slack:
