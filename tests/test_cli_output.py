@@ -264,6 +264,10 @@ def test_a_model_in_the_place_of_its_data(folder: Path, capsys: Capture) -> None
         for model in ("1.svm", "link"):
             assert main([command, "1.svm", model]) == 2
             assert f"{model} would take the place of DATA" in capsys.readouterr().err
+    for output, what in (("link", "DATA"), ("ours", "MODEL")):
+        assert main(["predict", "1.svm", "ours", "-o", output]) == 2
+        assert f"{output} would take the place of {what}: give FILE another" in capsys.readouterr().err
+    assert load_model("ours").n_features == 2
     assert (folder / "1.svm").read_bytes() == before
 
 

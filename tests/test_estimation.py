@@ -332,11 +332,13 @@ def test_examples_without_weight_are_not_in_the_sample(model):
     X, y = draw(3, 80, 3, 1.0)
     weight = np.where(np.arange(80) % 2, 1.0, 0.0)
     used = weight > 0
+    X[~used] *= 50  # nor do they widen the radius
     fitted = clone(model).fit(X, y, weight)
     bound, exact = (estimate(fitted, X, y, sample_weight=weight) for estimate in (xi_alpha, leave_one_out))
     assert (bound.n_pos, bound.n_neg) == (exact.n_pos, exact.n_neg) == (y[used].sum(), (~y[used]).sum())
     assert not exact.mistakes[~used].any()
     fitted = clone(model).fit(X[used], y[used])
+    assert pytest.approx(xi_alpha(fitted, X[used], y[used]).R2) == bound.R2
     assert bound.as_dict() == xi_alpha(fitted, X[used], y[used]).as_dict()
     assert exact.as_dict() == leave_one_out(fitted, X[used], y[used]).as_dict()
     with pytest.raises(ValueError, match="expected weights above zero with scikit-learn's SVC, got 40 that are zero"):

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import f1_score, make_scorer
 
-from metrimax import FBeta, MeasureSVC, MeasureSVCCV, PrecisionAtK, RecallAtK, path
+from metrimax import FBeta, MeasureRanker, MeasureSVC, MeasureSVCCV, PrecisionAtK, RecallAtK, path
 from metrimax.measure import TableFunction, get_measure
 from metrimax.protocols import Status
 
@@ -297,11 +297,24 @@ def test_bad_parameters(parameters, error, message):
         (np.zeros(20), "above zero|[Zz]ero|zero weights"),
         ((~GOOD[1]).astype(float), "no positive example"),
         (GOOD[1].astype(float), "no negative example"),
+        (np.full(20, 1e299), r"a sum from 1e-60 to 1e\+60, got 2e\+300: divide"),
+        (np.full(20, 1e308), "got inf: divide"),
+        (np.full(20, 1e-301), "got 2e-300: divide"),
     ],
 )
 def test_bad_weights(weight, message):
     with pytest.raises(ValueError, match=message):
         MeasureSVC().fit(*GOOD, sample_weight=weight)
+
+
+def test_weights_that_no_measure_can_be_computed_with():
+    for ask in (
+        lambda: MeasureSVC("kappa", class_weight={False: 1e100, True: 1.0}).fit(*GOOD),
+        lambda: MeasureSVC("kappa").fit(*GOOD).score(*GOOD, np.full(20, 1e299)),
+        lambda: MeasureRanker("roc_area").fit(*GOOD, sample_weight=np.full(20, 1e-301)),
+    ):
+        with pytest.raises(ValueError, match="divide them by their mean"):
+            ask()
 
 
 def test_predicting_with_what_was_not_fitted():

@@ -273,6 +273,16 @@ def test_k_beyond_the_sample(labellings):
                 ask(measure)
 
 
+@pytest.mark.parametrize("n", range(10, 80))
+def test_k_relative_to_sums_of_weights_that_are_rounded(n):
+    y = np.arange(n) < 3
+    weight = np.where(y, n / 2 / 3, n / 2 / (n - 3))  # balanced: 2p is all there is
+    for k, expected in (("2p", n), ("0.5p", n / 4 if n % 2 else n // 4)):
+        totals = float(weight[y].sum()), float(weight[~y].sum())
+        for n_pos in (totals[0], np.nextafter(n / 2, 0), n / 2, np.nextafter(n / 2, n)):
+            assert RecallAtK(k).number(n_pos, totals[1]) == pytest.approx(expected, rel=1e-12)
+
+
 Y = np.arange(10) < 4
 
 

@@ -118,6 +118,9 @@ def test_an_example_without_a_label_is_not_a_negative_one(measure, missing):
             holes[[3, 5]] = missing
             with pytest.raises(ValueError, match=r"expected y without missing values, .* at place 3, one of 2: leave"):
                 svc.score(X, holes)
+            for ask in (svc.score, MeasureSVC(measure).fit):  # as a list, of which NumPy would make strings
+                with pytest.raises(ValueError, match=r"expected y without missing values, .* at place 3, one of 2"):
+                    ask(X, holes.tolist())
     with pytest.raises(ValueError, match="expected y without missing values"):
         MeasureSVC(measure).fit(X, y).score(X, np.where(y == 0, np.nan, y))
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from metrimax import open_dataset
-from metrimax.io.files import FileError
+from metrimax.cli.report import check_writable
+from metrimax.io.files import FileError, write_bytes
 from metrimax.io.writing import ShardWriter
 
 
@@ -74,3 +79,38 @@ def test_a_writer_that_is_not_told_to_finish_does(tmp_path):
     with pytest.raises(FileError, match="expected rows to write, got none"), ShardWriter(tmp_path / "none"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o700), (0o002, 0o775)])
+def test_a_folder_is_open_to_whom_the_user_lets_in(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        with ShardWriter(tmp_path / "out") as writer:
+            writer.add(np.ones((2, 3)))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == mode
+
+
+def test_names_as_long_as_the_system_allows(tmp_path):
+    for name in ("a" * 255, "\u00e4" * 127):
+        with ShardWriter(tmp_path / name) as writer:
+            writer.add(np.ones((2, 3)))
+        assert [entry.name for entry in tmp_path.iterdir()] == [name]
+        shutil.rmtree(tmp_path / name)
+        write_bytes(tmp_path / name, b"text")
+        check_writable(str(tmp_path / name))
+        assert (tmp_path / name).read_bytes() == b"text"
+        assert [entry.name for entry in tmp_path.iterdir()] == [name]
+        (tmp_path / name).unlink()
+
+
+def test_a_full_disk_of_which_numpy_gives_no_reason(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError("120000 requested and 496 written")
+
+    monkeypatch.setattr(np, "save", full)
+    written = pytest.raises(FileError, match=r"cannot be written: 120000 requested and 496 written; is the disk full\?")
+    with written, ShardWriter(tmp_path / "out") as writer:
+        writer.add(np.ones((2, 3)))
+    assert not any(tmp_path.iterdir())

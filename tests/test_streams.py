@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -135,3 +137,19 @@ def test_progress_stays_on_its_line(folder: Path) -> None:
     lines = shown.split("\r\x1b[K")
     assert any(line.startswith("training for f1: iteration 1, gap ") for line in lines)
     assert max(map(len, lines)) == 49
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_leaves_nothing_half_written(end, tmp_path):
+    program = [sys.executable, "-c", "from metrimax.cli import main; raise SystemExit(main())"]
+    command = [*program, "convert", "-", "shards", "--shard-size", "1kB"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, cwd=tmp_path) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"1 1:2\n" * 1000)
+        process.stdin.flush()
+        while not any(tmp_path.glob(".shards.*/*")):  # it has begun to write, and waits for more rows
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(end)
+        assert process.wait(timeout=60) == 128 + end
+    assert not any(tmp_path.iterdir())

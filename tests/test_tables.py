@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from test_cli import Capture, numbers, run, run_json
 
 from metrimax.cli import main
-from metrimax.io.data import encode, file_kind, load_data
+from metrimax.io.data import Data, encode, file_kind, load_data
 from metrimax.io.dataset import open_dataset
 from metrimax.io.files import FileError
 from metrimax.io.models import load_model
@@ -112,6 +114,30 @@ def test_dates_of_parquet_are_no_numbers(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"day": days, "label": [0, 1]}), tmp_path / "t.parquet")
     with pytest.raises(FileError, match=r"column 'day': expected numbers, got timestamp\[ms\]"):
         load_data(tmp_path / "t.parquet")
+
+
+def test_numbers_of_rows_are_no_features(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"a": [1.0, 5.0, 2.0], "label": [0, 1, 0], "__index_level_0__": [7, 3, 9], "id": [1, 2, 3]}
+    index = json.dumps({"index_columns": ["__index_level_0__", "id", {"kind": "range"}]})
+
+    def load(about: str, **options: Any) -> Data:
+        table = arrow.table(columns).replace_schema_metadata({"pandas": about})
+        parquet.write_table(table, tmp_path / "t.parquet")
+        return load_data(tmp_path / "t.parquet", **options)
+
+    data = load(index)
+    assert data.feature_names == ["a"]
+    np.testing.assert_array_equal(data.X, [[1], [5], [2]])
+    assert load(index, target="id").feature_names == ["a", "label"]
+    assert load(index, feature_names=["id", "a"]).X.shape == (3, 2)  # what a model was trained on
+    for other in ("{", "[]", '{"index_columns": 3}', '{"index_columns": [["a"], 0]}'):
+        assert load(other).feature_names == ["a", "__index_level_0__", "id"]
+
+    (tmp_path / "t.csv").write_text(",a,label\n0,1,x\n1,5,y\n2,2,x\n")
+    with pytest.raises(FileError, match=r"a name for every column, got none for column 0 \(from 0\).*index=False"):
+        load_data(tmp_path / "t.csv")
+    assert load_data(tmp_path / "t.csv", feature_names=["a"]).X.shape == (3, 1)
 
 
 def test_labels_that_floats_do_not_tell_apart(tmp_path: Path) -> None:

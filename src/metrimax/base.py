@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from metrimax.checks import check_rows, check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
-from metrimax.given import check_positive, check_whole
+from metrimax.given import check_positive, check_whole, refuse_missing
 from metrimax.io.folders import difference
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
@@ -29,6 +29,8 @@ def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
     y = getattr(X, "y", None) if y is None else y
     if y is None:
         raise ValueError(f"expected y, the true labels: {type(X).__name__} brings no labels")
+    if isinstance(y, (list, tuple)):
+        refuse_missing(y)  # before NumPy makes a string of a NaN among strings
     y = y.compute() if hasattr(y, "compute") else y  # Dask's
     return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
 

@@ -13,6 +13,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from metrimax.given import refuse_missing
+
 OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
 
 
@@ -25,6 +27,8 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
         return X, y
+    if isinstance(y, (list, tuple)):
+        refuse_missing(y)  # before NumPy makes a string of a NaN among strings
     X, y = validate_data(estimator, X, y, multi_output=True, **OPTIONS)
     return X, y
 

@@ -17,6 +17,9 @@ from metrimax.io.labels import WHOLE
 from metrimax.measure.classes import score_classes
 from metrimax.protocols import Array, Labels, Measure, Vector
 
+HEAVIEST = 1e60
+"""The most that all examples may weigh; its inverse is the least."""
+
 
 def encode(y: Array) -> tuple[str, Array, Labels]:
     """The kind of target, the classes, and one boolean column per classifier to train (one for two classes)."""
@@ -68,7 +71,7 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
     """The weight of every example; None where all count alike."""
     if sample_weight is None and class_weight is None:
         return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = _given_weight(sample_weight, X)
     if class_weight is not None:
         _check_class_weight(class_weight)
         if isinstance(class_weight, str) and class_weight == "balanced" and sample_weight is not None:
@@ -76,15 +79,31 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
         weight = weight * compute_sample_weight(class_weight, y)
     if not weight.any():
         raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
+    _check_total(weight)
     return np.ascontiguousarray(weight)
 
 
 def check_weight(sample_weight: Any, X: Any) -> Vector | None:
     """The weights of the rows of X, checked; None where none are given."""
-    if sample_weight is None:
-        return None
+    return None if sample_weight is None else _given_weight(sample_weight, X)
+
+
+def _given_weight(sample_weight: Any, X: Any) -> Vector:
+    """Weights as a user gives them, one for each row of X; ones for None."""
     weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    _check_total(weight)
     return weight
+
+
+def _check_total(weight: Vector) -> None:
+    """Raise for weights whose products, of up to four sums of them in a measure, would leave the range of a float."""
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if total and not 1 / HEAVIEST <= total <= HEAVIEST:
+        raise ValueError(
+            f"expected weights of examples (sample_weight, class_weight) with a sum from {1 / HEAVIEST:g} to "
+            f"{HEAVIEST:g}, got {total:g}: divide them by their mean"
+        )
 
 
 def _check_class_weight(class_weight: Any) -> None:

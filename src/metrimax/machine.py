@@ -88,7 +88,10 @@ class HingeMachine(Machine):
         """The largest ``K(x, x) - K(x, x')``, raised to what makes rho = 2 a proof; else ``max K(x, x)``."""
         if self.bias == 0:
             return self._largest
-        return max(linear_R2(self.X, self.squares - self.bias**2), self._largest / 2)
+        X, squares = self.X, self.squares
+        if not self.counted.all():
+            X, squares = X[self.counted], squares[self.counted]
+        return max(linear_R2(X, squares - self.bias**2), self._largest / 2)
 
     def proven(self, rho: float, R2: float) -> bool:
         return rho * R2 >= self._largest * (1 - 1e-12)
@@ -99,7 +102,7 @@ class HingeMachine(Machine):
 
     @property
     def _largest(self) -> float:
-        return float(self.squares.max())
+        return float(self.squares[self.counted].max())
 
     @cached_property
     def hinges(self) -> Hinges:
@@ -120,7 +123,7 @@ class HingeMachine(Machine):
         counted = np.flatnonzero(self.doubtful(1.0, R2) & (self.advantage > 0) & (self.alpha > 0))
         if not len(counted):
             return R2
-        vectors = np.flatnonzero((self.alpha > 0) | (self.advantage < 1.2 * self.margin))
+        vectors = np.flatnonzero(self.counted & ((self.alpha > 0) | (self.advantage < 1.2 * self.margin)))
         part = self._part(vectors)
         left_out = np.searchsorted(vectors, np.random.default_rng(0).permutation(counted)[:size])
         together = max(1, min(16, len(vectors) // 50))

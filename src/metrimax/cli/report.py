@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,13 @@ def size(option: str, text: str) -> int:
         return parse_size(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
+
+
+def check_apart(name: str, output: str, **inputs: str) -> None:
+    """Raise if the file to write is one of those to read."""
+    for what, path in inputs.items():
+        if os.path.isfile(path) and os.path.isfile(output) and os.path.samefile(path, output):
+            raise UsageError(f"{output} would take the place of {what}: give {name} another name")
 
 
 def positive_number(name: str, value: float) -> None:

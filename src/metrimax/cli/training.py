@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from metrimax.choice import defaults
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
-from metrimax.cli.report import check_threads, emit, note, parse_measure, positive_number, read
+from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import as_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
@@ -70,9 +69,7 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
     check_writable(arguments.model)
-    data, model = arguments.data, arguments.model
-    if os.path.isfile(data) and os.path.isfile(model) and os.path.samefile(data, model):
-        raise UsageError(f"{model} would take the place of DATA: give MODEL another name")
+    check_apart("MODEL", arguments.model, DATA=arguments.data)
     parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metrimax.cli.main import OK, UsageError
-from metrimax.cli.report import check_threads, emit, note, parse_measure, read
+from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
 from metrimax.io.data import Data, grades, is_label, show
 from metrimax.io.files import FileError, write_bytes
 from metrimax.io.models import LinearModel, load_model
@@ -41,6 +41,7 @@ def measures(arguments: argparse.Namespace) -> int:
 
 def predict(arguments: argparse.Namespace) -> int:
     """Write labels or scores, one line per example."""
+    check_apart("FILE", arguments.output, DATA=arguments.data, MODEL=arguments.model)
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     as_scores = arguments.scores or model.kind == "ranking"

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from metrimax.io.files import FileError, Name, replacing
+from metrimax.io.files import FileError, Name, beginning, replacing
 from metrimax.protocols import Arrays, Record, Vector
 
 try:
@@ -63,7 +63,7 @@ class Checkpoint:
         for part in self._parts:
             part.clear()
         for file in self._begun:
-            for path in (file, *self.folder.glob(f".{file.name}.*")):
+            for path in (file, *self.folder.glob(f"{beginning(file)}*")):
                 path.unlink(missing_ok=True)
         self._begun, self._parts = [], []
         with suppress(OSError):  # there may be something else in it

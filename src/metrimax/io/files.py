@@ -169,7 +169,7 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
         try:
             with open(handle, "wb") as file:
                 yield file
-            os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
+            os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask())
             os.replace(beside, target)
         except BaseException:
             os.unlink(beside)
@@ -194,16 +194,23 @@ def check_writable(path: Name) -> None:
 
 
 def unwritable(path: Name, error: OSError) -> FileError:
-    return FileError(f"{path}: cannot be written: {error.strerror or error}")
+    reason = error.strerror or f"{error}; is the disk full?"  # of which NumPy says how many numbers it had room for
+    return FileError(f"{path}: cannot be written: {reason}")
 
 
 def _file_beside(path: Name) -> tuple[Path, int, str]:
     """What a path leads to, and a new file in the same folder: its handle and its name."""
     target = Path(os.path.realpath(path))
-    return target, *tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    return target, *tempfile.mkstemp(dir=target.parent, prefix=beginning(target))
 
 
-def _umask() -> int:
+def beginning(target: Path) -> str:
+    """How the name of what is written beside a file begins; of a long one a part, or it would be longer than may be."""
+    return f".{target.name[:60]}."
+
+
+def umask() -> int:
+    """What new files are not to be allowed."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -6,7 +6,7 @@ import csv
 import io
 from importlib import import_module
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,12 @@ def read_csv(path: Name, target: str | None, names: list[str] | None, n_features
             raise FileError(f"{path}: line {line}: expected {width} values, got {len(row)}")
     columns = header if header is not None else [str(k) for k in range(width)]
     label, group, taken = _choose(path, columns, target, names, n_features)
+    unnamed = [k for k in taken if not columns[k].strip()]
+    if unnamed and names is None:
+        raise FileError(
+            f"{path}: expected a name for every column, got none for column {unnamed[0]} (from 0): give it one if it "
+            "is a feature; numbers of rows are none (pandas leaves them out with index=False, R with row.names=FALSE)"
+        )
     X: Vector | None
     try:
         X = np.array([[row[k] for k in taken] for row in rows], dtype=np.float64).reshape(len(rows), len(taken))
@@ -183,6 +189,21 @@ def _numbers_or_strings(cells: list[str]) -> Array:
     return np.array(cells, dtype=np.float64) if all(map(_is_number, cells)) else np.array(cells, dtype=str)
 
 
+def _is_plain(column: str) -> bool:
+    """Whether a name says nothing of labels or groups."""
+    return column.strip().lower() not in (*USUAL_TARGETS, GROUPS)
+
+
+def _index_of(schema: Any) -> list[str]:
+    """The columns that were the index of a frame of pandas: numbers of rows, as a rule, and never features."""
+    try:
+        about = schema.pandas_metadata
+    except ValueError:  # no JSON: another program's
+        return []
+    names = about.get("index_columns") if isinstance(about, dict) else None
+    return [name for name in names if name in schema.names] if isinstance(names, list) else []
+
+
 def read_parquet(
     path: Name, target: str | None, names: list[str] | None, n_features: int | None, labelled: bool
 ) -> Table:
@@ -194,11 +215,13 @@ def read_parquet(
         raise FileError(f"{path}: Parquet needs the package pyarrow: pip install 'metrimax[parquet]'") from None
     raw = read_bytes(path).tobytes()
     try:
-        columns = [str(name) for name in parquet.read_schema(io.BytesIO(raw)).names]
-        _check_names(path, columns)
+        _check_names(path, [str(name) for name in parquet.read_schema(io.BytesIO(raw)).names])
         table = parquet.read_table(io.BytesIO(raw))
     except (arrow.ArrowException, OSError) as error:
         raise FileError(f"{path}: {error}") from error
+    index = [name for name in _index_of(table.schema) if name not in (target, *(names or ())) and _is_plain(name)]
+    columns = [str(name) for name in table.schema.names if name not in index]
+    table = table.select(columns)
     label, group, taken = _choose(path, columns, target, names, n_features)
     X = np.empty((table.num_rows, len(taken)))
     for to, k in enumerate(taken):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from metrimax.io.files import FileError, Name, unwritable, write_bytes
+from metrimax.io.files import FileError, Name, beginning, umask, unwritable, write_bytes
 from metrimax.io.labels import Truth, are_names, given_labels, join, pack
 from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, parse_size, part_file
 from metrimax.protocols import Array
@@ -57,7 +57,7 @@ class ShardWriter:
     def __enter__(self) -> ShardWriter:
         parent = self.folder.absolute().parent
         try:
-            self._beside = Path(tempfile.mkdtemp(dir=parent, prefix=f".{self.folder.name}."))
+            self._beside = Path(tempfile.mkdtemp(dir=parent, prefix=beginning(self.folder)))
         except OSError as error:
             raise unwritable(self.folder, error) from error
         return self
@@ -167,7 +167,7 @@ class ShardWriter:
             "shards": self._shards,
         }
         write_bytes(self._beside / MANIFEST, json.dumps(manifest, indent=1).encode())
-        self._beside.chmod(0o755)
+        self._beside.chmod(0o777 & ~umask())
         os.replace(self._beside, self.folder)  # an empty folder gives way
         self._finished = True
         return manifest

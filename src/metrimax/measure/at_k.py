@@ -127,15 +127,14 @@ class _AtK(TopMeasure):
         )
 
     def number(self, n_pos: float, n_neg: float) -> float:
-        share = self._share()
+        share, n = self._share(), n_pos + n_neg
         k = float(self.k) if share is None else share * n_pos
-        if share is not None and n_pos == round(n_pos):  # examples, not weights: take whole ones
-            k = max(1.0, float(np.floor(k + 1e-9)))
-        if k > n_pos + n_neg:
-            raise ValueError(
-                f"{self.name}: k = {k:g} is more than the {n_pos + n_neg:g} examples given; choose a smaller k"
-            )
-        return k
+        slack = 1e-12 * n_pos  # sums of weights are rounded: with balanced ones 2p is all of them, or a bit more
+        if share is not None and abs(n_pos - round(n_pos)) <= slack:  # examples, not weights: take whole ones
+            k = max(1.0, float(np.floor(k + slack)))
+        if k > n + slack:
+            raise ValueError(f"{self.name}: k = {k:g} is more than the {n:g} examples given; choose a smaller k")
+        return min(k, n)
 
 
 @dataclass(frozen=True)
