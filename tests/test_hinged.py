@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from metrimax import CostModel, MeasureSVC, MeasureSVCCV, xi_alpha
+from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, xi_alpha
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
-from metrimax.measure.hinged import Hinged, place, wants_hinges
+from metrimax.measure.hinged import Hinged, place, wants_hinges, wants_places
 from metrimax.protocols import Status
 
 
@@ -137,9 +137,23 @@ def test_placed_is_at_least_as_good_on_the_training_sample():
 
 def test_which_measures_take_hinges_by_default():
     names = "f1", "jaccard", "gmean", "qmean", "kappa", "mcc", "min_tpr_tnr", "balanced_error"
-    others = "error", "prbep", "roc_area"
-    assert all(wants_hinges(measure) for measure in [*map(get_measure, names), CostModel(fn=5), CostModel(fp=2)])
+    top = "prbep", "precision_at_k", "recall_at_k"
+    others = "error", "roc_area", "average_precision"
+    assert all(wants_places(measure) for measure in [*map(get_measure, names), CostModel(fn=5), CostModel(fp=2)])
+    assert all(wants_hinges(get_measure(name)) and not wants_places(get_measure(name)) for name in top)
     assert not any(wants_hinges(measure) for measure in [*map(get_measure, others), CostModel(fn=2, fp=2)])
+
+
+@pytest.mark.parametrize("measure", ["prbep", RecallAtK(labellings="at_most")])
+def test_the_top_of_classes_that_overlap_is_learnt_from_hinges(measure):
+    rng = np.random.default_rng(0)
+    y = np.arange(1000) < 50
+    X = rng.normal(size=(1000, 4)) + 0.5 * y[:, None]
+    with pytest.warns(UserWarning, match="w = 0 is optimal"):
+        paper = MeasureSVCCV(measure, Cs=[0.1, 1.0], hinge=0.0).fit(X, y)
+    model = MeasureSVCCV(measure, Cs=[0.1, 1.0]).fit(X, y)
+    assert model.slack == 0
+    assert model.score(X, y) > paper.score(X, y) + 0.1
 
 
 @pytest.mark.parametrize("measure", ["balanced_error", CostModel(fn=20)])

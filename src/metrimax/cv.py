@@ -22,7 +22,7 @@ from metrimax.folds import FoldScores, fold_scores, side_by_side_scores
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import weights_of
 from metrimax.measure import get_measure
-from metrimax.measure.hinged import wants_hinges
+from metrimax.measure.hinged import wants_hinges, wants_places
 from metrimax.protocols import Solution, Vector
 from metrimax.sample_path import gap_of, passes_of
 from metrimax.selection import ByXiAlpha, Row
@@ -59,9 +59,8 @@ class MeasureSVCCV(MeasureSVC):
     standard_errors : float or None, default=None
         Of the folds' mean: what is behind the best by no more than so many of them counts as equal, and of equals the
         C nearest to 1 is taken. With few positives the best of a grid is the luckiest, and a worse choice than C = 1
-        (docs/results/imbalanced.md). 0 takes the best, the least C among equals. None is
-        1 for F1 and all other measures of the contingency table but the error rate, and 0 for the rest, with
-        ``selection="xi_alpha"``, and with a solver that knows no hinges beside the risk ("lbfgs", "agm", "dual_cd").
+        (docs/results/imbalanced.md). 0 takes the best, the least C among equals. None is 1 for F1 and all other
+        measures of the contingency table but the error rate and those of the top k, and 0 for the rest.
     extend : bool, default=False
         Whether to go on beyond the grid, by its own ratio, while the best C is on its border. With
         ``selection="holdout"`` this is the protocol of Joachims (2005).
@@ -76,9 +75,11 @@ class MeasureSVCCV(MeasureSVC):
         holds, are always trained side by side: each pass over the rows serves them all.
     hinge : float or None, default=None
     threshold : {"trained", "placed"} or None, default=None
-        As for `MeasureSVC`. None, where ``standard_errors`` is 1 by default, is a hinge of 1 and for every C the
-        threshold that does better in the folds ("placed" among equals); for the rest it is 0 and "trained". With
-        ``hinge=0, threshold="trained", standard_errors=0`` this is the method of Joachims (2005).
+        As for `MeasureSVC`. None, for all measures of the contingency table but the error rate, those of the top k
+        among them, is a hinge of 1, and where ``standard_errors`` is 1 for every C the threshold that does better in
+        the folds ("placed" among equals); for the rest it is 0 and "trained". With
+        ``hinge=0, threshold="trained", standard_errors=0`` this is the method of Joachims (2005), and so it is by
+        default with ``selection="xi_alpha"`` and the solvers "lbfgs", "agm" and "dual_cd", which know no such hinges.
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback, checkpoint
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
@@ -236,30 +237,33 @@ class MeasureSVCCV(MeasureSVC):
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state}
         if self.hinge is None:
-            given["hinge"] = 1.0 if self._hinged else 0.0
+            given["hinge"] = 1.0 if self._able and wants_hinges(get_measure(self.measure)) else 0.0
         if self.threshold is None:
             given["threshold"] = self.thresholds[0]
         return MeasureSVC(**given | changes)
 
     @property
-    def _hinged(self) -> bool:
-        """Whether there are hinges beside the risk, and places for the threshold, where nothing is said of them."""
-        able = self.selection != "xi_alpha" and self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
-        return able and wants_hinges(get_measure(self.measure))
+    def _able(self) -> bool:
+        """Whether what chooses and what solves know hinges beside the risk."""
+        return self.selection != "xi_alpha" and self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
+
+    @property
+    def _placed(self) -> bool:
+        return self._able and wants_places(get_measure(self.measure))
 
     @property
     def slack(self) -> float:
         """How many standard errors are no difference."""
         if self.standard_errors is not None:
             return float(self.standard_errors)
-        return 1.0 if self._hinged else 0.0
+        return 1.0 if self._placed else 0.0
 
     @property
     def thresholds(self) -> tuple[str, ...]:
         """Those to choose from, the one preferred among equals first."""
         if self.threshold is not None:
             return (self.threshold,)
-        return ("placed", "trained") if self._hinged else ("trained",)
+        return ("placed", "trained") if self._placed else ("trained",)
 
     def judge(self, model: MeasureSVC) -> MeasureSVC:
         """The fitted model as one whose `score` is the measure that chooses."""

@@ -21,7 +21,7 @@ from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
 from metrimax.measure.classes import score_classes
-from metrimax.measure.hinged import wants_hinges
+from metrimax.measure.hinged import wants_hinges, wants_places
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.risk import run
@@ -76,7 +76,7 @@ def tune(arguments: argparse.Namespace) -> int:
     folds = _folds(task, arguments.folds, arguments.seed)
     rows_at_hand = isinstance(task.data.X, (np.ndarray, CSR))
     scores = (_fold_by_fold if rows_at_hand else _side_by_side)(arguments, task, grid, folds)
-    slack = 1.0 if wants_hinges(task.measure) else 0.0  # as `MeasureSVCCV` has it, and so are the thresholds
+    slack = 1.0 if wants_places(task.measure) else 0.0  # as `MeasureSVCCV` has it, and so are the thresholds
     chosen = [choose_column(of_c, slack) for of_c in scores.transpose(1, 0, 2)]
     columns = [scores[:, c, at] for c, at in enumerate(chosen)]
     means, thresholds = [float(own.mean()) for own in columns], [_thresholds(arguments, task)[at] for at in chosen]
@@ -362,7 +362,7 @@ def _thresholds(arguments: argparse.Namespace, task: Task) -> tuple[str, ...]:
     """Those to choose from, the one preferred among equals first."""
     if arguments.threshold is not None:
         return (arguments.threshold,)
-    return ("placed", "trained") if wants_hinges(task.measure) else ("trained",)
+    return ("placed", "trained") if wants_places(task.measure) else ("trained",)
 
 
 def _placed(fitted: list[FittedLabel], at: int) -> Vector:

@@ -48,7 +48,12 @@ def wants_hinges(measure: Measure) -> bool:
     Costs that differ scale the margins of the classes, not their weights: where a rare class overlaps with the other,
     the least sum of such hinges calls nobody positive, as that of the error rate does.
     """
-    return isinstance(measure, ContingencyMeasure) and not measure.ranks and not _counts_errors(measure)
+    return isinstance(measure, ContingencyMeasure) and (measure.ranks or not _counts_errors(measure))
+
+
+def wants_places(measure: Measure) -> bool:
+    """Whether it leaves a threshold to place, too: measures of the top k have a rule of their own."""
+    return wants_hinges(measure) and not measure.ranks
 
 
 def _counts_errors(measure: ContingencyMeasure) -> bool:
