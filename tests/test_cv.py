@@ -391,3 +391,11 @@ def test_estimator_table_of_what_has_no_estimates_trains_nothing():
     trained = mock.patch.object(MeasureSVC, "fit", side_effect=AssertionError("trained"))
     with trained, pytest.raises(ValueError, match="expected a linear MeasureSVC"):
         estimator_table(model, X, y)
+
+
+def test_folds_and_labels_that_warn_of_the_same_say_so_once():
+    X, y = sample(1)
+    Y = np.column_stack([y, X[:, 0] > 1.5, X[:, 1] > 1]).astype(int)
+    with pytest.warns(match="exactly k positives") as caught:
+        MeasureSVCCV("recall_at_k", Cs=[1.0], cv=3).fit(X[:, 2:], Y)
+    assert len({str(warning.message) for warning in caught}) == 1
