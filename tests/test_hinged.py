@@ -249,3 +249,19 @@ def test_a_checkpoint_without_hinges_is_not_used_with_them(tmp_path):
         again = MeasureSVC("f1", hinge=1.0, tol=1e-6, checkpoint=Checkpoint(where, minutes=0)).fit(X, y)
     assert again.n_iter_ == fresh.n_iter_
     np.testing.assert_array_equal(again.coef_, fresh.coef_)
+
+
+@pytest.mark.parametrize("measure", ["balanced_error", "kappa", CostModel(fn=20)])
+def test_a_rule_that_calls_all_alike_is_warned_of(measure):
+    rng = np.random.default_rng(0)
+    y = np.arange(1000) < 50
+    X = rng.normal(size=(1000, 4)) + 0.5 * y[:, None]
+    with pytest.warns(UserWarning, match="all training examples are called alike, and half"):
+        MeasureSVC(measure, C=1.0).fit(X, y)
+    several = np.column_stack([y, X[:, 0] > 0]).astype(int)
+    with pytest.warns(UserWarning, match=r"alike \(1 of 2 labels\)"):
+        MeasureSVC(measure, C=1.0).fit(X, several)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MeasureSVC(measure, C=1.0, hinge=1.0, threshold="placed").fit(X, y)
+        MeasureSVC("error", C=1.0).fit(X, y)  # which is right for all but a few
