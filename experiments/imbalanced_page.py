@@ -311,8 +311,9 @@ ahead of the defaults; these were not changed after that. `MeasureSVCCV` against
 
 `MeasureSVC` with `hinge=0, threshold="trained"` is the method of Joachims (2005). On sets this small and overlapping
 it did not come first on the development half (every other set by name), and neither did the plain choice of C by
-cross-validation. `MeasureSVCCV` with its defaults, for measures of the contingency table that are no sums over
-examples, differs in three things. That each helps on the development half was measured; the reasons are what we think:
+cross-validation. `MeasureSVCCV` with its defaults, for measures of the contingency table other than the error rate
+and those at k, differs in three things. That each helps on the development half was measured; the reasons are what we
+think:
 
 * **The weights.** The most violated labelling of F1 flips about as many negatives as there are positives, so the
   weights are learnt from few examples and vary from sample to sample, and where classes overlap w = 0 is optimal. The

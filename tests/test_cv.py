@@ -88,7 +88,7 @@ def test_other_measures_and_parallel_folds(measure):
     one = MeasureSVCCV(measure, Cs=Cs, cv=3).fit(sparse.csr_matrix(X), y)
     two = MeasureSVCCV(measure, Cs=Cs, cv=3, n_jobs=2).fit(sparse.csr_matrix(X), y)
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
-    assert one.score(X, y) == pytest.approx(MeasureSVC(measure, C=one.C_).fit(X, y).score(X, y), abs=0.01)
+    assert one.score(X, y) == pytest.approx(one.plain(C=one.C_).fit(X, y).score(X, y), abs=0.01)
 
 
 def test_holdout_goes_beyond_the_grid_while_the_best_is_on_its_border():
@@ -391,3 +391,11 @@ def test_estimator_table_of_what_has_no_estimates_trains_nothing():
     trained = mock.patch.object(MeasureSVC, "fit", side_effect=AssertionError("trained"))
     with trained, pytest.raises(ValueError, match="expected a linear MeasureSVC"):
         estimator_table(model, X, y)
+
+
+def test_folds_and_labels_that_warn_of_the_same_say_so_once():
+    X, y = sample(1)
+    Y = np.column_stack([y, X[:, 0] > 1.5, X[:, 1] > 1]).astype(int)
+    with pytest.warns(match="exactly k positives") as caught:
+        MeasureSVCCV("recall_at_k", Cs=[1.0], cv=3).fit(X[:, 2:], Y)
+    assert len({str(warning.message) for warning in caught}) == 1

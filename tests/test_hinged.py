@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from metrimax import MeasureSVC, MeasureSVCCV
+from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, xi_alpha
+from metrimax.choice import defaults
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.hinged import Hinged, place, wants_hinges
@@ -136,10 +137,53 @@ def test_placed_is_at_least_as_good_on_the_training_sample():
 
 
 def test_which_measures_take_hinges_by_default():
-    wanted = {"f1", "jaccard", "gmean", "qmean", "kappa", "mcc", "min_tpr_tnr"}
-    others = {"error", "cost", "balanced_error", "prbep", "roc_area"}
-    assert all(wants_hinges(get_measure(name)) for name in wanted)
-    assert not any(wants_hinges(get_measure(name)) for name in others)
+    names = "f1", "jaccard", "gmean", "qmean", "kappa", "mcc", "min_tpr_tnr", "balanced_error"
+    top = "prbep", "precision_at_k", "recall_at_k"
+    others = "error", "roc_area", "average_precision"
+    assert all(defaults(measure).slack for measure in [*map(get_measure, names), CostModel(fn=5), CostModel(fp=2)])
+    assert all(defaults(get_measure(name)) == (1.0, ("trained",), 0.0) for name in top)
+    assert not any(wants_hinges(measure) for measure in [*map(get_measure, others), CostModel(fn=2, fp=2)])
+
+
+@pytest.mark.parametrize("measure", ["prbep", RecallAtK(labellings="at_most")])
+def test_the_top_of_classes_that_overlap_is_learnt_from_hinges(measure):
+    rng = np.random.default_rng(0)
+    y = np.arange(1000) < 50
+    X = rng.normal(size=(1000, 4)) + 0.5 * y[:, None]
+    with pytest.warns(UserWarning, match="w = 0 is optimal"):
+        paper = MeasureSVCCV(measure, Cs=[0.1, 1.0], hinge=0.0).fit(X, y)
+    model = MeasureSVCCV(measure, Cs=[0.1, 1.0]).fit(X, y)
+    assert model.slack == 0
+    assert model.score(X, y) > paper.score(X, y) + 0.1
+
+
+@pytest.mark.parametrize("measure", ["balanced_error", CostModel(fn=20)])
+def test_costs_of_a_rare_class_that_overlaps_do_not_call_nobody_positive(measure):
+    rng = np.random.default_rng(0)
+    y = np.arange(1000) < 50
+    X = rng.normal(size=(1000, 4)) + 0.7 * y[:, None]
+    paper = MeasureSVCCV(measure, Cs=[0.1, 1.0], hinge=0.0, threshold="trained").fit(X, y)
+    model = MeasureSVCCV(measure, Cs=[0.1, 1.0]).fit(X, y)
+    assert not paper.predict(X).any()  # a larger margin of its own draws no harder than that of a negative
+    assert model.score(X, y) > paper.score(X, y) + 0.15
+    weighted = MeasureSVC("error", C=1.0, class_weight={True: 20.0, False: 1.0}).fit(X, y)
+    assert model.score(X, y) > get_measure(measure).score(y, weighted.decision_function(X)) - 0.05
+
+
+@pytest.mark.parametrize("other", [{"solver": "lbfgs"}, {"solver": "dual_cd"}, {"selection": "xi_alpha"}])
+def test_what_knows_no_hinges_beside_the_risk_does_without(other):
+    X, y = sample(5)
+    model = MeasureSVCCV("balanced_error", Cs=[0.1, 1.0], **other).fit(X, y)
+    plain = MeasureSVC("balanced_error", C=model.C_, tol=1e-6).fit(X, y)
+    assert model.objective_ == pytest.approx(plain.objective_, rel=0.01)
+    assert model.slack == 0
+    assert model.thresholds == ("trained",)
+
+
+def test_no_estimate_for_hinges_that_cross_validation_took():
+    X, y = sample(5)
+    with pytest.raises(ValueError, match=r"with hinge=1\.0, for which"):
+        xi_alpha(MeasureSVCCV("balanced_error", Cs=[1.0], threshold="trained").fit(X, y), X, y)
 
 
 def test_the_defaults_of_cross_validation():
@@ -206,3 +250,19 @@ def test_a_checkpoint_without_hinges_is_not_used_with_them(tmp_path):
         again = MeasureSVC("f1", hinge=1.0, tol=1e-6, checkpoint=Checkpoint(where, minutes=0)).fit(X, y)
     assert again.n_iter_ == fresh.n_iter_
     np.testing.assert_array_equal(again.coef_, fresh.coef_)
+
+
+@pytest.mark.parametrize("measure", ["balanced_error", "kappa", CostModel(fn=20)])
+def test_a_rule_that_calls_all_alike_is_warned_of(measure):
+    rng = np.random.default_rng(0)
+    y = np.arange(1000) < 50
+    X = rng.normal(size=(1000, 4)) + 0.5 * y[:, None]
+    with pytest.warns(UserWarning, match="all training examples are called alike, and half"):
+        MeasureSVC(measure, C=1.0).fit(X, y)
+    several = np.column_stack([y, X[:, 0] > 0]).astype(int)
+    with pytest.warns(UserWarning, match=r"alike \(1 of 2 labels\)"):
+        MeasureSVC(measure, C=1.0).fit(X, several)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MeasureSVC(measure, C=1.0, hinge=1.0, threshold="placed").fit(X, y)
+        MeasureSVC("error", C=1.0).fit(X, y)  # which is right for all but a few

@@ -25,9 +25,15 @@ class Defaults(NamedTuple):
     slack: float
 
 
+PLAIN = Defaults(0.0, ("trained",), 0.0)
+"""Of the measure's own risk alone, as Joachims (2005) has it."""
+
+
 def defaults(measure: Measure) -> Defaults:
     """What serves a measure best where C is chosen by folds: docs/results/imbalanced.md."""
-    return Defaults(1.0, ("placed", "trained"), 1.0) if wants_hinges(measure) else Defaults(0.0, ("trained",), 0.0)
+    if not wants_hinges(measure):
+        return PLAIN
+    return PLAIN._replace(hinge=1.0) if measure.ranks else Defaults(1.0, ("placed", "trained"), 1.0)
 
 
 def standard_error(scores: Vector) -> float:

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from metrimax.base import is_learnt
 from metrimax.c_path import GRID
-from metrimax.choice import Defaults, choose_C, defaults, standard_error
+from metrimax.choice import PLAIN, Defaults, choose_C, defaults, standard_error
 from metrimax.estimators import MeasureSVC
 from metrimax.folds import BySplits
 from metrimax.given import check_grid, is_number
@@ -53,8 +53,8 @@ class MeasureSVCCV(MeasureSVC):
     standard_errors : float or None, default=None
         Of the folds' mean: what is behind the best by no more than so many of them counts as equal, and of equals the
         C nearest to 1 is taken. With few positives the best of a grid is the luckiest, and a worse choice than C = 1
-        (docs/results/imbalanced.md). 0 takes the best, the least C among equals. None is
-        1 for F1 and all other measures of the contingency table that are no sums over the examples, and 0 for the rest.
+        (docs/results/imbalanced.md). 0 takes the best, the least C among equals. None is 1 for F1 and all other
+        measures of the contingency table but the error rate and those of the top k, and 0 for the rest.
     extend : bool, default=False
         Whether to go on beyond the grid, by its own ratio, while the best C is on its border. With
         ``selection="holdout"`` this is the protocol of Joachims (2005).
@@ -69,9 +69,11 @@ class MeasureSVCCV(MeasureSVC):
         holds, are always trained side by side: each pass over the rows serves them all.
     hinge : float or None, default=None
     threshold : {"trained", "placed"} or None, default=None
-        As for `MeasureSVC`. None, for the measures whose ``standard_errors`` is 1, is a hinge of 1 and for every C the
-        threshold that does better in the folds ("placed" among equals); for the rest it is 0 and "trained". With
-        ``hinge=0, threshold="trained", standard_errors=0`` this is the method of Joachims (2005).
+        As for `MeasureSVC`. None, for all measures of the contingency table but the error rate, those of the top k
+        among them, is a hinge of 1, and where ``standard_errors`` is 1 for every C the threshold that does better in
+        the folds ("placed" among equals); for the rest it is 0 and "trained". With
+        ``hinge=0, threshold="trained", standard_errors=0`` this is the method of Joachims (2005), and so it is by
+        default with ``selection="xi_alpha"`` and the solvers "lbfgs", "agm" and "dual_cd", which know no such hinges.
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback, checkpoint
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
@@ -227,7 +229,12 @@ class MeasureSVCCV(MeasureSVC):
 
     @property
     def _defaults(self) -> Defaults:
-        return defaults(get_measure(self.measure))
+        return defaults(get_measure(self.measure)) if self._able else PLAIN
+
+    @property
+    def _able(self) -> bool:
+        """Whether what chooses and what solves know hinges beside the risk."""
+        return self.selection != "xi_alpha" and self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
 
     @property
     def slack(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any, Self
@@ -219,7 +220,28 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self._store(kind, classes, fitted)
         self._store_weights(features, self._weights(fitted))
         self._warn([label.solution for label in fitted])
+        if not (measure.ranks or kind == "multiclass" or is_design(X)):  # which would be read once more
+            self._warn_of_constants(measure, features, labels, weight, fitted)
         return self
+
+    def _warn_of_constants(
+        self, measure: Measure, features: Design, labels: Labels, weight: Vector | None, fitted: list[FittedLabel]
+    ) -> None:
+        """Say which classifiers call all training examples alike, though half of all there is to lose is lost by it."""
+        called = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self.intercept_ > self.threshold_
+        used = slice(None) if weight is None else weight > 0
+        learnt = [label.solution.w.any() for label in fitted]  # of the others it was said, or they do not vary
+        constant = [
+            known and bool((z[used] == z[used][0]).all()) and measure.loss(y, z, weight) >= 0.5
+            for known, y, z in zip(learnt, labels.T, called.T, strict=True)
+        ]
+        if any(constant):
+            some = "" if len(fitted) == 1 else f" ({sum(constant)} of {len(fitted)} labels)"
+            warnings.warn(
+                f"all training examples are called alike{some}, and half of the measure or more is lost: where classes "
+                "overlap set hinge=1 and threshold='placed', as MeasureSVCCV does",
+                stacklevel=3,
+            )
 
     def _check_design(self, checked: Self, X: Any, y: Any) -> Array:
         if not self._has_kernel("linear"):

@@ -170,13 +170,13 @@ def build_parser() -> argparse.ArgumentParser:
         "--hinge",
         type=float,
         metavar="VALUE",
-        help="weight of a plain hinge loss beside it (default: 1 for F1 and its like, else 0)",
+        help="weight of a plain hinge loss beside it (default: 0 for the error rate and measures of rankings, else 1)",
     )
     tune.add_argument(
         "--threshold",
         choices=THRESHOLDS,
         help="where training puts it, or placed where the measure is best on DATA "
-        "(default: for F1 and its like what does better in the folds, else trained)",
+        "(default: what does better in the folds; trained for the error rate and measures at k or of rankings)",
     )
     tune.add_argument("--folds", type=int, default=5, help="number of folds (default: %(default)s)")
     tune.add_argument("--seed", type=int, default=0, help="of the folds (default: %(default)s)")

@@ -71,10 +71,11 @@ class TopMeasure(ContingencyMeasure):
             return TopRangeOracle(self, y, sample_weight)
         made = TopOracle(self, y, sample_weight)
         if abs(made.k - made.n_pos) > 1e-9 * made.n:
-            other = "at_least" if made.k < made.n_pos else "at_most"
+            which, other = ("fewer", "at_least") if made.k < made.n_pos else ("more", "at_most")
+            # without numbers, so that those of other labels and folds are the same warning
             warnings.warn(
-                f"{self.name}: labellings with exactly {made.k:g} positives, where {made.n_pos:g} are positive, "
-                f"let a shift of all scores lower the risk without learning anything; labellings={other!r} does not",
+                f"{self.name}: labellings with exactly k positives, {which} than there are, let a shift of all scores "
+                f"lower the risk without learning anything; labellings={other!r} does not",
                 stacklevel=2,
             )
         return made

@@ -43,13 +43,18 @@ class Hinged:
 
 
 def wants_hinges(measure: Measure) -> bool:
-    """Whether the measure is one of the contingency table that is no sum over the examples itself."""
-    return isinstance(measure, ContingencyMeasure) and not measure.ranks and not _additive(measure)
+    """Whether the measure is one of the contingency table, other than the error rate, which is the hinges itself.
+
+    Costs that differ scale the margins of the classes, not their weights: where a rare class overlaps with the other,
+    the least sum of such hinges calls nobody positive, as that of the error rate does.
+    """
+    return isinstance(measure, ContingencyMeasure) and (measure.ranks or not _counts_errors(measure))
 
 
-def _additive(measure: ContingencyMeasure) -> bool:
-    sample = np.arange(12) < 5  # with very few examples a measure may look like a sum
-    return getattr(measure.oracle(sample, None), "margins", None) is not None
+def _counts_errors(measure: ContingencyMeasure) -> bool:
+    sample = np.arange(12) < 5  # with very few examples, or as many of both classes, a measure may look like errors
+    margins = getattr(measure.oracle(sample, None), "margins", None)
+    return margins is not None and bool(np.isclose(*margins))
 
 
 def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
