@@ -12,8 +12,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from metrimax import open_dataset
-from metrimax.cli.report import check_writable
-from metrimax.io.files import FileError, write_bytes
+from metrimax.io.files import FileError, check_writable, write_bytes
 from metrimax.io.writing import ShardWriter
 
 
