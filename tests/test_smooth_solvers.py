@@ -174,3 +174,26 @@ def test_callback_stops():
         solution, *_ = solve(solver, X, y, callback=lambda record: record.iteration >= 2)
         assert solution.status is Status.CALLBACK
         assert solution.n_iter == 2
+
+
+@pytest.mark.parametrize(("solver", "C", "most"), [(LBFGS, 0.01, 1), (AGM, 0.1, 5)])
+def test_a_gap_that_the_last_iteration_closes_is_closed(solver, C, most):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5)), rng.random(40) < 0.4
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("error").oracle(y)
+    (solution,) = run(design, [solver(most).steps(oracle, design, C * oracle.n, tol=1e-3)])
+    assert solution.gap <= 1e-3
+    assert solution.status.ok
+
+
+@pytest.mark.parametrize("tol", [1e-8, 1e-10, 1e-14])
+def test_bounds_are_true_where_the_tolerance_is_beyond_what_smoothing_can_tell(tol):
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(6, 3)), np.arange(6) < 3
+    design, oracle = as_design(X, intercept_scaling=1.0), get_measure("f1").oracle(y)
+    weight = 4 * oracle.price * oracle.n
+    (solution,), (best,) = (
+        run(design, [one.steps(oracle, design, weight, tol=accuracy)])
+        for one, accuracy in ((LBFGS(300), tol), (Bundle(), 1e-12))
+    )
+    assert solution.bound <= best.objective * (1 + 1e-9)

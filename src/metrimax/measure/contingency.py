@@ -23,7 +23,7 @@ from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import Smooth, contingency_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
-from metrimax.protocols import Cut, Hinges, Kink, Labels, Line, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Vector
 
 SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
@@ -173,12 +173,6 @@ class ContingencyOracle(SampleOracle):
         """With the table of the cut; flips of about the same cost are shared out, where the search is compiled."""
         self.check(scores)
         return self(scores) if self.compiled is None else Cut(*self.compiled.cut(scores, mu))
-
-    def line(self, scores: Vector, move: Vector) -> Line:
-        """The risk on ``scores + t move``, any t."""
-        if self.compiled is None:
-            return super().line(scores, move)
-        return _kernels.Line(self.compiled, scores, move)
 
     @cached_property
     def margins(self) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -72,7 +72,6 @@ class DualCD:
 
     max_iter: int = 10_000
     limit: float = math.inf
-    requires: ClassVar[tuple[str, ...]] = ("hinges",)
 
     def steps(
         self,

@@ -126,8 +126,7 @@ class Progress:
         if self._callback is not None:
             offer(self._callback, self._state)
         if gap <= self.tol:
-            trivial = self._at_zero - model.bound <= self.tol
-            self.status = Status.TRIVIAL if trivial else Status.CONVERGED
+            self.status = self._reached
             return True
         if gap > (1 - 1e-6) * self._milestone:
             self._idle += 1
@@ -141,7 +140,14 @@ class Progress:
             return True
         return False
 
+    @property
+    def _reached(self) -> Status:
+        """What a gap within the tolerance means."""
+        return Status.TRIVIAL if self._at_zero - self.model.bound <= self.tol else Status.CONVERGED
+
     def solution(self) -> Steps:
+        if self.status is Status.MAX_ITER and self.closed:  # by the last iteration of all
+            self.status = self._reached
         w = yield from self.model.weights(self.best.point)
         if self.model.lost > DOUBT * self.tol and w.any():
             yield from self._look_again(w)

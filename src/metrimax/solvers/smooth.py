@@ -34,7 +34,7 @@ START = 0.1
 SHRINK = 0.25
 """By how much mu falls at a time."""
 
-LEAST = 1e-10
+LEAST = 1e-7
 """mu stays above this, whatever the tolerance: shares are differences of scores over mu, which would be rounding."""
 
 
