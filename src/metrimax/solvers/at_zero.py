@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -60,7 +60,7 @@ FINE = 1e-3
 
 @dataclass(frozen=True)
 class FromZero:
-    """A solver that is helped out where it does not get away from w = 0.
+    """A solver that is helped out where it does not get away from w = 0; the hybrid goes on from elsewhere.
 
     Parameters
     ----------
@@ -68,13 +68,10 @@ class FromZero:
         Which begins, and goes on unless w = 0 is the best point after so many iterations.
     patience : int
         How many, fewer than the most that the solver makes.
-    rest : Hybrid or Bundle
-        Which goes on from another point.
     """
 
     solver: Hybrid | Bundle
     patience: int
-    rest: Hybrid | Bundle
 
     def steps(
         self,
@@ -90,15 +87,10 @@ class FromZero:
         watch = _Watch(oracle, design.shape[0], self.patience, callback)
         first = yield from self.solver.steps(oracle, design, weight, tol=tol, start=start, callback=watch)
         del start
-        if not watch.stuck:
+        if watch.kink is None:
             return first
-        kink = cast(Any, oracle).kink()
-        if kink is None:
-            starts, rest = [cast(Cuts, first.cuts)], self.solver
-        else:
-            starts = [(yield from leave_zero(oracle, kink, design, weight, tol))]
-            rest = self.solver if starts[0].best is None else self.rest
-        rest = replace(rest, max_iter=rest.max_iter - first.n_iter)
+        starts = [(yield from leave_zero(oracle, watch.kink, design, weight, tol))]  # popped: only the solver holds it
+        rest = Hybrid(self.solver.max_iter - first.n_iter)
         second = yield from rest.steps(
             oracle, design, weight, tol=tol, start=starts.pop(), callback=later(first, callback)
         )
@@ -106,17 +98,18 @@ class FromZero:
 
 
 class _Watch:
-    """A callback that stops the run if w = 0 is still the best point after ``patience`` iterations."""
+    """A callback that stops the run if w = 0 is still the best point after ``patience`` iterations, and a kink."""
 
     def __init__(self, oracle: Oracle, size: int, patience: int, callback: Callback | None) -> None:
         self._oracle, self._size, self._patience, self._callback = oracle, size, patience, callback
-        self.stuck = False
+        self.kink: Kink | None = None
 
     def __call__(self, record: Record) -> bool:
-        stop = self._callback is not None and self._callback(record) in (True,)  # NumPy's True as well
-        if record.iteration == self._patience and not stop:
-            self.stuck = record.objective >= self._oracle(np.zeros(self._size)).loss
-        return stop or self.stuck
+        if self._callback is not None and self._callback(record) in (True,):  # NumPy's True as well
+            return True
+        if record.iteration == self._patience and record.objective >= self._oracle(np.zeros(self._size)).loss:
+            self.kink = cast(Any, self._oracle).kink()
+        return self.kink is not None
 
     def keep(self, state: Callable[[], Cuts]) -> None:
         offer(self._callback, state)

@@ -205,7 +205,7 @@ class Auto:
         may = hasattr(oracle, "kink") and has_rows(design) and cast(RowDesign, design).by_rows
         if not may or patience >= self.max_iter:
             return solver
-        return FromZero(solver, patience, Hybrid(self.max_iter) if self.labels == 1 else solver)
+        return FromZero(solver, patience)
 
     def for_path(self, oracle: Oracle, design: Design) -> Solver:
         """The choice for a path over C, each point of which starts near its solution.
