@@ -91,6 +91,8 @@ class Auto:
     (`metrimax.solvers.head_start`), which count as passes and not as iterations: the data can nearly be separated, and
     whoever does it, for any measure of labellings, comes close to the solution.
 
+    Coordinate descent also helps out where a run does not get away from w = 0 (`metrimax.solvers.at_zero`).
+
     Parameters
     ----------
     max_iter : int

@@ -47,8 +47,8 @@ class Hybrid:
 
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
-    is a kink that quasi-Newton steps do not get away from, and may go on where a good bound shows an easy problem. And
-    they come back for a while where the quasi-Newton directions lead nowhere.
+    is a kink that quasi-Newton steps do not get away from, and may go on in an easy problem, where they do well. And they
+    come back for a while where the quasi-Newton directions lead nowhere.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class Hybrid:
     smooth : int or None
         So many instead, where the risk is smooth.
     patient : int
-        And so many for as long as the bound is `GOOD` and the gap falls as told by the next.
+        Up to so many in an easy problem: for as long as the bound is `GOOD` and the gap falls fast.
     brisk : float
-        To this share of what it was an iteration before, at most; to `BRISK` where the risk is smooth.
+        That is, to this share or less of what it was an iteration before (`BRISK` where the risk is smooth).
     memory : int or None
         Number of past steps that make up the quasi-Newton matrix; by default `MEMORY` or `SHORT` of them.
     stride : float
