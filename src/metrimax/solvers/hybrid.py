@@ -47,8 +47,8 @@ class Hybrid:
 
     It may begin with plain iterations of the bundle method, with one direction and one cut each: while the model is
     rough, they get about as far and cost half as much. They go on for as long as w = 0 is the best point known, which
-    is a kink that quasi-Newton steps do not get away from, and may go on in an easy problem, where they do well. And they
-    come back for a while where the quasi-Newton directions lead nowhere.
+    is a kink that quasi-Newton steps do not get away from, and may go on in an easy problem, where they do well. And
+    they come back for a while where the quasi-Newton directions lead nowhere.
 
     Parameters
     ----------
