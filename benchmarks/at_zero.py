@@ -23,7 +23,7 @@ from metrimax.measure import get_measure
 from metrimax.protocols import Solution
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS
-from metrimax.solvers.auto import LINGER, LONGER
+from metrimax.solvers.auto import LARGE, LINGER, LINGER_FEW, LINGER_LONG
 
 RUNS = ("auto", "bundle", "cutting_plane", "lbfgs")
 MEASURES = ("f1", "gmean", "prbep")
@@ -75,8 +75,9 @@ def main() -> None:
         "objective relative to that of w = 0: 1 where nothing is better within the tolerance.",
         "",
         f"The default solver takes {LINGER} iterations of the bundle method before it looks into the kink at w = 0",
-        "([how](../architecture.md#the-bundle-method)); on up to 40 features, and for measures at k like PRBEP, it",
-        f"takes {LONGER}, since there the bundle method mostly needs fewer.",
+        f"([how](../architecture.md#the-bundle-method)); on up to 40 features it takes {LINGER_FEW}; on these with up",
+        f"to {LARGE} examples, and for measures at k like PRBEP, {LINGER_LONG}: there the bundle method mostly needs",
+        "fewer.",
         "",
         "| data | n x p | measure | C | " + " | ".join(RUNS) + " | J / J(0) |",
         "|---" * (5 + len(RUNS)) + "|",

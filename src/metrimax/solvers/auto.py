@@ -65,9 +65,10 @@ PATIENT = 16
 WITH_PLANE = 1, 1
 """And where a plane of coordinate descent is the first cut."""
 
-LINGER, LONGER = 8, 96
-"""Where w = 0 is the best point after so many iterations the run is helped out (`metrimax.solvers.at_zero`); on few
-features and for measures at k, where the bundle method mostly gets away by itself, after so many.
+LINGER, LINGER_FEW, LINGER_LONG, LARGE = 8, 16, 96, 10_000
+"""Where w = 0 is the best point after so many iterations the run is helped out (`metrimax.solvers.at_zero`): on more
+than a few features; on few of them, but more than so many examples; and on fewer, or for measures at k, with which the
+bundle method mostly needs no help.
 """
 
 ALONG = 32
@@ -203,7 +204,9 @@ class Auto:
 
     def _from_zero(self, solver: Hybrid | Bundle, oracle: Oracle, design: Design) -> Solver:
         """The solver with help where it stays at w = 0, if measure and design are such that there is any."""
-        patience = LONGER if design.shape[1] <= FEW or hasattr(oracle, "k") else LINGER
+        n, features = design.shape
+        patience = LINGER if features > FEW else LINGER_FEW if n > LARGE else LINGER_LONG
+        patience = LINGER_LONG if hasattr(oracle, "k") else patience
         may = hasattr(oracle, "kink") and has_rows(design) and cast(RowDesign, design).by_rows
         if not may or patience >= self.max_iter:
             return solver
