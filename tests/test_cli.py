@@ -34,6 +34,13 @@ def svmlight(X: np.ndarray, labels: list[str], base: int = 1) -> str:
     return "".join(f"{label} {row}\n" for label, row in zip(labels, rows, strict=True))
 
 
+def test_the_package_is_the_command() -> None:
+    run = [sys.executable, "-m", "metrimax"]
+    done = subprocess.run([*run, "measures"], capture_output=True, text=True, check=True)
+    assert "roc_area" in done.stdout
+    assert subprocess.run([*run, "nonsense"], capture_output=True, check=False).returncode == 2
+
+
 @pytest.fixture
 def train(tmp_path: Path) -> Path:
     X, y = numbers()
