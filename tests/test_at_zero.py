@@ -17,7 +17,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Cuts, Point, Status
 from metrimax.solvers import Auto, Bundle, Hybrid, along
-from metrimax.solvers.at_zero import BESIDE, ROUNDS, FromZero, leave_zero
+from metrimax.solvers.at_zero import BESIDE, ROUNDS, FromZero, _with_total, leave_zero
 from metrimax.solvers.auto import LINGER, LINGER_FEW, LINGER_LONG
 
 KINKED = ["f1", "fbeta", "jaccard", "gmean", "min_tpr_tnr", "prbep", "precision_at_k", "recall_at_k"]
@@ -126,6 +126,12 @@ def test_prbep_is_proven_too_with_as_many_flips_as_are_called():
     assert cuts.best is None
     assert cuts.gram[0, 0] * weight / 2 < 1e-3
     assert abs(cuts.rows[0][0, -1]) < 1e-12  # of the constant feature: as many negatives flip as positives
+
+
+def test_all_that_can_flip_may_add_up_to_less_than_the_total_by_rounding():
+    upper = np.full(7, 0.1)
+    total = float(np.nextafter(upper.sum(), 1.0))
+    np.testing.assert_array_equal(_with_total(upper.copy(), upper, total), upper)
 
 
 @pytest.mark.parametrize("shape", [(300, 60), (60, 90)], ids=["by weights", "by slopes"])

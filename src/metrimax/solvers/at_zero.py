@@ -171,7 +171,7 @@ def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: f
 def _with_total(shares: Vector, upper: Vector, total: float) -> Vector:
     """Shares that add up to the total: with less of each, or more of what each has left."""
     now, most = float(shares.sum()), float(upper.sum())
-    if now >= total:
-        return shares * (total / now)
+    if now >= total or now >= most:  # all that there is may be less than the total by rounding
+        return shares * min(1.0, total / now)
     more: Vector = shares + (upper - shares) * ((total - now) / (most - now))
     return more
