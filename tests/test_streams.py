@@ -141,7 +141,10 @@ def test_progress_stays_on_its_line(folder: Path) -> None:
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_command_that_is_ended_leaves_nothing_half_written(end, tmp_path):
-    program = [sys.executable, "-c", "from metrimax.cli import main; raise SystemExit(main())"]
+    # as from a terminal: who runs the tests in the background may have these signals ignored
+    usual = "import signal as s; s.signal(s.SIGINT, s.default_int_handler); "
+    usual += "[s.signal(end, s.SIG_DFL) for end in (s.SIGTERM, s.SIGHUP)]; "
+    program = [sys.executable, "-c", usual + "from metrimax.cli import main; raise SystemExit(main())"]
     command = [*program, "convert", "-", "shards", "--shard-size", "1kB"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, cwd=tmp_path) as process:
         assert process.stdin is not None
