@@ -344,3 +344,20 @@ def test_a_users_function_that_fails_in_the_middle_of_a_run(binary):
     with pytest.raises(ValueError, match="returned nan"):
         svc.fit(X, y)
     assert svc.coef_ is before
+
+
+def test_warnings_point_at_the_line_that_called(binary):
+    """Not at a file of this library, or of joblib, through which the call went."""
+    X, y = binary
+    rng = np.random.default_rng(0)
+    overlapping = X[:, 0] + 3 * rng.normal(size=len(y)) > 5
+    folds = {"Cs": [1.0], "cv": 2}
+    for estimator, labels, text in (
+        (MeasureSVC("recall_at_k"), y, "exactly k positives"),
+        (MeasureSVCCV("recall_at_k", **folds), y, "exactly k positives"),
+        (MeasureSVCCV("f1", hinge=0.0, threshold="trained", **folds), overlapping, "w = 0 is optimal"),
+        (MeasureSVCCV("f1", max_iter=2, tol=1e-9, **folds), y, "stopped at max_iter"),
+    ):
+        with pytest.warns(UserWarning, match=text) as caught:
+            estimator.fit(X, labels)
+        assert {warning.filename for warning in caught} == {__file__}

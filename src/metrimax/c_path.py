@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.designs import as_design
-from metrimax.given import check_grid, check_positive, check_whole, refuse_missing
+from metrimax.given import check_grid, check_positive, check_whole, refuse_missing, warn
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Solution, Vector
 from metrimax.risk import run
@@ -121,10 +120,9 @@ def path(
     missed = [(float(C), one) for C, one in zip(grid, solutions, strict=True) if one.status.missed]
     if missed:
         C, worst = max(missed, key=lambda pair: pair[1].gap)
-        warnings.warn(
+        warn(
             f"{worst.status} for {len(missed)} of {len(grid)} C: the gap is {worst.gap:.3g} at C = {C:g}, tol {tol:g}. "
-            "Raise tol or max_iter, scale the features, or leave out the largest C.",
-            stacklevel=2,
+            "Raise tol or max_iter, scale the features, or leave out the largest C."
         )
     W = np.array([solution.w for solution in solutions])
     scores = design.matvec(np.ascontiguousarray(W.T))

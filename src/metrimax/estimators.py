@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any, Self
@@ -17,7 +16,7 @@ from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label, kept, restate
-from metrimax.given import is_number
+from metrimax.given import is_number, warn
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
@@ -237,10 +236,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         ]
         if any(constant):
             some = "" if len(fitted) == 1 else f" ({sum(constant)} of {len(fitted)} labels)"
-            warnings.warn(
+            warn(
                 f"all training examples are called alike{some}, and half of the measure or more is lost: where classes "
-                "overlap set hinge=1 and threshold='placed', as MeasureSVCCV does",
-                stacklevel=3,
+                "overlap set hinge=1 and threshold='placed', as MeasureSVCCV does"
             )
 
     def _check_design(self, checked: Self, X: Any, y: Any) -> Array:

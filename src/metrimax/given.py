@@ -1,7 +1,12 @@
-"""What users give: parameters that cannot be computed with, and labels or groups that are missing, are refused."""
+"""What users give: parameters that cannot be computed with, and labels or groups that are missing, are refused.
+
+And what they are told: warnings that point at their own line.
+"""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,6 +31,16 @@ def check_grid(Cs: Any) -> npt.NDArray[np.float64]:
     if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
         raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {Cs!r}")
     return grid
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this library, however many of its own (and joblib's) frames are in between."""
+    frame, depth, outermost = sys._getframe(), 1, 1
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "metrimax":
+            outermost = depth
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+    warnings.warn(text, category, stacklevel=outermost + 1)
 
 
 def is_number(value: Any) -> bool:
