@@ -16,7 +16,7 @@ from metrimax.estimators import MeasureSVC
 from metrimax.folds import BySplits
 from metrimax.given import check_grid, is_number
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.labels import weights_of
+from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Vector
 from metrimax.selection import ByXiAlpha, Row
@@ -213,6 +213,8 @@ class MeasureSVCCV(MeasureSVC):
         means = self.cv_results_["mean_test_score"]
         self.cv_results_["rank_test_score"] = 1 + np.array([int((means > mean).sum()) for mean in means])
         self.Cs_ = self.cv_results_["param_C"]
+        if self.scoring is not None:  # of the measure trained for it was said
+            self._warn_of_positive(scoring, encode(y)[2], weight)
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

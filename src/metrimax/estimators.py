@@ -20,6 +20,7 @@ from metrimax.given import is_number, warn
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
+from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
@@ -219,9 +220,15 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self._store(kind, classes, fitted)
         self._store_weights(features, self._weights(fitted))
         self._warn([label.solution for label in fitted])
+        self._warn_of_positive(measure, labels, weight)
         if not (measure.ranks or kind == "multiclass" or is_design(X)):  # which would be read once more
             self._warn_of_constants(measure, features, labels, weight, fitted)
         return self
+
+    def _warn_of_positive(self, measure: Measure, labels: Labels, weight: Vector | None) -> None:
+        """Say that the positive class may not be the one that is meant, where there is a doubt."""
+        if self._binary and (doubt := doubtful_positive(measure, self.classes_.tolist(), labels[:, 0], weight)):
+            warn(f"{doubt}; to make that one positive, train on y == {str(self.classes_[0])!r}")
 
     def _warn_of_constants(
         self, measure: Measure, features: Design, labels: Labels, weight: Vector | None, fitted: list[FittedLabel]
