@@ -206,7 +206,7 @@ def test_refusals():
     X, y = sample(6)
     with pytest.raises(ValueError, match="unknown selection"):
         MeasureSVCCV(selection="guess").fit(X, y)
-    for grid in ([], [-1.0], [[1.0]]):
+    for grid in ([], [-1.0], [[1.0]], "all", [None]):
         with pytest.raises(ValueError, match="expected Cs"):
             MeasureSVCCV(Cs=grid).fit(X, y)
     with pytest.raises(ValueError, match="continuous"):

@@ -276,6 +276,8 @@ def test_bad_data(X, y, message):
         ({"solver": "newton"}, ValueError, "unknown solver 'newton': expected one of auto, bundle, cutting_plane"),
         ({"intercept_scaling": 0.0}, ValueError, "positive and finite"),
         ({"intercept_scaling": -1.0}, ValueError, "positive and finite"),
+        ({"fit_intercept": "no"}, ValueError, "expected fit_intercept as True or False, got 'no'"),
+        ({"callback": 3}, TypeError, "expected callback as a function of a Record, or None, got 3"),
         ({"n_threads": 0}, ValueError, "n_threads"),
         ({"class_weight": "heavy"}, ValueError, "class_weight"),
         ({"class_weight": {False: -1.0, True: 1.0}}, ValueError, "[Nn]egative"),
@@ -284,6 +286,12 @@ def test_bad_data(X, y, message):
 def test_bad_parameters(parameters, error, message):
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
         MeasureSVC(**parameters).fit(*GOOD)
+
+
+def test_a_function_of_numbers_is_told_of_arrays():
+    with pytest.raises(ValueError, match="truth value of an array") as raised:
+        MeasureSVC(lambda tp, fp, fn, tn: 0 if tp == 0 else tp / (tp + fp)).fit(*GOOD)
+    assert "np.where in the place of if" in raised.value.__notes__[0]
 
 
 @pytest.mark.parametrize(

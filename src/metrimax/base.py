@@ -69,6 +69,8 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_whole("max_iter", self.max_iter)
+        if not (self.callback is None or callable(self.callback)):
+            raise TypeError(f"expected callback as a function of a Record, or None, got {self.callback!r}")
         if not (isinstance(self.solver, str) and self.solver in self._solvers):
             raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(self._solvers)}")
         return self._solvers[self.solver](max_iter=int(self.max_iter))

@@ -16,7 +16,7 @@ from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label, kept, restate
-from metrimax.given import is_number, warn
+from metrimax.given import check_flag, is_number, warn
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
@@ -314,6 +314,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         return restate(features, fitted)
 
     def _with_intercept(self, design: Design) -> Design:
+        check_flag("fit_intercept", self.fit_intercept)
         return as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
 
     def _extras(self) -> dict[str, Any]:
