@@ -85,7 +85,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     random_state : int, RandomState or None, default=None
         Chooses the examples that span the approximation. None is 0 with a checkpoint.
     n_threads : int or None, default=None
-        Threads for products with X; None for all cores.
+        Threads for products with X; None for all cores, or as many as OMP_NUM_THREADS says, as in joblib's workers.
     verbose : int, default=0
         1 shows a line with the gap while fitting, if standard error is a terminal.
     callback : callable or None, default=None
