@@ -76,7 +76,10 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         return self._solvers[self.solver](max_iter=int(self.max_iter))
 
     @contextmanager
-    def _progress(self, measure: Measure | None = None, design: Design | None = None) -> Iterator[Callback | None]:
+    def _progress(
+        self, measure: Measure | None = None, design: Design | None = None, part: str = ""
+    ) -> Iterator[Callback | None]:
+        """The callback for a run, with a line on the terminal if `verbose`; ``part`` says which of several it is."""
         if not self.verbose:
             yield self.callback
             return
@@ -84,7 +87,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         if measure is not None:
             given = getattr(self, "measure", None)  # the name of the class may be another: F1 is an F_beta
             title = f"{title}({given if isinstance(given, str) else measure.name})"
-        with ProgressLine(title, self.tol, design) as line:
+        with ProgressLine(title + part, self.tol, design) as line:
 
             def both(record: Record) -> Any:
                 line(record)
