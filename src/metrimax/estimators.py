@@ -39,7 +39,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     ----------
     measure : str, measure or callable, default="f1"
         A name (`metrimax.measures` lists them), a measure with parameters such as ``FBeta(2)``, or a function of
-        (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
+        (tp, fp, fn, tn) that takes arrays: a score that is 1, or a loss that is 0, for a perfect labelling.
     C : float, default=4.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``. The
         default suits text of unit length and features of scale 1 (docs/results/default_c.md); `MeasureSVCCV` chooses.
@@ -66,9 +66,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         (docs/results/imbalanced.md).
         The bound on the measure's loss stays a bound, and the gap keeps its unit.
     threshold : {"trained", "placed"}, default="trained"
-        "trained": where training puts it. "placed": where the measure on the training sample is best, if that is
-        better; the mean of all places that are behind the best by no more than one mistake in each class costs.
-        Measures of the ranking have a rule of their own, see `threshold_`.
+        "trained": where training puts it. "placed": where the measure is best on the training sample, if that is
+        better; more precisely, the mean of all thresholds that are worse than the best by no more than what one
+        mistake in each class costs. Measures of rankings have a rule of their own, see `threshold_`.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance" (formulas:
         `metrimax.designs.kernel.Kernel`), "precomputed" (X holds the kernel's values, (n, n) in `fit` and (examples, n)
@@ -92,9 +92,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Called with a `Record` (iteration, n_passes, objective, bound, n_cuts, seconds) after each iteration. Returning
         True stops the fit.
     checkpoint : str, path, Checkpoint or None, default=None
-        A folder in which a long fit keeps its cuts and its best point, written every two minutes and removed when it
-        ends. Fitted again on the same data after a crash, it goes on there. `metrimax.io.checkpoints.Checkpoint` for
-        other intervals.
+        A folder in which a long fit saves its state every two minutes, removed when it ends. After a crash, the same
+        fit on the same data goes on from there. For other intervals: `metrimax.io.checkpoints.Checkpoint`.
 
     Attributes
     ----------
@@ -133,8 +132,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
 
     Notes
     -----
-    Several classes are trained one against the rest and the highest score is predicted; a label indicator matrix
-    trains one classifier per column. ``sample_weight`` means repetition, for the non-linear measures too.
+    Of two classes the greater is positive, as 1 of 0 and 1, or "yes" of "no" and "yes". Several classes are trained one
+    against the rest and the highest score is predicted; a label indicator matrix trains one classifier per column.
+    ``sample_weight`` means repetition, for the non-linear measures too.
 
     References
     ----------
@@ -207,7 +207,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVC:
         """Train on X (dense, sparse, or a design) and y: two classes, several, or a label indicator matrix.
 
-        A dataset (`metrimax.open_dataset`) brings its labels; any other X needs y.
+        Of two classes the greater is positive. ``sample_weight`` (n,) means repetition. A dataset
+        (`metrimax.open_dataset`) brings its labels; any other X needs y. Returns self.
         """
         measure = get_measure(self.measure)
         solver = self._solver()
