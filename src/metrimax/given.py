@@ -46,7 +46,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called this library, however many of its own (and joblib's) frames are in between."""
     frame, depth, outermost = sys._getframe(), 1, 1
     while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] == "metrimax":
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == "metrimax":
             outermost = depth
         frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
     warnings.warn(text, category, stacklevel=outermost + 1)
