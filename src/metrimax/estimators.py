@@ -342,7 +342,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
 
     def predict(self, X: Any) -> Array:
-        """Labels by the rule frozen at fit, example by example."""
+        """Labels by the rule frozen at fit, example by example; with several labels a matrix (n, L) of 0 and 1."""
         scores = self.decision_function(X)
         if self._multilabel:
             return (scores > 0).astype(int)
