@@ -209,6 +209,7 @@ def test_a_path_takes_what_the_estimator_takes():
     [
         (lambda y: pd.Series(np.where(y, "yes", "no")).where(np.arange(len(y)) != 7), "got nan at place 7, one of 1"),
         (lambda y: y.astype(bool).astype(object), r"got objects \(bool\): convert it, as with y.astype\(bool\)"),
+        (lambda y: np.where(np.arange(len(y)) == 7, None, y.astype(bool)), "got None at place 7, one of 1"),
         (lambda y: np.array([1, "a"] * (len(y) // 2), dtype=object), r"objects \(int, str\)"),
         (lambda y: [["a"] * (1 + k) for k in y], "MultiLabelBinarizer"),
         (lambda y: [{"a", k} for k in y], "MultiLabelBinarizer"),

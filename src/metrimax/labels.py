@@ -32,6 +32,7 @@ def encode(y: Array) -> tuple[str, Array, Labels]:
         return kind, np.arange(labels.shape[1]), labels
     if kind not in ("binary", "multiclass"):
         if kind == "unknown":
+            refuse_missing(y)  # before anyone makes False of None
             types = sorted({type(label).__name__ for label in np.ravel(y)})
             raise ValueError(
                 f"Unknown label type: expected y as numbers, booleans or strings, got objects ({', '.join(types)}): "
