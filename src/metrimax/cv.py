@@ -214,7 +214,7 @@ class MeasureSVCCV(MeasureSVC):
         self.cv_results_["rank_test_score"] = 1 + np.array([int((means > mean).sum()) for mean in means])
         self.Cs_ = self.cv_results_["param_C"]
         if self.scoring is not None:  # of the measure trained for it was said
-            self._warn_of_positive(scoring, encode(y)[2], weight)
+            self._warn_of_positive(scoring, encode(y)[2])
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

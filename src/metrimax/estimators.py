@@ -221,14 +221,14 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self._store(kind, classes, fitted)
         self._store_weights(features, self._weights(fitted))
         self._warn([label.solution for label in fitted])
-        self._warn_of_positive(measure, labels, weight)
+        self._warn_of_positive(measure, labels)
         if not (measure.ranks or kind == "multiclass" or is_design(X)):  # which would be read once more
             self._warn_of_constants(measure, features, labels, weight, fitted)
         return self
 
-    def _warn_of_positive(self, measure: Measure, labels: Labels, weight: Vector | None) -> None:
+    def _warn_of_positive(self, measure: Measure, labels: Labels) -> None:
         """Say that the positive class may not be the one that is meant, where there is a doubt."""
-        if self._binary and (doubt := doubtful_positive(measure, self.classes_.tolist(), labels[:, 0], weight)):
+        if self._binary and (doubt := doubtful_positive(measure, self.classes_.tolist(), labels[:, 0])):
             warn(f"{doubt}; to make that one positive, train on y == {str(self.classes_[0])!r}")
 
     def _warn_of_constants(

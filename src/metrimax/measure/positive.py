@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from metrimax.measure.classification import TableFunction
-from metrimax.protocols import Labels, Measure, Vector
+from metrimax.protocols import Labels, Measure
 
 
-def doubtful_positive(measure: Measure, classes: Sequence[Any], labels: Labels, weight: Vector | None = None) -> str:
+def doubtful_positive(measure: Measure, classes: Sequence[Any], labels: Labels) -> str:
     """A sentence, where two classes have names, the greater one is the more frequent, and the measure depends on which
     is positive: whoever trains F1 for "fraud" and "legit" means the fraud. Empty otherwise; numbers speak for
-    themselves.
+    themselves. Examples are counted, whatever they weigh: weights that even out the classes change nothing here.
     """
     if len(classes) != 2 or not all(isinstance(name, str) for name in classes):
         return ""
-    if np.average(labels, weights=weight) <= 0.5 or _alike(measure, labels):
+    if np.mean(labels) <= 0.5 or _alike(measure, labels):
         return ""
     other, positive = classes
     return (
