@@ -305,6 +305,13 @@ def test_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         "fitting: iteration 2, gap 1.00e-02 (until 0.001), 2.0 s, about 1 s, 1 iterations left" in terminal.getvalue()
     )
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with ProgressLine("fitting", 1e-3) as line:
+        for k in range(1, 4):
+            line(Record(k, 2 * k, 1 - 1e-6 * k, 0.0, k, float(k)))
+    assert "iteration 3" in terminal.getvalue()
+    assert "left" not in terminal.getvalue()  # not millions of iterations, by a rate that nobody knows yet
     files, terminal = SimpleNamespace(bytes_read=2_500_000_000), Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr("metrimax.progress.time.monotonic", lambda: 1.0)

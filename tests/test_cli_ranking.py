@@ -104,7 +104,7 @@ def test_what_a_measure_cannot_judge_is_left_out(tmp_path: Path, capsys: Capture
     run(capsys, "train", file, model, "-m", "roc_area")
     assert main(["evaluate", str(file), str(model)]) == 0
     out, err = capsys.readouterr()
-    assert "left out: ndcg@1 (ndcg: expected grades from 0 to 60 in y)" in err
+    assert "left out: ndcg@1 (ndcg: expected grades from 0 to 60 in y, got values from -1 to 1: " in err
     assert "roc_area" in out
     assert "ndcg" not in out
     file.write_text(svmlight(X, [f"1 qid:{q}" for q in groups]))

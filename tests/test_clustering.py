@@ -147,9 +147,12 @@ def test_clustering_says_what_is_wrong():
         SupervisedClustering().fit([X[0], X[1][:, :2]], y)
     with pytest.raises(ValueError, match="set 0: expected finite features"):
         SupervisedClustering().fit([np.full((7, 3), np.nan), X[1]], y)
+    for one in (X[0], X[0][:, 0]):  # one set, not a list of them
+        with pytest.raises(ValueError, match=r"set 0: expected its items as a matrix .* one matrix for each set"):
+            SupervisedClustering().fit(one, np.arange(len(one)))
     with pytest.raises(ValueError, match="set 1: expected at least one item"):
         SupervisedClustering().fit([X[0], np.empty((0, 3))], [y[0], []])
-    with pytest.raises(ValueError, match=r"a set of items as a matrix \(m, d\), got shape \(7,\)"):
+    with pytest.raises(ValueError, match=r"set 0: expected its items as a matrix \(m, d\), got shape \(7,\)"):
         SupervisedClustering().fit([X[0][:, 0]], y[:1])
     with pytest.raises(ValueError, match=r"set 0: .* features of the pairs \(pairs, q\), got shape \(3,\)"):
         SupervisedClustering(pairs=lambda items: np.ones(3)).fit(X, y)

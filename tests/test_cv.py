@@ -1,5 +1,6 @@
 """Choosing C, and the estimators side by side."""
 
+import io
 from unittest import mock
 
 import numpy as np
@@ -206,7 +207,7 @@ def test_refusals():
     X, y = sample(6)
     with pytest.raises(ValueError, match="unknown selection"):
         MeasureSVCCV(selection="guess").fit(X, y)
-    for grid in ([], [-1.0], [[1.0]]):
+    for grid in ([], [-1.0], [[1.0]], "all", [None]):
         with pytest.raises(ValueError, match="expected Cs"):
             MeasureSVCCV(Cs=grid).fit(X, y)
     with pytest.raises(ValueError, match="continuous"):
@@ -399,3 +400,24 @@ def test_folds_and_labels_that_warn_of_the_same_say_so_once():
     with pytest.warns(match="exactly k positives") as caught:
         MeasureSVCCV("recall_at_k", Cs=[1.0], cv=3).fit(X[:, 2:], Y)
     assert len({str(warning.message) for warning in caught}) == 1
+
+
+def test_progress_of_the_folds(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    X, y = sample(1)
+    for options, lines in (  # while choosing, and where there is another training at the end
+        ({"cv": 2}, 3),
+        ({"selection": "holdout"}, 2),
+        ({"measure": "error", "selection": "xi_alpha"}, 1),
+    ):
+        terminal, pipe = Terminal(), io.StringIO()
+        for stream in (terminal, pipe):
+            monkeypatch.setattr("sys.stderr", stream)
+            MeasureSVCCV(Cs=[0.1, 1.0], verbose=1, **options).fit(X, y)
+        assert pipe.getvalue() == ""
+        shown = terminal.getvalue()
+        assert shown.count(f"MeasureSVC({options.get('measure', 'f1')})") >= lines
+        assert ("fold 2 of 2: iteration" in shown) == ("cv" in options)

@@ -409,3 +409,13 @@ def test_more_than_2_31_non_zeros():
         np.testing.assert_array_equal(X.rmatvec(np.array([0.0, 1.0])), [1, 2, 3])
         np.testing.assert_array_equal(X.rmatvec(np.array([[0.0, 0.0], [1.0, 2.0]])), [[1, 2], [2, 4], [3, 6]])
     np.testing.assert_array_equal(X.matvec(np.array([1.0, 10.0, 100.0])), [0, 321])
+
+
+def test_threads_by_default_are_what_the_process_may_use(monkeypatch):
+    X = np.eye(3)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = as_design(X).n_threads
+    for share, expected in (("1", 1), (str(cores), cores), ("1000", cores), ("0", cores), ("2,1", cores), ("", cores)):
+        monkeypatch.setenv("OMP_NUM_THREADS", share)
+        assert as_design(X).n_threads == expected
+    assert as_design(X, n_threads=cores + 1).n_threads == cores + 1

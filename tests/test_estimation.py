@@ -345,7 +345,15 @@ def test_examples_without_weight_are_not_in_the_sample(model):
         xi_alpha(SVC().fit(X, y, weight), X, y, sample_weight=weight)
 
 
-@pytest.mark.parametrize("model", [make_pipeline(StandardScaler(), MeasureSVC("error")), KNeighborsClassifier(), SVR()])
+def test_a_pipeline_is_told_to_give_its_last_step():
+    X, y = draw(3, 40, 3, 1.0)
+    model = make_pipeline(StandardScaler(), MeasureSVC("error")).fit(X, y)
+    with pytest.raises(ValueError, match=r"got a pipeline: give its last step, model\[-1\], and model"):
+        xi_alpha(model, X, y)
+    assert 0 < xi_alpha(model[-1], model[:-1].transform(X), y).error < 1
+
+
+@pytest.mark.parametrize("model", [KNeighborsClassifier(), SVR()])
 def test_models_that_are_no_machine(model):
     X, y = draw(3, 40, 3, 1.0)
     with pytest.raises(ValueError, match=rf"(?s)got {type(model).__name__}.*: the estimate is for hinge losses"):

@@ -276,6 +276,8 @@ def test_bad_data(X, y, message):
         ({"solver": "newton"}, ValueError, "unknown solver 'newton': expected one of auto, bundle, cutting_plane"),
         ({"intercept_scaling": 0.0}, ValueError, "positive and finite"),
         ({"intercept_scaling": -1.0}, ValueError, "positive and finite"),
+        ({"fit_intercept": "no"}, ValueError, "expected fit_intercept as True or False, got 'no'"),
+        ({"callback": 3}, TypeError, "expected callback as a function of a Record, or None, got 3"),
         ({"n_threads": 0}, ValueError, "n_threads"),
         ({"class_weight": "heavy"}, ValueError, "class_weight"),
         ({"class_weight": {False: -1.0, True: 1.0}}, ValueError, "[Nn]egative"),
@@ -284,6 +286,12 @@ def test_bad_data(X, y, message):
 def test_bad_parameters(parameters, error, message):
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
         MeasureSVC(**parameters).fit(*GOOD)
+
+
+def test_a_function_of_numbers_is_told_of_arrays():
+    with pytest.raises(ValueError, match="truth value of an array") as raised:
+        MeasureSVC(lambda tp, fp, fn, tn: 0 if tp == 0 else tp / (tp + fp)).fit(*GOOD)
+    assert "np.where in the place of if" in raised.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
@@ -344,3 +352,20 @@ def test_a_users_function_that_fails_in_the_middle_of_a_run(binary):
     with pytest.raises(ValueError, match="returned nan"):
         svc.fit(X, y)
     assert svc.coef_ is before
+
+
+def test_warnings_point_at_the_line_that_called(binary):
+    """Not at a file of this library, or of joblib, through which the call went."""
+    X, y = binary
+    rng = np.random.default_rng(0)
+    overlapping = X[:, 0] + 3 * rng.normal(size=len(y)) > 5
+    folds = {"Cs": [1.0], "cv": 2}
+    for estimator, labels, text in (
+        (MeasureSVC("recall_at_k"), y, "exactly k positives"),
+        (MeasureSVCCV("recall_at_k", **folds), y, "exactly k positives"),
+        (MeasureSVCCV("f1", hinge=0.0, threshold="trained", **folds), overlapping, "w = 0 is optimal"),
+        (MeasureSVCCV("f1", max_iter=2, tol=1e-9, **folds), y, "stopped at max_iter"),
+    ):
+        with pytest.warns(UserWarning, match=text) as caught:
+            estimator.fit(X, labels)
+        assert {warning.filename for warning in caught} == {__file__}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -238,6 +239,25 @@ def test_measures_are_values():
 def test_get_measure_refuses():
     with pytest.raises(ValueError, match=r"unknown measure 'f3': expected one of .*f1"):
         get_measure("f3")
+    for name, meant in {
+        "roc_auc": "'roc_area'",
+        "AUC": "'roc_area'",
+        "accuracy": "'error'",
+        "balanced_accuracy": "'balanced_error'",
+        "matthews_corrcoef": "'mcc'",
+        "F1": "'f1'",
+        "f1_macro": "'f1'",
+        "f1_score": "'f1'",
+        "average-precision": "'average_precision'",
+        "jacard": "'jaccard'",
+        "f0.5": "FBeta(0.5)",
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(f"; perhaps {meant} is meant")):
+            get_measure(name)
+    with pytest.raises(ValueError, match=r"roc_area$"):
+        get_measure("something else")
+    with pytest.raises(TypeError, match=r"; perhaps 'roc_area' is meant$"):
+        get_measure(metrics.roc_auc_score)
     with pytest.raises(TypeError, match=r"call it, as in FBeta\(\)"):
         get_measure(FBeta)
     for bad in (3, None, ["f1"]):

@@ -191,3 +191,32 @@ def test_a_path_refuses_what_the_estimator_refuses():
             path(X, y, Cs=[1.0, C])
     with pytest.raises(ValueError, match=r"got 120 labels and weights of shape \(5,\)"):
         path(X, y, sample_weight=np.ones(5))
+
+
+def test_a_path_takes_what_the_estimator_takes():
+    X, y = sample(classes=2)
+    plain = path(X, y, Cs=[1.0])
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["a"] = frame["a"].astype("Float64")  # columns of several types, as a file may have them
+    for given, labels in ((frame, pd.Series(y)), (X.tolist(), y.tolist()), (sparse.csr_array(X), y)):
+        found = path(given, labels, Cs=[1.0])
+        np.testing.assert_allclose(found.coefs, plain.coefs, rtol=1e-6)
+        np.testing.assert_allclose(found.decision_function(given), plain.decision_function(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (lambda y: pd.Series(np.where(y, "yes", "no")).where(np.arange(len(y)) != 7), "got nan at place 7, one of 1"),
+        (lambda y: y.astype(bool).astype(object), r"got objects \(bool\): convert it, as with y.astype\(bool\)"),
+        (lambda y: np.where(np.arange(len(y)) == 7, None, y.astype(bool)), "got None at place 7, one of 1"),
+        (lambda y: np.array([1, "a"] * (len(y) // 2), dtype=object), r"objects \(int, str\)"),
+        (lambda y: [["a"] * (1 + k) for k in y], "MultiLabelBinarizer"),
+        (lambda y: [{"a", k} for k in y], "MultiLabelBinarizer"),
+        (lambda y: np.column_stack([y, y + 1]), "MultiOutputClassifier"),
+    ],
+)
+def test_labels_that_cannot_be_used_say_what_to_do(labels, message):
+    X, y = sample(classes=2)
+    with pytest.raises(ValueError, match=message):
+        MeasureSVC().fit(X, labels(y))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -16,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from metrimax.checks import check_rows, check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
-from metrimax.given import check_positive, check_whole, refuse_missing
+from metrimax.given import check_positive, check_whole, refuse_missing, warn
 from metrimax.io.folders import difference
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
@@ -70,12 +69,17 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_whole("max_iter", self.max_iter)
+        if not (self.callback is None or callable(self.callback)):
+            raise TypeError(f"expected callback as a function of a Record, or None, got {self.callback!r}")
         if not (isinstance(self.solver, str) and self.solver in self._solvers):
             raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(self._solvers)}")
         return self._solvers[self.solver](max_iter=int(self.max_iter))
 
     @contextmanager
-    def _progress(self, measure: Measure | None = None, design: Design | None = None) -> Iterator[Callback | None]:
+    def _progress(
+        self, measure: Measure | None = None, design: Design | None = None, part: str = ""
+    ) -> Iterator[Callback | None]:
+        """The callback for a run, with a line on the terminal if `verbose`; ``part`` says which of several it is."""
         if not self.verbose:
             yield self.callback
             return
@@ -83,7 +87,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         if measure is not None:
             given = getattr(self, "measure", None)  # the name of the class may be another: F1 is an F_beta
             title = f"{title}({given if isinstance(given, str) else measure.name})"
-        with ProgressLine(title, self.tol, design) as line:
+        with ProgressLine(title + part, self.tol, design) as line:
 
             def both(record: Record) -> Any:
                 line(record)
@@ -160,23 +164,21 @@ class CertifiedEstimator(PlainState, BaseEstimator):
 
     def _warn(self, solutions: list[Solution]) -> None:
         """Say which gaps were not reached, and which classifiers are worthless though they were."""
-        self._warn_of_gaps(solutions, "labels", stacklevel=4)
+        self._warn_of_gaps(solutions, "labels")
         trivial = [s for s in solutions if s.status is Status.TRIVIAL and not s.w.any()]
         if trivial:
-            text = f"{_told(Status.TRIVIAL, trivial, solutions, 'labels')}: all examples get the same score."
-            warnings.warn(text, stacklevel=3)
+            warn(f"{_told(Status.TRIVIAL, trivial, solutions, 'labels')}: all examples get the same score.")
 
-    def _warn_of_gaps(self, solutions: list[Solution], of: str, *, stacklevel: int = 3) -> None:
+    def _warn_of_gaps(self, solutions: list[Solution], of: str) -> None:
         """Say how many of the solutions have not reached their gap, and the worst."""
         missed = [s for s in solutions if s.status.missed]
         if missed:
             worst = max(missed, key=lambda s: s.gap)
             more = "Scale the features, lower C, or raise tol"
-            warnings.warn(
+            warn(
                 f"{_told(worst.status, missed, solutions, of)}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
                 f"{more if worst.status is Status.STALLED else f'{more} or max_iter'}.",
                 ConvergenceWarning,
-                stacklevel=stacklevel,
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.designs import as_design
-from metrimax.given import check_grid, check_positive, check_whole, refuse_missing
+from metrimax.designs import as_design, is_design
+from metrimax.given import check_grid, check_positive, check_whole, refuse_missing, warn
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Solution, Vector
 from metrimax.risk import run
@@ -42,7 +41,7 @@ class Path:
 
     def decision_function(self, X: Any) -> Vector:
         """Scores (n, number of C); positive means the positive class."""
-        scores = as_design(X).matvec(np.ascontiguousarray(self.coefs.T))
+        scores = as_design(_matrix(X)).matvec(np.ascontiguousarray(self.coefs.T))
         return scores + (self.intercepts - self.thresholds)
 
 
@@ -67,7 +66,7 @@ def path(
 
     Parameters
     ----------
-    X : array or sparse matrix (n, p)
+    X : array, sparse matrix or data frame (n, p)
         Finite values.
     y : array (n,)
         Two classes; the greater one is positive.
@@ -102,7 +101,7 @@ def path(
         raise ValueError(f"expected y of shape (n,) with two classes, got {len(classes)} classes, shape {codes.shape}")
     labels = codes == 1
     weight = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
-    design = as_design(X, intercept_scaling=intercept_scaling if fit_intercept else None, n_threads=n_threads)
+    design = as_design(_matrix(X), intercept_scaling=intercept_scaling if fit_intercept else None, n_threads=n_threads)
     if design.shape[0] != len(labels) or (weight is not None and weight.shape != labels.shape):
         weights = "" if weight is None else f" and weights of shape {weight.shape}"
         raise ValueError(
@@ -121,10 +120,9 @@ def path(
     missed = [(float(C), one) for C, one in zip(grid, solutions, strict=True) if one.status.missed]
     if missed:
         C, worst = max(missed, key=lambda pair: pair[1].gap)
-        warnings.warn(
+        warn(
             f"{worst.status} for {len(missed)} of {len(grid)} C: the gap is {worst.gap:.3g} at C = {C:g}, tol {tol:g}. "
-            "Raise tol or max_iter, scale the features, or leave out the largest C.",
-            stacklevel=2,
+            "Raise tol or max_iter, scale the features, or leave out the largest C."
         )
     W = np.array([solution.w for solution in solutions])
     scores = design.matvec(np.ascontiguousarray(W.T))
@@ -136,3 +134,10 @@ def path(
         price=oracle.price,
         solutions=solutions,
     )
+
+
+def _matrix(X: Any) -> Any:
+    """A data frame, or a list of rows, as an array; what can be multiplied as it is."""
+    if hasattr(X, "tocsr") or is_design(X):
+        return X
+    return np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=np.float64)

@@ -222,6 +222,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         scores = design.matvec(W) + (0 if offset is None else offset) + (self.intercept_ - self.threshold_)
         self.report_ = report(measure, problem, self._names, blocks, scores, weight)
         self._warn([label.solution for label in fitted])
+        self._warn_of_positive(measure, labels)
         return self
 
     def decision_function(self, X: Any) -> Vector:

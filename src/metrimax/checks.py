@@ -29,8 +29,24 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
         return X, y
     if isinstance(y, (list, tuple)):
         refuse_missing(y)  # before NumPy makes a string of a NaN among strings
-    X, y = validate_data(estimator, X, y, multi_output=True, **OPTIONS)
+        _refuse_collections(y)
+    try:
+        X, y = validate_data(estimator, X, y, multi_output=True, **OPTIONS)
+    except ValueError:
+        if hasattr(y, "dtype") and np.asarray(y).dtype.kind == "O":  # of which "Input contains NaN" is all it says
+            refuse_missing(y)
+        raise
     return X, y
+
+
+def _refuse_collections(y: Any) -> None:
+    """Raise for rows with several labels each that are no matrix."""
+    lengths = {len(row) for row in y if isinstance(row, (list, tuple))}
+    if len(lengths) > 1 or any(isinstance(row, (set, frozenset)) for row in y):
+        raise ValueError(
+            "expected y as one label for each example, or as a label indicator matrix, got a collection of labels for "
+            "each: make a matrix of them with sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)"
+        )
 
 
 def check_rows(estimator: BaseEstimator, X: Any) -> Any:

@@ -16,7 +16,7 @@ from metrimax.estimators import MeasureSVC
 from metrimax.folds import BySplits
 from metrimax.given import check_grid, is_number
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.labels import weights_of
+from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Vector
 from metrimax.selection import ByXiAlpha, Row
@@ -29,8 +29,8 @@ MOST_EXTENSIONS = 10
 class MeasureSVCCV(MeasureSVC):
     """`MeasureSVC` with the C that does best.
 
-    One path over C per training part: a cut found for one C is valid for every C, so along the path they are shared.
-    The classifier is then trained on everything with the C chosen.
+    Solves for all C at once on each training part: a cut found for one C is valid for every C, so they share their
+    cuts. The classifier is then trained on everything with the C chosen.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ class MeasureSVCCV(MeasureSVC):
         The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
         contingency table.
     standard_errors : float or None, default=None
-        Of the folds' mean: what is behind the best by no more than so many of them counts as equal, and of equals the
-        C nearest to 1 is taken. With few positives the best of a grid is the luckiest, and a worse choice than C = 1
-        (docs/results/imbalanced.md). 0 takes the best, the least C among equals. None is 1 for F1 and all other
-        measures of the contingency table but the error rate and those of the top k, and 0 for the rest.
+        All C whose mean over the folds is behind the best by no more than so many standard errors count as equal, and
+        the one nearest to 1 is taken. With few positives the best of a grid is mostly the luckiest, and a worse choice
+        than C = 1 (docs/results/imbalanced.md). 0 takes the best, and the least C among equals. None is 0 for the error
+        rate, the measures of the top k and those of rankings, and 1 for all others, such as F1.
     extend : bool, default=False
         Whether to go on beyond the grid, by its own ratio, while the best C is on its border. With
         ``selection="holdout"`` this is the protocol of Joachims (2005).
@@ -69,11 +69,11 @@ class MeasureSVCCV(MeasureSVC):
         holds, are always trained side by side: each pass over the rows serves them all.
     hinge : float or None, default=None
     threshold : {"trained", "placed"} or None, default=None
-        As for `MeasureSVC`. None, for all measures of the contingency table but the error rate, those of the top k
-        among them, is a hinge of 1, and where ``standard_errors`` is 1 for every C the threshold that does better in
-        the folds ("placed" among equals); for the rest it is 0 and "trained". With
-        ``hinge=0, threshold="trained", standard_errors=0`` this is the method of Joachims (2005), and so it is by
-        default with ``selection="xi_alpha"`` and the solvers "lbfgs", "agm" and "dual_cd", which know no such hinges.
+        As for `MeasureSVC`. A hinge of None is 0 for the error rate and the measures of rankings, and 1 for all others.
+        A threshold of None is "trained" where ``standard_errors=None`` is 0; otherwise it is, for every C, the one that
+        does better in the folds ("placed" among equals). With ``hinge=0, threshold="trained", standard_errors=0`` this
+        is the method of Joachims (2005). That is also the default with ``selection="xi_alpha"`` and with the solvers
+        "lbfgs", "agm" and "dual_cd", which have no such hinges.
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback, checkpoint
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
@@ -213,6 +213,8 @@ class MeasureSVCCV(MeasureSVC):
         means = self.cv_results_["mean_test_score"]
         self.cv_results_["rank_test_score"] = 1 + np.array([int((means > mean).sum()) for mean in means])
         self.Cs_ = self.cv_results_["param_C"]
+        if self.scoring is not None:  # of the measure trained for it was said
+            self._warn_of_positive(scoring, encode(y)[2])
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any, Self
@@ -17,10 +16,11 @@ from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label, kept, restate
-from metrimax.given import is_number
+from metrimax.given import check_flag, is_number, warn
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
+from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.risk import run
 from metrimax.solvers import side_by_side
@@ -39,7 +39,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     ----------
     measure : str, measure or callable, default="f1"
         A name (`metrimax.measures` lists them), a measure with parameters such as ``FBeta(2)``, or a function of
-        (tp, fp, fn, tn), vectorised over arrays: a score that is 1 or a loss that is 0 for a perfect labelling.
+        (tp, fp, fn, tn) that takes arrays: a score that is 1, or a loss that is 0, for a perfect labelling.
     C : float, default=4.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``. The
         default suits text of unit length and features of scale 1 (docs/results/default_c.md); `MeasureSVCCV` chooses.
@@ -66,9 +66,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         (docs/results/imbalanced.md).
         The bound on the measure's loss stays a bound, and the gap keeps its unit.
     threshold : {"trained", "placed"}, default="trained"
-        "trained": where training puts it. "placed": where the measure on the training sample is best, if that is
-        better; the mean of all places that are behind the best by no more than one mistake in each class costs.
-        Measures of the ranking have a rule of their own, see `threshold_`.
+        "trained": where training puts it. "placed": where the measure is best on the training sample, if that is
+        better; more precisely, the mean of all thresholds that are worse than the best by no more than what one
+        mistake in each class costs. Measures of rankings have a rule of their own, see `threshold_`.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance" (formulas:
         `metrimax.designs.kernel.Kernel`), "precomputed" (X holds the kernel's values, (n, n) in `fit` and (examples, n)
@@ -85,16 +85,15 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     random_state : int, RandomState or None, default=None
         Chooses the examples that span the approximation. None is 0 with a checkpoint.
     n_threads : int or None, default=None
-        Threads for products with X; None for all cores.
+        Threads for products with X; None for all cores, or as many as OMP_NUM_THREADS says, as in joblib's workers.
     verbose : int, default=0
         1 shows a line with the gap while fitting, if standard error is a terminal.
     callback : callable or None, default=None
         Called with a `Record` (iteration, n_passes, objective, bound, n_cuts, seconds) after each iteration. Returning
         True stops the fit.
     checkpoint : str, path, Checkpoint or None, default=None
-        A folder in which a long fit keeps its cuts and its best point, written every two minutes and removed when it
-        ends. Fitted again on the same data after a crash, it goes on there. `metrimax.io.checkpoints.Checkpoint` for
-        other intervals.
+        A folder in which a long fit saves its state every two minutes, removed when it ends. After a crash, the same
+        fit on the same data goes on from there. For other intervals: `metrimax.io.checkpoints.Checkpoint`.
 
     Attributes
     ----------
@@ -133,8 +132,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
 
     Notes
     -----
-    Several classes are trained one against the rest and the highest score is predicted; a label indicator matrix
-    trains one classifier per column. ``sample_weight`` means repetition, for the non-linear measures too.
+    Of two classes the greater is positive, as 1 of 0 and 1, or "yes" of "no" and "yes". Several classes are trained one
+    against the rest and the highest score is predicted; a label indicator matrix trains one classifier per column.
+    ``sample_weight`` means repetition, for the non-linear measures too.
 
     References
     ----------
@@ -207,7 +207,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVC:
         """Train on X (dense, sparse, or a design) and y: two classes, several, or a label indicator matrix.
 
-        A dataset (`metrimax.open_dataset`) brings its labels; any other X needs y.
+        Of two classes the greater is positive. ``sample_weight`` (n,) means repetition. A dataset
+        (`metrimax.open_dataset`) brings its labels; any other X needs y. Returns self.
         """
         measure = get_measure(self.measure)
         solver = self._solver()
@@ -220,9 +221,15 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self._store(kind, classes, fitted)
         self._store_weights(features, self._weights(fitted))
         self._warn([label.solution for label in fitted])
+        self._warn_of_positive(measure, labels)
         if not (measure.ranks or kind == "multiclass" or is_design(X)):  # which would be read once more
             self._warn_of_constants(measure, features, labels, weight, fitted)
         return self
+
+    def _warn_of_positive(self, measure: Measure, labels: Labels) -> None:
+        """Say that the positive class may not be the one that is meant, where there is a doubt."""
+        if self._binary and (doubt := doubtful_positive(measure, self.classes_.tolist(), labels[:, 0])):
+            warn(f"{doubt}; to make that one positive, train on y == {str(self.classes_[0])!r}")
 
     def _warn_of_constants(
         self, measure: Measure, features: Design, labels: Labels, weight: Vector | None, fitted: list[FittedLabel]
@@ -237,10 +244,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         ]
         if any(constant):
             some = "" if len(fitted) == 1 else f" ({sum(constant)} of {len(fitted)} labels)"
-            warnings.warn(
+            warn(
                 f"all training examples are called alike{some}, and half of the measure or more is lost: where classes "
-                "overlap set hinge=1 and threshold='placed', as MeasureSVCCV does",
-                stacklevel=3,
+                "overlap set hinge=1 and threshold='placed', as MeasureSVCCV does"
             )
 
     def _check_design(self, checked: Self, X: Any, y: Any) -> Array:
@@ -309,6 +315,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         return restate(features, fitted)
 
     def _with_intercept(self, design: Design) -> Design:
+        check_flag("fit_intercept", self.fit_intercept)
         return as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
 
     def _extras(self) -> dict[str, Any]:
@@ -335,7 +342,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
 
     def predict(self, X: Any) -> Array:
-        """Labels by the rule frozen at fit, example by example."""
+        """Labels by the rule frozen at fit, example by example; with several labels a matrix (n, L) of 0 and 1."""
         scores = self.decision_function(X)
         if self._multilabel:
             return (scores > 0).astype(int)

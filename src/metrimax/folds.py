@@ -95,16 +95,16 @@ class BySplits:
 
     def _one_by_one(self, Cs: Vector) -> list[FoldScores]:
         parts: list[FoldScores] = Parallel(n_jobs=self._owner.n_jobs, prefer="threads")(
-            delayed(self._fold)(Cs, train, test, self._part(f"fold-{k}"))
-            for k, (train, test) in enumerate(self._splits)
+            delayed(self._fold)(Cs, k, train, test) for k, (train, test) in enumerate(self._splits)
         )
         return parts
 
-    def _fold(self, Cs: Vector, train: Rows, test: Rows, checkpoint: Checkpoint | None) -> FoldScores:
+    def _fold(self, Cs: Vector, k: int, train: Rows, test: Rows) -> FoldScores:
         """The scores on the test rows of models trained on the others."""
         X_train, y_train = _safe_split(self._template, self._X, self._y, train)
         X_test, _ = _safe_split(self._template, self._X, self._y, test, train)
-        path = SamplePath(self._template, X_train, y_train, _of(self._weight, train), checkpoint)
+        checkpoint, part = self._part(f"fold-{k}"), f", fold {k + 1} of {len(self._splits)}"
+        path = SamplePath(self._template, X_train, y_train, _of(self._weight, train), checkpoint, part=part)
         return [
             (self._by_threshold(path.judged(fitted), fitted, scores, test), fitted)
             for fitted, scores in path.scores(Cs, X_test)

@@ -1,7 +1,12 @@
-"""What users give: parameters that cannot be computed with, and labels or groups that are missing, are refused."""
+"""What users give: parameters that cannot be computed with, and labels or groups that are missing, are refused.
+
+And what they are told: warnings that point at their own line.
+"""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,12 +25,31 @@ def check_whole(name: str, value: Any, or_else: str = "") -> None:
         raise ValueError(f"expected {name} as a whole number of at least 1{or_else}, got {value!r}")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise for what is neither True nor False: any string would count as true."""
+    if not (isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1))):
+        raise ValueError(f"expected {name} as True or False, got {value!r}")
+
+
 def check_grid(Cs: Any) -> npt.NDArray[np.float64]:
     """The values of C as an array."""
-    grid = np.asarray(Cs, dtype=np.float64)
+    try:
+        grid = np.asarray(Cs, dtype=np.float64)
+    except (TypeError, ValueError):
+        grid = np.empty(0)
     if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
         raise ValueError(f"expected Cs as finite numbers > 0, at least one, got {Cs!r}")
     return grid
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this library, however many of its own (and joblib's) frames are in between."""
+    frame, depth, outermost = sys._getframe(), 1, 1
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == "metrimax":
+            outermost = depth
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+    warnings.warn(text, category, stacklevel=outermost + 1)
 
 
 def is_number(value: Any) -> bool:

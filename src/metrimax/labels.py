@@ -31,8 +31,18 @@ def encode(y: Array) -> tuple[str, Array, Labels]:
         labels = indicators(np.asarray(y.toarray() if hasattr(y, "toarray") else y))
         return kind, np.arange(labels.shape[1]), labels
     if kind not in ("binary", "multiclass"):
+        if kind == "unknown":
+            refuse_missing(y)  # before anyone makes False of None
+            types = sorted({type(label).__name__ for label in np.ravel(y)})
+            raise ValueError(
+                f"Unknown label type: expected y as numbers, booleans or strings, got objects ({', '.join(types)}): "
+                "convert it, as with y.astype(bool), y.astype(int) or y.astype(str)"
+            )
         check_classification_targets(y)
-        raise ValueError(f"expected y as classes or as a label indicator matrix, got {kind}")
+        raise ValueError(
+            f"expected y as classes or as a label indicator matrix, got {kind}: for several targets with classes of "
+            "their own use sklearn.multioutput.MultiOutputClassifier"
+        )
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"expected at least two classes in y, got one class only: {classes.tolist()}")

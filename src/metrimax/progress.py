@@ -55,8 +55,8 @@ class ProgressLine:
         if self._first is None or record.iteration <= self._first.iteration:  # a new run
             self._first = record
         first = self._first
-        if not 0 < self._tol < record.gap < first.gap or record.seconds <= first.seconds:
-            return ""
+        if not 0 < self._tol < record.gap <= first.gap / 2 or record.seconds <= first.seconds:
+            return ""  # before the gap has fallen by half nothing can be said
         share = math.log(record.gap / self._tol) / math.log(first.gap / record.gap)
         iterations, seconds = record.iteration - first.iteration, record.seconds - first.seconds
         return f", about {share * seconds:.0f} s, {math.ceil(share * iterations - 1e-9)} iterations left"

@@ -216,9 +216,9 @@ class Status(Enum):
 
     CONVERGED = "converged: the duality gap is within tol"
     TRIVIAL = (
-        "w = 0 is optimal up to tol: at this C or below nothing is learnt from these features (where classes overlap "
-        "there may be no C that helps: for F1 and its like set hinge=1 and threshold='placed', for the first ranks of "
-        "a ranking train roc_area or average_precision; else raise C)"
+        "w = 0 is optimal up to tol: nothing is learnt from these features at this C or below (where classes overlap "
+        "there may be no C that helps: for F1 and its like set hinge=1 and threshold='placed', as MeasureSVCCV does; "
+        "for the first ranks of a ranking train roc_area or average_precision; otherwise raise C)"
     )
     UNCHANGED = (
         "w = 0 is optimal up to tol: the auxiliary classifiers stand as they are "

@@ -190,7 +190,11 @@ def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:
     refuse_missing(groups, "groups", "the group of each example", "give these examples a group, or leave them out")
     groups = np.asarray(groups)
     if groups.shape not in ((len(y),), (len(y), 1)):
-        raise ValueError(f"expected groups with {len(y)} entries, the group of each example, got shape {groups.shape}")
+        sizes = groups.dtype.kind in "iu" and groups.sum() == len(y)
+        raise ValueError(
+            f"expected groups with {len(y)} entries, the group of each example, got shape {groups.shape}"
+            + (": of sizes make them by np.repeat(np.arange(len(sizes)), sizes)" if sizes else "")
+        )
     return Grouped(measure, groups.ravel())
 
 

@@ -23,7 +23,7 @@ Run = Generator[Ask, Vector, list[FittedLabel]]
 class SamplePath:
     """The labels of one sample, trained along C: what does not depend on C is made once.
 
-    ``together`` is the number of samples whose labels run side by side.
+    ``together`` is the number of samples whose labels run side by side; ``part`` says on the terminal which one it is.
     """
 
     def __init__(
@@ -35,8 +35,9 @@ class SamplePath:
         checkpoint: Checkpoint | None = None,
         *,
         together: int = 1,
+        part: str = "",
     ) -> None:
-        self.template, self._checkpoint = template, checkpoint
+        self.template, self._checkpoint, self._part = template, checkpoint, part
         self._measure = get_measure(template.measure)
         self._n_features = X.shape[1]
         self._kind, self._classes, self._labels = encode(y)
@@ -47,7 +48,8 @@ class SamplePath:
 
     def fit(self, Cs: Vector) -> dict[float, list[FittedLabel]]:
         """Every C with its labels; the solutions of a label share cuts, or multipliers."""
-        per_label = run(self.design, self.runs(Cs, self.template.callback))
+        with self.template._progress(self._measure, self.features, self._part) as callback:
+            per_label = run(self.design, self.runs(Cs, callback))
         return {float(C): [label[k] for label in per_label] for k, C in enumerate(Cs)}
 
     def scores(self, Cs: Vector, X: Any) -> list[tuple[list[FittedLabel], Vector]]:
@@ -62,7 +64,8 @@ class SamplePath:
             scores = model._feature_scores(X) + model.intercept_
             return [label.slim() for label in fitted], scores
 
-        per_label = run(self.design, map(scored, self.runs(Cs, self.template.callback)))
+        with self.template._progress(self._measure, self.features, self._part) as callback:
+            per_label = run(self.design, map(scored, self.runs(Cs, callback)))
         found = []
         for k in range(len(Cs)):
             fitted, columns = [label[k] for label, _ in per_label], [scores[:, k] for _, scores in per_label]

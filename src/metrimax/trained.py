@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -61,6 +62,11 @@ def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachi
 
 
 def _no_estimate(model: Any) -> ValueError:
+    if isinstance(model, Pipeline):
+        return ValueError(
+            "expected a fitted classifier, and X as it was trained on, got a pipeline: give its last step, model[-1], "
+            "and model[:-1].transform(X)"
+        )
     return ValueError(
         "expected a fitted MeasureSVC(measure='error', 'cost' or 'balanced_error'), LinearSVC(loss='hinge') or "
         f"SVC, got {model!r}: the estimate is for hinge losses that add up over the examples"

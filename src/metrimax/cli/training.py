@@ -20,6 +20,7 @@ from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
 from metrimax.measure.classes import score_classes
+from metrimax.measure.positive import doubtful_positive
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
 from metrimax.risk import run
@@ -96,6 +97,9 @@ def load(arguments: argparse.Namespace) -> Task:
     kind, classes, labels = encode(data, arguments.positive)
     if arguments.model_format == "svmperf" and kind != "binary":
         raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
+    named = kind == "binary" and arguments.positive is None
+    if named and (doubt := doubtful_positive(measure, classes, labels[:, 0])):
+        note(arguments, f"{doubt}; to make that one positive, give --positive {classes[0]}")
     return Task(measure, data, kind, list(classes), labels)
 
 

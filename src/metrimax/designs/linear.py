@@ -16,11 +16,14 @@ from metrimax.protocols import Epochs, Hinges, Product, Vector, Working
 
 
 def available_threads(n_threads: int | None) -> int:
-    """``n_threads`` itself, or the number of cores this process may use for None."""
+    """``n_threads`` itself, or for None the number of cores this process may use.
+
+    That is no more than OMP_NUM_THREADS, by which joblib's workers are told their share, and batch systems their jobs.
+    """
     if n_threads is None:
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        share = os.environ.get("OMP_NUM_THREADS", "")
+        return min(cores, int(share)) if share.isdecimal() and int(share) > 0 else cores
     check_whole("n_threads", n_threads, ", or None for all cores")
     return int(n_threads)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +63,21 @@ _CLASSES: tuple[type, ...] = (
 )
 REGISTRY: dict[str, type] = {cls.name: cls for cls in _CLASSES} | {"f1": FBeta}  # type: ignore[attr-defined]
 
+OTHER_NAMES = {
+    "accuracy": "error",
+    "auc": "roc_area",
+    "auroc": "roc_area",
+    "balanced_accuracy": "balanced_error",
+    "cohen_kappa": "kappa",
+    "map": "average_precision",
+    "matthews_corrcoef": "mcc",
+    "pr_auc": "average_precision",
+    "precision": "precision_at_k",
+    "recall": "recall_at_k",
+    "roc_auc": "roc_area",
+}
+"""What some of the measures are called elsewhere, as in scikit-learn."""
+
 
 def measures() -> dict[str, str]:
     """Names of the measures that ``measure=`` takes, each with one line on what it is.
@@ -75,7 +92,9 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
     """The measure object for a name (with its parameters), a measure, or a function of (tp, fp, fn, tn)."""
     if isinstance(measure, str):
         if measure not in REGISTRY:
-            raise ValueError(f"unknown measure {measure!r}: expected one of {', '.join(sorted(REGISTRY))}")
+            raise ValueError(
+                f"unknown measure {measure!r}: expected one of {', '.join(sorted(REGISTRY))}{_perhaps(measure)}"
+            )
         made: Measure = REGISTRY[measure](**options)
         return made
     if isinstance(measure, type):
@@ -89,6 +108,15 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
         "expected measure as a name, a measure object or a function of (tp, fp, fn, tn), got "
         f"{type(measure).__name__}: {measure!r}"
     )
+
+
+def _perhaps(name: str) -> str:
+    """Which measure is likely to be meant by a name that is none, for messages."""
+    plain = re.sub(r"(_score|_macro|_micro|_weighted|_samples)$", "", name.lower().replace("-", "_").replace(" ", "_"))
+    if re.fullmatch(r"f[0-9.]+", plain) and plain != "f1":
+        return f"; perhaps FBeta({plain[1:]}) is meant (fbeta:beta={plain[1:]} on the command line)"
+    near = difflib.get_close_matches(plain, [*REGISTRY, *OTHER_NAMES], n=1, cutoff=0.75)
+    return f"; perhaps {OTHER_NAMES.get(near[0], near[0])!r} is meant" if near else ""
 
 
 def _check_function(function: Callable[..., object]) -> None:
@@ -106,7 +134,7 @@ def _check_function(function: Callable[..., object]) -> None:
         raise TypeError(
             f"expected a measure as a function of (tp, fp, fn, tn), got {getattr(function, '__name__', function)} "
             f"of {signature}: write it as a function of the contingency table, or choose one of "
-            f"{', '.join(sorted(REGISTRY))}"
+            f"{', '.join(sorted(REGISTRY))}{_perhaps(getattr(function, '__name__', ''))}"
         )
 
 

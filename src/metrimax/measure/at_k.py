@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
+from metrimax.given import warn
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import top_smoothing
@@ -73,10 +73,9 @@ class TopMeasure(ContingencyMeasure):
         if abs(made.k - made.n_pos) > 1e-9 * made.n:
             which, other = ("fewer", "at_least") if made.k < made.n_pos else ("more", "at_most")
             # without numbers, so that those of other labels and folds are the same warning
-            warnings.warn(
+            warn(
                 f"{self.name}: labellings with exactly k positives, {which} than there are, let a shift of all scores "
-                f"lower the risk without learning anything; labellings={other!r} does not",
-                stacklevel=2,
+                f"lower the risk without learning anything; labellings={other!r} does not"
             )
         return made
 

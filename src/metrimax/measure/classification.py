@@ -224,7 +224,14 @@ class TableFunction(ContingencyMeasure):
         shape = np.broadcast_shapes(*(np.shape(t) for t in table))
         # fresh vectors, whatever the search asks for: a user's function may index and change them
         vectors = [np.array(np.broadcast_to(t, shape), dtype=np.float64).ravel() for t in table]
-        value = np.asarray(function(*vectors))
+        try:
+            value = np.asarray(function(*vectors))
+        except Exception as error:
+            error.add_note(
+                f"The measure {self.name!r} is called with arrays, one entry for each table to look at: write it with "
+                "NumPy functions of arrays, and np.where in the place of if."
+            )
+            raise
         if value.shape != (size := (int(np.prod(shape)),)):
             raise ValueError(
                 f"the measure {self.name!r} returned an array of shape {value.shape} for tables of shape "

@@ -46,7 +46,10 @@ class NDCG(RankingMeasure):
         grades = np.asarray(y, dtype=np.float64)
         most = 60 if self.gain == "exponential" else 2.0**60  # the same gains
         if not ((grades >= 0) & (grades <= most)).all():
-            raise ValueError(f"ndcg: expected grades from 0 to {most:g} in y")
+            raise ValueError(
+                f"ndcg: expected grades from 0 to {most:g} in y, got values from {grades.min():g} to {grades.max():g}: "
+                "shift them, so that 0 is the worst grade"
+            )
         return np.exp2(grades) - 1 if self.gain == "exponential" else grades
 
     def discounts(self, n: int) -> Vector:

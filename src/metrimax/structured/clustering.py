@@ -144,6 +144,11 @@ class SupervisedClustering(StructuredSVM):
         inputs: list[Vector] = []
         for i, items in enumerate(X):
             features = np.asarray(items, dtype=np.float64)
+            if features.ndim == 0 or (self.pairs is None and features.ndim != 2):
+                raise ValueError(
+                    f"set {i}: expected its items as a matrix (m, d), got shape {features.shape}: X is a list with one "
+                    "matrix for each set"
+                )
             if not isinstance(self.pairs, str) and not len(features):
                 raise ValueError(f"set {i}: expected at least one item, got none")
             if not isinstance(self.pairs, str):
