@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metrimax.io.checkpoints import Checkpoint, KeptRun
 from metrimax.measure.hinged import Hinged, place
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import (
     Ask,
     Callback,
-    Checkpoint,
     Cuts,
     Design,
-    KeptRun,
     Labels,
     Measure,
     Oracle,

@@ -20,10 +20,10 @@ from metrimax import _kernels
 from metrimax.measure import tables
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.measure.sample import SampleOracle
-from metrimax.measure.smoothing import Smooth, contingency_smoothing
+from metrimax.measure.smoothing import contingency_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import ClassUnits, Queue, split
-from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Vector
+from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Smooth, Vector
 
 SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from metrimax.measure.at_k import TopMeasure
 from metrimax.measure.ndcg import NDCG
 from metrimax.measure.sample import SampleOracle
-from metrimax.measure.smoothing import Smooth
-from metrimax.protocols import Cut, Line, Measure, Oracle, Vector
+from metrimax.protocols import Cut, Line, Measure, Oracle, Smooth, Vector
 
 
 class Groups(NamedTuple):

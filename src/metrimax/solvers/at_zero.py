@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from metrimax.protocols import (
     Design,
     Hinges,
     Kink,
+    LabellingOracle,
     Oracle,
     Point,
     Record,
@@ -108,7 +109,7 @@ class _Watch:
         if self._callback is not None and self._callback(record) in (True,):  # NumPy's True as well
             return True
         if record.iteration == self._patience and record.objective >= self._oracle(np.zeros(self._size)).loss:
-            self.kink = cast(Any, self._oracle).kink()
+            self.kink = cast(LabellingOracle, self._oracle).kink()
         return self.kink is not None
 
     def keep(self, state: Callable[[], Cuts]) -> None:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from metrimax.protocols import (
     Steps,
     Vector,
     Working,
+    hinges_of,
     offer,
 )
 from metrimax.solvers.model import taken
@@ -98,7 +99,7 @@ class DualCD:
         callback: Callback | None = None,
     ) -> Generator[Ask, Vector, list[Solution]]:
         """Solutions for every weight, in the order given; each starts from the multipliers of the one before."""
-        hinges = cast(Any, oracle).hinges() if hasattr(oracle, "hinges") else None
+        hinges = hinges_of(oracle)
         if hinges is None:
             raise ValueError(
                 "solver 'dual_cd' needs a measure whose mistakes add up over the examples (hinges), such as error, "

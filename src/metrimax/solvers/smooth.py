@@ -15,14 +15,14 @@ estimate of the Lipschitz constant; O'Donoghue & Candes (2015) for the restarts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Point, Status, Steps, Vector
+from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Point, Smooth, Status, Steps, Vector
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Best, Progress
 
@@ -39,7 +39,7 @@ LEAST = 1e-7
 class Smoothed(NamedTuple):
     """The smoothed risk at one mu."""
 
-    smooth: Callable[[Vector, float], tuple[float, Cut]]
+    smooth: Smooth
     mu: float
 
     def __call__(self, scores: Vector) -> tuple[float, Cut]:
@@ -55,9 +55,9 @@ class Smoothed(NamedTuple):
         return risk
 
 
-def smoothing(oracle: Oracle) -> Callable[[Vector, float], tuple[float, Cut]]:
+def smoothing(oracle: Oracle) -> Smooth:
     """The oracle's smoothed risk; the error says what is missing where it has none."""
-    smooth: Callable[[Vector, float], tuple[float, Cut]] | None = getattr(oracle, "smooth", None)
+    smooth: Smooth | None = getattr(oracle, "smooth", None)
     if smooth is None:
         raise ValueError(
             f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown"
