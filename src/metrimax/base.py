@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from metrimax.checks import check_rows, check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
-from metrimax.given import check_positive, check_whole, refuse_missing
+from metrimax.given import check_positive, check_whole, dense, refuse_missing
 from metrimax.io.folders import difference
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
@@ -32,7 +32,7 @@ def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
     if isinstance(y, (list, tuple)):
         refuse_missing(y)  # before NumPy makes a string of a NaN among strings
     y = y.compute() if hasattr(y, "compute") else y  # Dask's
-    return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+    return np.asarray(dense(y))
 
 
 def is_learnt(name: str) -> bool:

@@ -17,7 +17,7 @@ from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.fitting import FittedLabel, fit_label, kept, restate
-from metrimax.given import is_number
+from metrimax.given import dense, is_number, is_whole
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
@@ -268,8 +268,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         if self._has_kernel("linear"):
             return as_design(X, n_threads=self.n_threads)
         if self._has_kernel("precomputed"):
-            K = X.toarray() if hasattr(X, "toarray") else X
-            return Gram(check_symmetric(np.ascontiguousarray(K)), n_threads=self.n_threads)
+            return Gram(check_symmetric(np.ascontiguousarray(dense(X))), n_threads=self.n_threads)
         return kernel_design(
             Kernel(self.kernel, choose_gamma(self.gamma, X), self.degree, self.coef0),
             X,
@@ -353,7 +352,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             raise ValueError(
                 f"predict_top_k needs two classes or a label indicator matrix, got {len(self.classes_)} classes"
             )
-        if not (isinstance(k, (int, np.integer)) and 0 <= k <= len(scores)):
+        if not (is_whole(k) and 0 <= k <= len(scores)):
             raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
         called = np.zeros(scores.shape, dtype=int)
         np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
+from metrimax.given import is_whole
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, of_one, ratio
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import top_smoothing
@@ -120,7 +121,7 @@ class _AtK(TopMeasure):
             match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)p", self.k)
             if match and float(match[1]) > 0:
                 return float(match[1])
-        elif isinstance(self.k, (int, np.integer)) and not isinstance(self.k, bool) and self.k >= 1:
+        elif is_whole(self.k) and self.k >= 1:
             return None
         raise ValueError(
             f"expected k as a whole number of at least 1, or as in '2p' for twice the positives, got {self.k!r}"
