@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
-from metrimax.fitting import FittedLabel, fit_label, kept, restate
+from metrimax.fitting import FittedLabel, Training, fit_label, kept, restate
 from metrimax.given import dense, is_number, is_whole
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
@@ -293,16 +293,11 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         design = self._with_intercept(design)
         solver = side_by_side(solver, labels.shape[1])
         checkpoint = as_checkpoint(self.checkpoint)
-        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind, "checkpoint": checkpoint}
-        options |= self._extras()
+        shifts = repeat(None) if offset is None else offset.T
         with self._progress(measure, features) as callback:
-            fitted = run(
-                design,
-                (
-                    fit_label(measure, solver, design, one, weight, callback=callback, offset=shift, **options)
-                    for one, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
-                ),
-            )
+            training = self._training(measure, solver, kind, callback, checkpoint)
+            both = zip(labels.T, shifts, strict=False)
+            fitted = run(design, (fit_label(training, design, one, weight, self.C, shift) for one, shift in both))
         if checkpoint is not None:
             checkpoint.clear()
         return restate(features, fitted)
@@ -310,13 +305,16 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def _with_intercept(self, design: Design) -> Design:
         return as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
 
-    def _extras(self) -> dict[str, Any]:
-        """What `fit_label` adds to the risk, and whether it places the threshold."""
+    def _training(
+        self, measure: Measure, solver: Solver, kind: str, callback: Callback | None, checkpoint: Checkpoint | None
+    ) -> Training:
+        """How labels of a kind are trained with these parameters."""
         if self.threshold not in THRESHOLDS:
             raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
         if not (is_number(self.hinge) and 0 <= self.hinge < np.inf):
             raise ValueError(f"expected a finite hinge >= 0, got {self.hinge!r}")
-        return {"hinge": float(self.hinge), "placed": self.threshold == "placed"}
+        placed = self.threshold == "placed"
+        return Training(measure, solver, self.tol, kind, float(self.hinge), placed, callback, checkpoint)
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""

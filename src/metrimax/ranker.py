@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.checks import OPTIONS
 from metrimax.designs import as_design, is_design
-from metrimax.fitting import fit_label
+from metrimax.fitting import Training, fit_label
 from metrimax.given import refuse_missing
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_weight
@@ -127,10 +127,9 @@ class MeasureRanker(CertifiedEstimator):
         grouped = _grouped(measure, _groups_of(X, groups), y)
         design = as_design(X, n_threads=self.n_threads)
         checkpoint = as_checkpoint(self.checkpoint)
-        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "checkpoint": checkpoint}
         with self._progress(grouped, design) as callback:
-            steps = fit_label(grouped, solver, design, grouped.labels(y), weight, callback=callback, **options)
-            (fitted,) = run(design, [steps])
+            training = Training(grouped, solver, self.tol, callback=callback, checkpoint=checkpoint)
+            (fitted,) = run(design, [fit_label(training, design, grouped.labels(y), weight, self.C)])
         if checkpoint is not None:
             checkpoint.clear()
         self.__dict__ = checked.__dict__
