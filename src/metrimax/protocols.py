@@ -190,23 +190,26 @@ Product = Literal["scores", "pull"]
 
 
 class SeveralDesign(Design, Protocol):
-    """A design with products of its own for several vectors that lie apart; the others get them side by side."""
+    """A design with products of its own for several vectors that lie apart; the others get them side by side.
 
-    def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
+    With ``bias`` each row has one more feature, of that value: the intercept's.
+    """
+
+    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
         """The product with each of the vectors, contiguous and float64, X read once for as many as is quickest."""
 
 
 class RowDesign(Design, Protocol):
-    """A design that also gives access to its rows one by one, as coordinate descent needs it."""
+    """A design that also gives access to its rows one by one, as coordinate descent needs it; ``bias`` as above."""
 
     @property
     def by_rows(self) -> bool:
         """Whether the rows lie in one piece each; if not, `dual_epochs` begins with a copy of X."""
 
-    def squares(self) -> Vector:
+    def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows."""
 
-    def mean_square(self) -> float:
+    def mean_square(self, bias: float = 0.0) -> float:
         """The mean of them, for which no vector is kept."""
 
     def dual_epochs(
@@ -220,6 +223,7 @@ class RowDesign(Design, Protocol):
         max_passes: float,
         gap: float = -np.inf,
         working: Working | None = None,
+        bias: float = 0.0,
     ) -> Epochs:
         """Coordinate descent on the dual of ``1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)``.
 
