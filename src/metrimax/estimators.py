@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -243,12 +243,12 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
                 stacklevel=3,
             )
 
-    def _check_design(self, checked: Self, X: Any, y: Any) -> Array:
+    def _check_design(self, X: Any, y: Any) -> Array:
         if not self._has_kernel("linear"):
             raise self._out_of_reach(X)
         if y is None and getattr(X, "label_values", None) is not None:
-            checked.label_values_ = X.label_values
-        return super()._check_design(checked, X, y)
+            self.label_values_ = X.label_values
+        return super()._check_design(X, y)
 
     def _out_of_reach(self, X: Any) -> ValueError:
         return ValueError(

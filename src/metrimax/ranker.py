@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -138,8 +138,8 @@ class MeasureRanker(CertifiedEstimator):
         self._warn([fitted.solution])
         return self
 
-    def _check_arrays(self, checked: Self, X: Any, y: Any) -> tuple[Any, Any]:
-        made: tuple[Any, Any] = validate_data(checked, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
+    def _check_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
+        made: tuple[Any, Any] = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
         return made
 
     def decision_function(self, X: Any) -> Vector:
