@@ -132,43 +132,31 @@ class ContingencyOracle(SampleOracle):
             self.structure = tables.probe(self._loss, self.pos.count, self.neg.count, equal_units=equal_units)
         if self.structure == "scan" and sample_weight is not None:  # every table: keep them few
             self.pos, self.neg = split(y, sample_weight, most=SCANNED_UNITS)
-        self._rises: tuple[_Rise, _Rise] | None = None  # of D, by one more mistake in either class
-        self._top, self._rising = 1.0, False  # the greatest D, and whether it never falls with one more mistake
+        n_pos, n_neg = self.pos.count, self.neg.count
+        self._limits = _Limits(), _Limits()
+        self._rises: tuple[float, float, float, float] | None = None
+        self._top, self._rising = 1.0, False
         if self.structure == "count":
-            self._prepare_counts()
+            unit = self.pos.unit
+            low, high = (0, n_pos + n_neg) if self._counts is None else (round(m / unit) for m in self._counts)
+            self._first_count = low
+            self._u, self._v = self._coefficients(low, high)
+            self._check_coefficients()
+            self._top, *rises = _kernels.count_bounds(self._u, self._v, n_pos, n_neg, low)
+            if self._counts is None:
+                self._set_bounds(*rises)
+                self._rising = min(rises) >= -ROUNDING * max(1.0, self._top)
         elif self.structure != "scan":
-            self._prepare_monge()
-        self._limits = _ALL, _ALL
-        if self._rises is not None:
-            pos, neg = self._rises
-            self._limits = pos.limits(self.pos.unit / self.n), neg.limits(self.neg.unit / self.n)
+            i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
+            self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
+            if self.structure in tables.LINKS:  # which grow with both: all wrong need not be the worst
+                self._top = float(tables.LINKS[self.structure](self._A.max(), self._B.max()))
+                self._rising = _rises(self._A) and _rises(self._B)
+            self._set_bounds(*tables.monge_marginals(self._loss, n_pos, n_neg))
         self.price = self._price()
         self.compiled = self._compile() if self.pos.whole and self.neg.whole else None
         hinges = self.hinges() if self.compiled is None else None
         self._sum = None if hinges is None else HingeSum(hinges)  # whole examples flip, where they weigh unequally
-
-    def _prepare_counts(self) -> None:
-        """The coefficients of every number of predicted positives, and what they say of D."""
-        n_pos, n_neg, unit = self.pos.count, self.neg.count, self.pos.unit
-        low, high = (0, n_pos + n_neg) if self._counts is None else (round(m / unit) for m in self._counts)
-        self._first_count = low
-        self._u, self._v = self._coefficients(low, high)
-        self._check_coefficients()
-        self._top, *rises = _kernels.count_bounds(self._u, self._v, n_pos, n_neg, low)
-        if self._counts is None:
-            self._rises = _Rise(*rises[:2]), _Rise(*rises[2:])
-            self._rising = min(rises) >= -ROUNDING * max(1.0, self._top)
-
-    def _prepare_monge(self) -> None:
-        """D where only one kind of mistake is made, and what that says of D."""
-        n_pos, n_neg = self.pos.count, self.neg.count
-        i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
-        self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
-        if self.structure in tables.LINKS:  # which grow with both: all wrong need not be the worst
-            self._top = float(tables.LINKS[self.structure](self._A.max(), self._B.max()))
-            self._rising = _never_falls(self._A) and _never_falls(self._B)
-        rises = tables.monge_marginals(self._loss, n_pos, n_neg)
-        self._rises = _Rise(*rises[:2]), _Rise(*rises[2:])
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
@@ -195,11 +183,14 @@ class ContingencyOracle(SampleOracle):
         """What one more mistake of either class costs, times n, where D is linear in (fn, fp); None where it is not."""
         if self._rises is None or self._counts is not None:
             return None
-        slack = 1e-9 * max(rise.largest for rise in self._rises)
-        if any(rise.most - rise.least > slack for rise in self._rises):  # one more mistake does not always cost alike
+        least, most, slack = self._rises[::2], self._rises[1::2], 1e-9 * max(map(abs, self._rises))
+        if any(b - a > slack for a, b in zip(least, most, strict=True)):  # one more mistake does not always cost alike
             return None
-        pos, neg = (max(0.0, (rise.least + rise.most) / 2) * self.n for rise in self._rises)
-        return pos / self.pos.unit, neg / self.neg.unit
+        pos, neg = (
+            max(0.0, (a + b) / 2) * self.n / units.unit
+            for units, a, b in zip((self.pos, self.neg), least, most, strict=True)
+        )
+        return pos, neg
 
     def hinges(self) -> Hinges | None:
         """The risk as a sum over examples; None where mistakes do not add up."""
@@ -344,6 +335,14 @@ class ContingencyOracle(SampleOracle):
                     "`admissible` that excludes tables, do not declare a structure"
                 )
 
+    def _set_bounds(self, fn_least: float, fn_most: float, fp_least: float, fp_most: float) -> None:
+        """A flip pays if its cost is below what D can rise; keep a little more than that for rounding."""
+        self._rises = fn_least, fn_most, fp_least, fp_most
+        self._limits = (
+            _limits(fn_least, fn_most, self.pos.unit / self.n),
+            _limits(fp_least, fp_most, self.neg.unit / self.n),
+        )
+
     def _price(self) -> float:
         one_fn, one_fp, swap = map(float, self._loss(np.array([1, 0, 1]), np.array([0, 1, 1])))
         rise = one_fn / self.pos.unit + one_fp / self.neg.unit
@@ -352,31 +351,21 @@ class ContingencyOracle(SampleOracle):
         return max(1.0, self.n / 2 * rise)
 
 
-_ALL = -np.inf, np.inf
+class _Limits(NamedTuple):
+    """Costs below ``low`` flip in every optimum, costs from ``high`` on in none."""
+
+    low: float = -np.inf
+    high: float = np.inf
 
 
-class _Rise(NamedTuple):
-    """The least and the greatest rise of D by one more mistake in a class."""
-
-    least: float
-    most: float
-
-    @property
-    def largest(self) -> float:
-        return max(abs(self.least), abs(self.most))
-
-    def limits(self, step: float) -> tuple[float, float]:
-        """Costs below the first flip in every optimum, costs from the second on in none.
-
-        A flip, of weight ``step`` n, pays if its cost is below what D can rise. A little more is kept, for rounding.
-        """
-        slack = 1e-9 * self.largest
-        return (self.least - slack) / step, (self.most + slack) / step
-
-
-def _never_falls(losses: Vector) -> bool:
+def _rises(losses: Vector) -> bool:
     """Whether the losses of more and more mistakes rise, within [0, 1]: then all links of them rise."""
     return bool(losses[0] >= 0 and losses[-1] <= 1 and (losses[1:] >= losses[:-1]).all())
+
+
+def _limits(least: float, most: float, step: float) -> _Limits:
+    slack = 1e-9 * max(abs(least), abs(most))
+    return _Limits((least - slack) / step, (most + slack) / step)
 
 
 __all__ = ["ClassUnits", "ContingencyMeasure", "ContingencyOracle", "contingency", "ratio"]
