@@ -138,7 +138,7 @@ def fit_path(
     if checkpoint is None:
         solutions = yield from solve(weights, callback=training.callback)
     else:
-        name, probe = yield from _identity(training, oracle, design, labels, weight, offset)
+        name, probe = yield from _identity(measure, training.solver, oracle, design, labels, weight, offset, hinge)
         several = len(weights) > 1
         # the cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file
         names = [f"{name}-{own!r}" for own in weights] if several else [name]
@@ -227,16 +227,23 @@ class _Kept:
 
 
 def _identity(
-    training: Training, oracle: Oracle, design: Design, labels: Labels, weight: Vector | None, offset: Vector | None
+    measure: Measure,
+    solver: Solver,
+    oracle: Oracle,
+    design: Design,
+    labels: Labels,
+    weight: Vector | None,
+    offset: Vector | None,
+    hinge: float,
 ) -> Generator[Ask, Vector, tuple[str, Vector]]:
     """What the state of this label of this problem is known by, and what tells its rows of X from others.
 
     A name may stand for any function, so the measure is told by its name, its price and the loss of one labelling.
     """
-    rng, measure, solver = np.random.default_rng(0), training.measure, type(training.solver).__name__
+    rng = np.random.default_rng(0)
     loss = measure.loss(labels, rng.normal(size=len(labels)) if measure.ranks else rng.random(len(labels)) < 0.5)
     digest = hashlib.sha256(
-        repr((solver, measure.name, oracle.price, oracle.n, loss, design.shape, training.hinge)).encode()
+        repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape, hinge)).encode()
     )
     for part in (labels, weight, offset):
         digest.update(b"none" if part is None else part.tobytes())
