@@ -23,7 +23,7 @@ from metrimax.measure.hinge_sum import HingeSum
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import contingency_smoothing
 from metrimax.measure.tables import Structure
-from metrimax.measure.units import ClassUnits, Queue, split
+from metrimax.measure.units import Queue, split
 from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Smooth, Vector
 
 SCANNED_UNITS = 2**9
@@ -366,6 +366,3 @@ def _rises(losses: Vector) -> bool:
 def _limits(least: float, most: float, step: float) -> _Limits:
     slack = 1e-9 * max(abs(least), abs(most))
     return _Limits((least - slack) / step, (most + slack) / step)
-
-
-__all__ = ["ClassUnits", "ContingencyMeasure", "ContingencyOracle", "contingency", "ratio"]
