@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from metrimax.designs import as_design
-from metrimax.fitting import FittedLabel, fit_path
+from metrimax.fitting import FittedLabel, Training, fit_path
 from metrimax.measure import RecallAtK, get_measure
 from metrimax.risk import run
 from metrimax.solvers import Auto
@@ -148,7 +148,7 @@ def train(
     chosen = Auto() if solver is None else solver
     weights = [None] * Y.shape[1] if weights is None else weights
     runs = (
-        fit_path(measure_for(name, y), chosen, design, y, weight, Cs=own, tol=tol, kind="multilabel-indicator")
+        fit_path(Training(measure_for(name, y), chosen, tol, "multilabel-indicator"), design, y, weight, own)
         for y, own, weight in zip(Y.T, Cs, weights, strict=True)
     )
     return run(design, runs)

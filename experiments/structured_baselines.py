@@ -50,8 +50,8 @@ class HMM(Baseline):
         self.tagger = SequenceTagger(features=features)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> HMM:
-        self.learnt = self.tagger._learn(X, y)
-        self.problem = self.learnt["problem_"]
+        self.tagger._learn(X, y)
+        self.problem = self.tagger.problem_
         inputs = self.inputs(X)
         tags = self.outputs(inputs, y)
         K = self.problem.n_tags
@@ -71,13 +71,13 @@ class HMM(Baseline):
         return self
 
     def inputs(self, X: Sequence[Any]) -> Any:
-        return self.tagger._inputs(X, self.learnt)
+        return self.tagger._inputs(X)
 
     def outputs(self, inputs: Any, y: Sequence[Any]) -> Any:
-        return self.tagger._outputs(y, inputs, self.learnt)
+        return self.tagger._outputs(y, inputs)
 
     def named(self, X: Sequence[Any], outputs: list[Any]) -> list[Any]:
-        return [self.learnt["classes_"][path].tolist() for path in outputs]
+        return [self.tagger.classes_[path].tolist() for path in outputs]
 
 
 class PCFG(Baseline):

@@ -258,6 +258,7 @@ def test_bad_data(X, y, message):
         ({"tol": -1e-3}, ValueError, "tol > 0"),
         ({"tol": None}, ValueError, "tol > 0"),
         ({"max_iter": 0}, ValueError, "max_iter"),
+        ({"max_iter": True}, ValueError, "max_iter"),
         ({"max_iter": 1.5}, ValueError, "max_iter"),
         ({"measure": "f7"}, ValueError, "unknown measure 'f7'"),
         ({"measure": 7}, TypeError, "expected measure as a name"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import signal
 import struct
 import subprocess
@@ -22,13 +23,20 @@ PROGRAMS = {
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("trained")
     rows = "".join(f"{1 if k % 3 else -1} 1:{k % 3}.{k} 2:1\n" for k in range(30))
-    (tmp_path / "1.svm").write_text(rows)
+    (made / "1.svm").write_text(rows)
+    assert shell("metrimax", f"train {made}/1.svm {made}/ours -q > /dev/null").returncode == 0
+    assert shell("svm_perf_learn", f"-v 0 -c 1 {made}/1.svm {made}/theirs").returncode == 0
+    return made
+
+
+@pytest.fixture
+def folder(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    assert shell("metrimax", "train 1.svm ours -q > /dev/null").returncode == 0
-    assert shell("svm_perf_learn", "-v 0 -c 1 1.svm theirs").returncode == 0
     return tmp_path
 
 

@@ -138,6 +138,8 @@ def test_options() -> None:
         parse(b"1 0:1", least=1)
     with pytest.raises(FileError, match="at most 9, got '10:1'"):
         parse(b"1 10:1", most=9)
+    with pytest.raises(FileError, match="of at most 5, got '9:1'"):
+        parse(b"1 9:1", most=5)
 
 
 def test_unlabelled_files_are_read() -> None:

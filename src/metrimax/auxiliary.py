@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 from sklearn.base import is_regressor
 
+from metrimax.given import dense
 from metrimax.labels import judge
 from metrimax.measure.classes import highest
 from metrimax.protocols import Array, Labels, Measure, Vector
@@ -71,7 +71,7 @@ class AuxiliaryOutputs:
 
     def _labels(self, predicted: Any) -> Vector:
         if self.multilabel:  # where one was fitted on sparse labels, it predicts such
-            return np.where((predicted.toarray() if issparse(predicted) else predicted) > 0, 1.0, -1.0)
+            return np.where(dense(predicted) > 0, 1.0, -1.0)
         positive = self.classes[1:] if len(self.classes) == 2 else self.classes
         return np.where(np.asarray(predicted)[:, None] == positive, 1.0, -1.0)
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from metrimax.checks import check_rows, check_sample
 from metrimax.designs import as_design, is_design
 from metrimax.fitting import FittedLabel
-from metrimax.given import check_positive, check_whole, refuse_missing, warn
+from metrimax.given import check_positive, check_whole, dense, refuse_missing, warn
 from metrimax.io.folders import difference
 from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
@@ -31,7 +31,7 @@ def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
     if isinstance(y, (list, tuple)):
         refuse_missing(y)  # before NumPy makes a string of a NaN among strings
     y = y.compute() if hasattr(y, "compute") else y  # Dask's
-    return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+    return np.asarray(dense(y))
 
 
 def is_learnt(name: str) -> bool:
@@ -95,31 +95,36 @@ class CertifiedEstimator(PlainState, BaseEstimator):
 
             yield both
 
-    def _check_sample(self, X: Any, y: Any) -> tuple[Self, Any, Any]:
-        """A copy without what fits have learnt, which takes what the checks note down; and X and y, checked.
+    def _unfitted(self) -> Self:
+        """A copy without what fits have learnt, for another fit to learn.
 
         A fit that is cut short changes nothing, for the copy takes the estimator's place when all is done.
         """
-        checked = copy(self)
-        checked.__dict__ = {name: value for name, value in vars(self).items() if not is_learnt(name)}
+        twin = copy(self)
+        twin.__dict__ = {name: value for name, value in vars(self).items() if not is_learnt(name)}
+        return twin
+
+    def _check_sample(self, X: Any, y: Any) -> tuple[Self, Any, Any]:
+        """A copy to be fitted, which has noted down what the checks have seen; and X and y, checked."""
+        checked = self._unfitted()
         if not is_design(X):
-            return checked, *self._check_arrays(checked, X, y)
+            return checked, *checked._check_arrays(X, y)
         X = as_design(X)
-        return checked, X, self._check_design(checked, X, y)
+        return checked, X, checked._check_design(X, y)
 
-    def _check_arrays(self, checked: Self, X: Any, y: Any) -> tuple[Any, Any]:
-        return check_sample(checked, X, y)
+    def _check_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
+        return check_sample(self, X, y)
 
-    def _check_design(self, checked: Self, X: Any, y: Any) -> npt.NDArray[Any]:
+    def _check_design(self, X: Any, y: Any) -> npt.NDArray[Any]:
         """The labels of a design, with the checks that look at no row: of those the design takes care."""
         labels = labels_of(X, y)
         if len(labels) != X.shape[0]:
             raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(labels)}")
-        checked.n_features_in_ = X.shape[1]
+        self.n_features_in_ = X.shape[1]
         if getattr(X, "feature_names", None) is not None:
-            checked.feature_names_in_ = np.array(X.feature_names, dtype=object)
+            self.feature_names_in_ = np.array(X.feature_names, dtype=object)
         if getattr(X, "index_base", None) is not None:
-            checked.index_base_ = X.index_base
+            self.index_base_ = X.index_base
         return labels
 
     def _check_rows(self, X: Any) -> Any:

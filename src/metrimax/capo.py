@@ -32,7 +32,7 @@ from metrimax.base import refuse_design
 from metrimax.checks import check_rows
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators import MeasureSVC
-from metrimax.given import check_positive
+from metrimax.given import check_positive, dense, is_whole
 from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Design, Measure, Status, Vector
@@ -289,9 +289,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     def _output(self, auxiliary: Any, inputs: Any, X: Any, problem: AuxiliaryOutputs) -> Vector:
         """What an auxiliary says of the examples: (n, L)."""
         if _is_column(auxiliary):
-            values = X[:, [auxiliary]]
-            values = values.toarray() if hasattr(values, "toarray") else values
-            return problem.shape(np.asarray(values, dtype=np.float64))
+            return problem.shape(dense(X[:, [auxiliary]]))
         return problem.output(auxiliary, inputs)
 
     def _check_parameters(self) -> None:
@@ -363,7 +361,7 @@ def _unseen(
 
 def _is_column(auxiliary: Any) -> bool:
     """Whether an auxiliary is the number of a column of X, not an estimator."""
-    return isinstance(auxiliary, (int, np.integer)) and not isinstance(auxiliary, bool)
+    return is_whole(auxiliary)
 
 
 def _fixed(n_auxiliaries: int, n_labels: int) -> Vector:

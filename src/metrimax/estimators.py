@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
-from metrimax.fitting import FittedLabel, fit_label, kept, restate
-from metrimax.given import check_flag, is_number, warn
+from metrimax.fitting import FittedLabel, Training, fit_label, kept, restate
+from metrimax.given import check_flag, dense, is_number, is_whole, warn
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
@@ -249,12 +249,12 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
                 "overlap set hinge=1 and threshold='placed', as MeasureSVCCV does"
             )
 
-    def _check_design(self, checked: Self, X: Any, y: Any) -> Array:
+    def _check_design(self, X: Any, y: Any) -> Array:
         if not self._has_kernel("linear"):
             raise self._out_of_reach(X)
         if y is None and getattr(X, "label_values", None) is not None:
-            checked.label_values_ = X.label_values
-        return super()._check_design(checked, X, y)
+            self.label_values_ = X.label_values
+        return super()._check_design(X, y)
 
     def _out_of_reach(self, X: Any) -> ValueError:
         return ValueError(
@@ -274,8 +274,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         if self._has_kernel("linear"):
             return as_design(X, n_threads=self.n_threads)
         if self._has_kernel("precomputed"):
-            K = X.toarray() if hasattr(X, "toarray") else X
-            return Gram(check_symmetric(np.ascontiguousarray(K)), n_threads=self.n_threads)
+            return Gram(check_symmetric(np.ascontiguousarray(dense(X))), n_threads=self.n_threads)
         return kernel_design(
             Kernel(self.kernel, choose_gamma(self.gamma, X), self.degree, self.coef0),
             X,
@@ -300,16 +299,11 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         design = self._with_intercept(design)
         solver = side_by_side(solver, labels.shape[1])
         checkpoint = as_checkpoint(self.checkpoint)
-        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "kind": kind, "checkpoint": checkpoint}
-        options |= self._extras()
+        shifts = repeat(None) if offset is None else offset.T
         with self._progress(measure, features) as callback:
-            fitted = run(
-                design,
-                (
-                    fit_label(measure, solver, design, one, weight, callback=callback, offset=shift, **options)
-                    for one, shift in zip(labels.T, repeat(None) if offset is None else offset.T, strict=False)
-                ),
-            )
+            training = self._training(measure, solver, kind, callback, checkpoint)
+            both = zip(labels.T, shifts, strict=False)
+            fitted = run(design, (fit_label(training, design, one, weight, self.C, shift) for one, shift in both))
         if checkpoint is not None:
             checkpoint.clear()
         return restate(features, fitted)
@@ -318,13 +312,16 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         check_flag("fit_intercept", self.fit_intercept)
         return as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
 
-    def _extras(self) -> dict[str, Any]:
-        """What `fit_label` adds to the risk, and whether it places the threshold."""
+    def _training(
+        self, measure: Measure, solver: Solver, kind: str, callback: Callback | None, checkpoint: Checkpoint | None
+    ) -> Training:
+        """How labels of a kind are trained with these parameters."""
         if self.threshold not in THRESHOLDS:
             raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
         if not (is_number(self.hinge) and 0 <= self.hinge < np.inf):
             raise ValueError(f"expected a finite hinge >= 0, got {self.hinge!r}")
-        return {"hinge": float(self.hinge), "placed": self.threshold == "placed"}
+        placed = self.threshold == "placed"
+        return Training(measure, solver, self.tol, kind, float(self.hinge), placed, callback, checkpoint)
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
@@ -360,7 +357,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             raise ValueError(
                 f"predict_top_k needs two classes or a label indicator matrix, got {len(self.classes_)} classes"
             )
-        if not (isinstance(k, (int, np.integer)) and 0 <= k <= len(scores)):
+        if not (is_whole(k) and 0 <= k <= len(scores)):
             raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
         called = np.zeros(scores.shape, dtype=int)
         np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from metrimax.io.checkpoints import Checkpoint, KeptRun
 from metrimax.measure.hinged import Hinged, place
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import (
     Ask,
     Callback,
-    Checkpoint,
     Cuts,
     Design,
-    KeptRun,
     Labels,
     Measure,
     Oracle,
@@ -72,44 +71,57 @@ def kept(features: Design | None) -> float:
     return 1.0 if share > 1 - 1e-9 else share
 
 
+@dataclass(frozen=True)
+class Training:
+    """How labels are trained.
+
+    Parameters
+    ----------
+    measure, solver, tol
+        What for, by whom, and to which gap.
+    kind : str
+        Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a
+        constant.
+    hinge : float
+        Weight of the plain hinge loss that is added to the risk.
+    placed : bool
+        Whether the threshold is the best one on the training scores.
+    callback : callable or None
+    checkpoint : Checkpoint or None
+        Runs go on from the states kept there, and keep their own.
+    """
+
+    measure: Measure
+    solver: Solver
+    tol: float
+    kind: str = "binary"
+    hinge: float = 0.0
+    placed: bool = False
+    callback: Callback | None = None
+    checkpoint: Checkpoint | None = None
+
+
 def fit_label(
-    measure: Measure,
-    solver: Solver,
-    design: Design,
-    labels: Labels,
-    weight: Vector | None = None,
-    *,
-    C: float,
-    **options: Any,
+    training: Training, design: Design, labels: Labels, weight: Vector | None, C: float, offset: Vector | None = None
 ) -> Generator[Ask, Vector, FittedLabel]:
-    """Train one label for one C; the other parameters are those of `fit_path`."""
-    fitted = yield from fit_path(measure, solver, design, labels, weight, Cs=[C], **options)
-    return fitted[0]
+    """Train one label for one C, as `fit_path` does for several."""
+    [fitted] = yield from fit_path(training, design, labels, weight, [C], offset)
+    return fitted
 
 
 def fit_path(
-    measure: Measure,
-    solver: Solver,
+    training: Training,
     design: Design,
     labels: Labels,
-    weight: Vector | None = None,
-    *,
+    weight: Vector | None,
     Cs: Sequence[float] | Vector,
-    tol: float,
-    callback: Callback | None = None,
-    kind: str = "binary",
     offset: Vector | None = None,
-    hinge: float = 0.0,
-    placed: bool = False,
-    checkpoint: Checkpoint | None = None,
 ) -> Generator[Ask, Vector, list[FittedLabel]]:
     """Train one label for every C: its oracle, its solutions, their thresholds.
 
-    Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a constant.
-    With an ``offset`` (n,) what is trained is a correction of these scores; with ``hinge`` the plain hinge loss is
-    added to the risk; with ``placed`` the threshold is the best one on the training scores. With a ``checkpoint`` the
-    run continues from the state kept there, and keeps its own.
+    With an ``offset`` (n,) what is trained is a correction of these scores.
     """
+    measure, kind, hinge, checkpoint = training.measure, training.kind, training.hinge, training.checkpoint
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
     if kind != "binary" and (used.all() or not used.any()):
@@ -122,18 +134,19 @@ def fit_path(
     if offset is not None:
         oracle = Shifted(oracle, offset)
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
-    solve = partial(along, solver, oracle, design, tol=tol)
+    solve = partial(along, training.solver, oracle, design, tol=training.tol)
     if checkpoint is None:
-        solutions = yield from solve(weights, callback=callback)
+        solutions = yield from solve(weights, callback=training.callback)
     else:
-        name, probe = yield from _identity(measure, solver, oracle, design, labels, weight, offset, hinge)
+        name, probe = yield from _identity(measure, training.solver, oracle, design, labels, weight, offset, hinge)
         several = len(weights) > 1
         # the cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file
         names = [f"{name}-{own!r}" for own in weights] if several else [name]
         begin = [partial(checkpoint.begin, own, probe) for own in names]
         # where others are still to come the process may be killed before it ends
-        solutions = yield from _along_kept(solve, weights, begin, callback, to_the_end=several or kind != "binary")
-    rule = measure.threshold if measure.ranks else partial(place, measure) if placed else None
+        to_the_end = several or kind != "binary"
+        solutions = yield from _along_kept(solve, weights, begin, training.callback, to_the_end=to_the_end)
+    rule = measure.threshold if measure.ranks else partial(place, measure) if training.placed else None
     fitted = []
     for solution in solutions:
         threshold = 0.0

@@ -21,7 +21,7 @@ def check_positive(name: str, value: Any, or_else: str = "") -> None:
 
 def check_whole(name: str, value: Any, or_else: str = "") -> None:
     """Raise for what is no whole number of at least 1; ``or_else`` says what else is allowed."""
-    if not (isinstance(value, (int, np.integer)) and value >= 1):
+    if not (is_whole(value) and value >= 1):
         raise ValueError(f"expected {name} as a whole number of at least 1{or_else}, got {value!r}")
 
 
@@ -55,6 +55,16 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 def is_number(value: Any) -> bool:
     """Whether it is a real number; a string is none."""
     return isinstance(value, (int, float, np.number))
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def dense(values: Any) -> Any:
+    """A sparse matrix as an array, anything else as it is."""
+    return values.toarray() if hasattr(values, "toarray") else values
 
 
 def refuse_missing(

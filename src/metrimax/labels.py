@@ -12,7 +12,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
-from metrimax.given import is_number, refuse_missing
+from metrimax.given import dense, is_number, refuse_missing
 from metrimax.io.labels import WHOLE
 from metrimax.measure.classes import score_classes
 from metrimax.protocols import Array, Labels, Measure, Vector
@@ -28,7 +28,7 @@ def encode(y: Array) -> tuple[str, Array, Labels]:
         return "binary", *two
     kind: str = type_of_target(y, input_name="y")
     if kind == "multilabel-indicator":
-        labels = indicators(np.asarray(y.toarray() if hasattr(y, "toarray") else y))
+        labels = indicators(np.asarray(dense(y)))
         return kind, np.arange(labels.shape[1]), labels
     if kind not in ("binary", "multiclass"):
         if kind == "unknown":
@@ -128,7 +128,7 @@ def _check_class_weight(class_weight: Any) -> None:
 def _balanced(y: Any, weight: Vector) -> dict[Any, float] | list[dict[Any, float]]:
     """Class weights that make up for what the classes weigh, not for their numbers of rows: weights are repetition."""
     tables = []
-    for column in np.asarray(y.toarray() if hasattr(y, "toarray") else y).reshape(len(weight), -1).T:
+    for column in np.asarray(dense(y)).reshape(len(weight), -1).T:
         classes, codes = np.unique(column, return_inverse=True)
         mass = np.bincount(codes, weight)
         share = weight.sum() / np.count_nonzero(mass)

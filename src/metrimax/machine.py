@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from metrimax.designs import as_design
 from metrimax.designs.kernel import squares as row_squares
+from metrimax.given import dense
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.protocols import Hinges, Labels, RowDesign, Solution, Vector
 from metrimax.risk import run
@@ -293,11 +294,10 @@ def _largest_difference(X: Any, kernel: Any) -> float:
     """The largest ``K(x, x) - K(x, x')``, block by block; ``kernel`` gives the rows of K for rows of X."""
     largest = 0.0
     for start in range(0, X.shape[0], 256):
-        K = kernel(X[start : start + 256])
-        K = K.toarray() if sparse.issparse(K) else np.asarray(K)
+        K = np.asarray(dense(kernel(X[start : start + 256])))
         largest = max(largest, float((K[np.arange(len(K)), start + np.arange(len(K))] - K.min(axis=1)).max()))
     return largest
 
 
 def as_vector(row: Any) -> Vector:
-    return np.ravel(row.toarray() if sparse.issparse(row) else np.asarray(row))
+    return np.ravel(np.asarray(dense(row)))

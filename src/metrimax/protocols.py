@@ -41,6 +41,9 @@ class Cut(NamedTuple):
 Line = Callable[[float], tuple[float, float]]
 """The risk along a line of scores, ``R(s + t m)``, and its slope in t."""
 
+Smooth = Callable[[Vector, float], tuple[float, Cut]]
+"""(scores, mu) -> a smoothed risk, at most mu below the risk, and the mean of cuts whose slope is its gradient."""
+
 
 class Hinges(NamedTuple):
     """A risk that is a sum over examples: ``R(s) = 1/n sum_i weight_i max(0, margin_i - sign_i s_i)``."""
@@ -90,11 +93,9 @@ class Epochs(NamedTuple):
 class Oracle(Protocol):
     """The most violated labelling of one sample under one measure.
 
-    It may have more, which solvers look for: ``compiled``, the kernel that answers the same questions and is asked in
-    its place (`_kernels.Risk`; None where a subclass or a wrapper answers otherwise); ``smooth``, the smoothed risk;
-    ``mistakes()``, the error rate of the sample, with ``smaller``, the size of the smaller class; where the risk is a
-    sum over examples ``hinges()``, with ``margins``, those of the two classes; ``k``, where so many are called
-    positive; and ``kink()``, labellings that all have the loss R(0), or None.
+    An oracle may also be a `SmoothOracle`, a `HingeOracle` or a `LabellingOracle`: solvers look for these methods. And
+    it may have ``compiled``, the kernel (`_kernels.Risk`) that answers the same questions and is asked in its place;
+    None where a subclass or a wrapper answers otherwise.
     """
 
     @property
@@ -115,10 +116,38 @@ class Oracle(Protocol):
         """The risk on ``scores + t move`` cheaper than by cuts where the oracle can."""
 
 
+class SmoothOracle(Oracle, Protocol):
+    """An oracle for L-BFGS and the accelerated method."""
+
+    @property
+    def smooth(self) -> Smooth | None:
+        """The smoothed risk; None where there is none for this sample."""
+
+
+class HingeOracle(Oracle, Protocol):
+    """An oracle for dual coordinate descent."""
+
+    def hinges(self) -> Hinges | None:
+        """The risk as a sum over examples; None where it is none (``margins``, those of the classes, is then None)."""
+
+
+class LabellingOracle(Oracle, Protocol):
+    """An oracle over labellings, with exactly ``k`` positives if it has that: coordinate descent helps its solver."""
+
+    @property
+    def smaller(self) -> int:
+        """How many examples the smaller class has."""
+
+    def mistakes(self) -> Hinges:
+        """The error rate of the sample: where a solver may begin."""
+
+    def kink(self) -> Kink | None:
+        """Labellings that all have the loss R(0), if there are any: the way out of w = 0."""
+
+
 def hinges_of(oracle: Oracle) -> Hinges | None:
     """The risk as a sum over examples; None where it is none."""
-    hinges: Callable[[], Hinges | None] | None = getattr(oracle, "hinges", None)
-    return None if hinges is None else hinges()
+    return cast(HingeOracle, oracle).hinges() if hasattr(oracle, "hinges") else None
 
 
 class Measure(Protocol):
@@ -161,23 +190,26 @@ Product = Literal["scores", "pull"]
 
 
 class SeveralDesign(Design, Protocol):
-    """A design with products of its own for several vectors that lie apart; the others get them side by side."""
+    """A design with products of its own for several vectors that lie apart; the others get them side by side.
 
-    def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
+    With ``bias`` each row has one more feature, of that value: the intercept's.
+    """
+
+    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
         """The product with each of the vectors, contiguous and float64, X read once for as many as is quickest."""
 
 
 class RowDesign(Design, Protocol):
-    """A design that also gives access to its rows one by one, as coordinate descent needs it."""
+    """A design that also gives access to its rows one by one, as coordinate descent needs it; ``bias`` as above."""
 
     @property
     def by_rows(self) -> bool:
         """Whether the rows lie in one piece each; if not, `dual_epochs` begins with a copy of X."""
 
-    def squares(self) -> Vector:
+    def squares(self, bias: float = 0.0) -> Vector:
         """Squared lengths of the rows."""
 
-    def mean_square(self) -> float:
+    def mean_square(self, bias: float = 0.0) -> float:
         """The mean of them, for which no vector is kept."""
 
     def dual_epochs(
@@ -191,6 +223,7 @@ class RowDesign(Design, Protocol):
         max_passes: float,
         gap: float = -np.inf,
         working: Working | None = None,
+        bias: float = 0.0,
     ) -> Epochs:
         """Coordinate descent on the dual of ``1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)``.
 
@@ -354,29 +387,6 @@ def offer(callback: Callback | None, state: Callable[[], Cuts]) -> None:
     """Offer the state of a run to a callback that keeps it."""
     if hasattr(callback, "keep"):  # far cheaper than isinstance with a protocol
         cast(Keeper, callback).keep(state)
-
-
-class KeptRun(Protocol):
-    """The state of one run on a disk."""
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time to save."""
-
-    def load(self) -> tuple[Arrays, Record] | None:
-        """What an earlier run left, with its last record."""
-
-    def save(self, arrays: Arrays, record: Record) -> None: ...
-
-
-class Checkpoint(Protocol):
-    """A place for the state of the runs of a fit."""
-
-    def begin(self, problem: str, probe: Vector) -> KeptRun:
-        """The state of the run for ``problem``; ``probe`` tells its rows of X from others."""
-
-    def clear(self) -> None:
-        """Forget them: the fit has ended."""
 
 
 Steps = Generator[Ask, Vector, Solution]

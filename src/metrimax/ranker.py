@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 from metrimax.base import CertifiedEstimator, labels_of
 from metrimax.checks import OPTIONS
 from metrimax.designs import as_design, is_design
-from metrimax.fitting import fit_label
+from metrimax.fitting import Training, fit_label
 from metrimax.given import refuse_missing
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.labels import check_weight
@@ -127,10 +127,9 @@ class MeasureRanker(CertifiedEstimator):
         grouped = _grouped(measure, _groups_of(X, groups), y)
         design = as_design(X, n_threads=self.n_threads)
         checkpoint = as_checkpoint(self.checkpoint)
-        options: dict[str, Any] = {"C": self.C, "tol": self.tol, "checkpoint": checkpoint}
         with self._progress(grouped, design) as callback:
-            steps = fit_label(grouped, solver, design, grouped.labels(y), weight, callback=callback, **options)
-            (fitted,) = run(design, [steps])
+            training = Training(grouped, solver, self.tol, callback=callback, checkpoint=checkpoint)
+            (fitted,) = run(design, [fit_label(training, design, grouped.labels(y), weight, self.C)])
         if checkpoint is not None:
             checkpoint.clear()
         self.__dict__ = checked.__dict__
@@ -139,8 +138,8 @@ class MeasureRanker(CertifiedEstimator):
         self._warn([fitted.solution])
         return self
 
-    def _check_arrays(self, checked: Self, X: Any, y: Any) -> tuple[Any, Any]:
-        made: tuple[Any, Any] = validate_data(checked, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
+    def _check_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
+        made: tuple[Any, Any] = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
         return made
 
     def decision_function(self, X: Any) -> Vector:

@@ -74,10 +74,9 @@ class SamplePath:
 
     def runs(self, Cs: Vector, callback: Callback | None) -> Iterator[Run]:
         """One run per label."""
-        options: dict[str, Any] = {"Cs": Cs, "tol": self.template.tol, "callback": callback}
-        options |= {"kind": self._kind, "checkpoint": self._checkpoint, **self.template._extras()}
+        training = self.template._training(self._measure, self._solver, self._kind, callback, self._checkpoint)
         for one in self._labels.T:
-            yield fit_path(self._measure, self._solver, self.design, one, self._weight, **options)
+            yield fit_path(training, self.design, one, self._weight, Cs)
 
     def oracle(self, k: int) -> Oracle:
         """The oracle of label k."""

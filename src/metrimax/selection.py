@@ -17,7 +17,7 @@ from metrimax.given import check_positive
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.machine import path_machines
 from metrimax.measure import get_measure
-from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.contingency import ContingencyMeasure, of_one
 from metrimax.protocols import Hinges, Measure, RowDesign, Solution, Vector, hinges_of
 from metrimax.sample_path import SamplePath, gap_of, passes_of
 
@@ -75,8 +75,7 @@ class ByXiAlpha:
             raise ValueError("selection='xi_alpha' needs a label with examples on both sides, got none in y")
         rows = []
         for C, *of_labels in zip(Cs, *estimates, strict=True):
-            tables = ([np.asarray(float(v)) for v in estimate.table] for estimate in of_labels)
-            score = float(np.mean([self._scoring.table_score(*table) for table in tables]))
+            score = float(np.mean([of_one(self._scoring.table_score, *estimate.table) for estimate in of_labels]))
             row: Row = {"param_C": C, "param_threshold": self._path.template.threshold}
             row |= {"mean_test_score": score, "std_test_score": 0.0}
             named = [estimate.as_dict() for estimate in of_labels]

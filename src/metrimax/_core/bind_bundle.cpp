@@ -19,7 +19,6 @@
 
 namespace metrimax {
 
-using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Strided = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 using Vectors = std::vector<In1<double>>;
 
@@ -185,8 +184,8 @@ class PythonRisk : public Risk {
 // The steps of a run, with the vectors that are on their way between Python and here.
 class PyBundleSteps {
   public:
-    PyBundleSteps(PyCutPool &pool, double lam, double stride, double accuracy, size_t memory, Vec entries, Vec scores,
-                  double square, double risk)
+    PyBundleSteps(PyCutPool &pool, double lam, double stride, double accuracy, size_t memory, InOut1<double> entries,
+                  InOut1<double> scores, double square, double risk)
         : pool(pool), lam(lam), memory(memory), n(scores.size()), images(pool.pool.parts == 2), best{entries, scores},
           steps(lam, pool.pool.width, n, images, stride, accuracy) {
         require(memory > 0, "BundleSteps: expected a memory of one pair or more, got 0");
@@ -239,7 +238,7 @@ class PyBundleSteps {
     }
 
     // The moves, whose scores have come, are made; the last one first.
-    void search(nb::handle oracle, const std::vector<Vec> &scores) {
+    void search(nb::handle oracle, const std::vector<InOut1<double>> &scores) {
         require(stage == Stage::kProposed, "search: nothing was proposed");
         check_length("search: scores", scores.size(), images ? 0 : moves.size());
         for (size_t k = 0; k < scores.size(); ++k) {
@@ -315,13 +314,13 @@ class PyBundleSteps {
     double lam;
     size_t memory, n;
     bool images;
-    std::array<Vec, 2> best;
+    std::array<InOut1<double>, 2> best;
     BundleSteps steps;
     std::optional<QuasiNewton> matrix;
     std::vector<Plane> planes; // the newest cuts,
     Vectors slopes;            // and what holds their entries
     std::vector<Move> moves;
-    std::optional<Vec> way; // what holds the scores of the first move
+    std::optional<InOut1<double>> way; // what holds the scores of the first move
     enum class Stage { kIdle, kProposed, kSearched } stage = Stage::kIdle;
 };
 
@@ -353,10 +352,10 @@ void bind_bundle(nb::module_ &m) {
              "Minus the inverse Hessian times lam point + slope, and its image; learns from the last call.")
         .def("forget", &PyQuasiNewton::forget, "Do not compare the next gradient with the last one.");
     nb::class_<PyBundleSteps>(m, "BundleSteps", "What the iterations of the bundle method do between products with X.")
-        .def(nb::init<PyCutPool &, double, double, double, size_t, Vec, Vec, double, double>(), nb::arg("pool"),
-             nb::arg("lam"), nb::arg("stride"), nb::arg("accuracy"), nb::arg("memory"), nb::arg("entries").noconvert(),
-             nb::arg("scores").noconvert(), nb::arg("square"), nb::arg("risk"), nb::keep_alive<1, 2>(),
-             "From a point with this squared length and risk, which is moved in place.")
+        .def(nb::init<PyCutPool &, double, double, double, size_t, InOut1<double>, InOut1<double>, double, double>(),
+             nb::arg("pool"), nb::arg("lam"), nb::arg("stride"), nb::arg("accuracy"), nb::arg("memory"),
+             nb::arg("entries").noconvert(), nb::arg("scores").noconvert(), nb::arg("square"), nb::arg("risk"),
+             nb::keep_alive<1, 2>(), "From a point with this squared length and risk, which is moved in place.")
         .def("propose", &PyBundleSteps::propose, nb::arg("losses"), nb::arg("entries").noconvert(),
              nb::arg("images").noconvert(), nb::arg("patience"), nb::arg("precision"), nb::arg("tol"),
              nb::arg("quasi_newton"),

@@ -13,8 +13,6 @@ namespace metrimax {
 
 namespace {
 
-using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 template <class Rows> Out1<double> squares_of(const Rows &rows, size_t n) {
     auto out = empty<double>(n);
     {
@@ -28,7 +26,7 @@ template <class Rows> Out1<double> squares_of(const Rows &rows, size_t n) {
 // Everything about the examples but their rows, as it comes from Python.
 struct Examples {
     In1<double> squares, sign, margin, upper;
-    Vec alpha;
+    InOut1<double> alpha;
 
     HingeSum sum(size_t n) const {
         check_length("squares", squares.size(), n);
@@ -40,7 +38,7 @@ struct Examples {
     }
 };
 
-using Order = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Order = InOut1<std::int64_t>;
 
 // The rows that are visited and the limits, as they come from Python.
 struct Visited {
@@ -61,7 +59,8 @@ struct Visited {
 using Done = std::tuple<size_t, bool, double, size_t, double, double, double>;
 
 template <class Rows>
-Done descend(const Rows &rows, size_t n, const Examples &examples, Vec w, const Visited &visited, const Until &until) {
+Done descend(const Rows &rows, size_t n, const Examples &examples, InOut1<double> w, const Visited &visited,
+             const Until &until) {
     const HingeSum sum = examples.sum(n);
     check_length("w", w.size(), rows.width());
     Working working = visited.working(n);
@@ -79,8 +78,8 @@ template <class T> void bind_dense(nb::module_ &m) {
     m.def(
         "dense_dual_cd",
         [](In2<T> X, double bias, In1<double> squares, In1<double> sign, In1<double> margin, In1<double> upper,
-           Vec alpha, Vec w, Order order, double low, double high, double others, bool again, double tol, double gap,
-           size_t max_visits) {
+           InOut1<double> alpha, InOut1<double> w, Order order, double low, double high, double others, bool again,
+           double tol, double gap, size_t max_visits) {
             const DenseRows<T> rows{X.data(), X.shape(1), bias};
             const Examples examples{squares, sign, margin, upper, alpha};
             return descend(rows, X.shape(0), examples, w, {order, low, high, others, again}, {tol, gap, max_visits});
@@ -98,7 +97,7 @@ template <class T, class I> void bind_csr(nb::module_ &m) {
     m.def(
         "csr_squares",
         [](In1<T> data, In1<I> indices, In1<I> indptr, size_t p, double bias) {
-            const size_t n = indptr.size() - 1;
+            const size_t n = csr_rows(data, indices, indptr);
             return squares_of(Rows{data.data(), indices.data(), indptr.data(), p, bias}, n);
         },
         nb::arg("data").noconvert(), nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(), nb::arg("p"),
@@ -106,11 +105,11 @@ template <class T, class I> void bind_csr(nb::module_ &m) {
     m.def(
         "csr_dual_cd",
         [](In1<T> data, In1<I> indices, In1<I> indptr, size_t p, double bias, In1<double> squares, In1<double> sign,
-           In1<double> margin, In1<double> upper, Vec alpha, Vec w, Order order, double low, double high, double others,
-           bool again, double tol, double gap, size_t max_visits) {
+           In1<double> margin, In1<double> upper, InOut1<double> alpha, InOut1<double> w, Order order, double low,
+           double high, double others, bool again, double tol, double gap, size_t max_visits) {
             const Rows rows{data.data(), indices.data(), indptr.data(), p, bias};
             const Examples examples{squares, sign, margin, upper, alpha};
-            return descend(rows, indptr.size() - 1, examples, w, {order, low, high, others, again},
+            return descend(rows, csr_rows(data, indices, indptr), examples, w, {order, low, high, others, again},
                            {tol, gap, max_visits});
         },
         nb::arg("data").noconvert(), nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(), nb::arg("p"),

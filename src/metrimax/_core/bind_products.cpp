@@ -133,16 +133,6 @@ void py_add_row(nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> 
             a[i * m + l] += r[l];
 }
 
-// What can be checked in no time, at every call; csr_check has seen the rest.
-template <class T, class I> size_t csr_rows(const In1<T> &data, const In1<I> &indices, const In1<I> &indptr) {
-    if (indptr.shape(0) == 0)
-        throw nb::value_error("indptr: expected at least one entry, got none");
-    const size_t n = indptr.shape(0) - 1;
-    check_length("indices", indices.shape(0), data.shape(0));
-    check_length("data", data.shape(0), static_cast<size_t>(indptr.data()[n]));
-    return n;
-}
-
 template <class I> void py_csr_check(In1<I> indices, In1<I> indptr, size_t n_cols) {
     if (indptr.shape(0) == 0)
         throw nb::value_error("bad CSR matrix: indptr must have at least one entry, got none");

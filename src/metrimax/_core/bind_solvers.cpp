@@ -20,8 +20,6 @@
 namespace metrimax {
 
 using Pair = std::pair<double, double>;
-using Vec = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 using Callable = nb::typed<nb::callable, nb::object(double)>;
 
 static auto evaluated(const Callable &line) {
@@ -89,8 +87,8 @@ void bind_solvers(nb::module_ &m) {
         "rise, known at 0; returns t and the risk there.");
     m.def(
         "descend",
-        [](Callable line, double lam, Vec point, Vec scores, double square, double risk, In1<double> move,
-           In1<double> move_scores, bool images, Pair tangent, double accuracy) {
+        [](Callable line, double lam, InOut1<double> point, InOut1<double> scores, double square, double risk,
+           In1<double> move, In1<double> move_scores, bool images, Pair tangent, double accuracy) {
             const size_t width = point.size(), n = scores.size();
             check_length("descend: move", move.size(), width);
             check_length("descend: move_scores", move_scores.size(), n);
@@ -108,7 +106,7 @@ void bind_solvers(nb::module_ &m) {
         "Returns t, the risk there and the squared length.");
     m.def(
         "simplex_qp",
-        [](In2<double> G, In1<double> b, double scale, Vec a, double tol, Index max_changes) {
+        [](In2<double> G, In1<double> b, double scale, InOut1<double> a, double tol, Index max_changes) {
             const auto size = static_cast<Index>(b.size());
             if (size == 0 || a.size() != b.size() || G.shape(0) < b.size() || G.shape(1) < b.size())
                 throw nb::value_error("simplex_qp: G, b and a do not fit together, or are empty");

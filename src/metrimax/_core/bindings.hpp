@@ -55,6 +55,15 @@ inline void check_length(const char *what, std::size_t came, std::size_t expecte
                 .c_str());
 }
 
+// The number of rows of a CSR matrix. What can be checked in no time is, at every call; csr_check has seen the rest.
+template <class T, class I> std::size_t csr_rows(const In1<T> &data, const In1<I> &indices, const In1<I> &indptr) {
+    require(indptr.size() > 0, "indptr: expected at least one entry, got none");
+    const std::size_t n = indptr.size() - 1;
+    check_length("indices", indices.size(), data.size());
+    check_length("data", data.size(), static_cast<std::size_t>(indptr.data()[n]));
+    return n;
+}
+
 void bind_products(nb::module_ &m);
 void bind_oracles(nb::module_ &m);
 void bind_smoothing(nb::module_ &m);

@@ -65,7 +65,7 @@ struct Side {
         return Side{std::move(inside), members, step, low, high};
     }
 
-    // A window that says something of what is outside of it: that it pays nothing back.
+    // A window near `bound`, but positive: then every flip outside of it gives up score, and sums over them fall.
     double positive(double bound) const {
         return std::min(bound > 0 ? bound : std::isfinite(high) ? 0.001 * high : high, high);
     }

@@ -207,7 +207,7 @@ class SvmlightParser {
         out = 0;
         for (; p < eol && svmlight_detail::is_digit(*p); ++p) {
             const std::int64_t digit = *p - '0';
-            if (out > (most - digit) / 10)
+            if (out > most / 10 || (out == most / 10 && digit > most % 10))
                 return fail(at, std::string("expected ") + what + " of at most " + std::to_string(most) + ", got " +
                                     quoted(at));
             out = out * 10 + digit;

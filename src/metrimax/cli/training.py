@@ -12,7 +12,7 @@ from metrimax.choice import defaults
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import as_design
-from metrimax.fitting import FittedLabel, fit_label
+from metrimax.fitting import FittedLabel, Training, fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.io.data import Data, encode, grades, show
 from metrimax.io.files import FileError, check_writable, write_bytes
@@ -129,11 +129,11 @@ def _fit(
     design = design_of(arguments, X)
     solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
     kind = "binary" if task.kind == "ranking" else task.kind
-    options: dict[str, Any] = {"C": C, "tol": arguments.tol, "kind": kind, "checkpoint": checkpoint}
-    options |= {"hinge": arguments.hinge, "placed": threshold == "placed"}
+    placed = threshold == "placed"
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
-        options["callback"] = None if arguments.quiet else line
-        return run(design, (fit_label(measure, solver, design, y, **options) for y in task.labels.T))
+        callback = None if arguments.quiet else line
+        training = Training(measure, solver, arguments.tol, kind, arguments.hinge, placed, callback, checkpoint)
+        return run(design, (fit_label(training, design, y, None, C) for y in task.labels.T))
 
 
 def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, results: dict[str, Any]) -> int:

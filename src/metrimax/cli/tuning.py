@@ -13,10 +13,10 @@ from metrimax.cli.main import UsageError
 from metrimax.cli.report import note
 from metrimax.cli.training import Task, check, design_of, finish, judged, load
 from metrimax.designs import CSR
-from metrimax.fitting import FittedLabel, fit_path
+from metrimax.fitting import FittedLabel, Training, fit_path
 from metrimax.io.data import take_rows
 from metrimax.progress import ProgressLine
-from metrimax.protocols import Labels, Vector
+from metrimax.protocols import Labels, Measure, Solver, Vector
 from metrimax.risk import run
 from metrimax.solvers import Auto
 
@@ -95,10 +95,10 @@ def _fold_by_fold(arguments: argparse.Namespace, task: Task, grid: list[float], 
         missed: list[float] = []
         values = np.empty((*scores.shape[1:], len(outside), task.labels.shape[1] if task.together else 0))
         with ProgressLine(f"fold {fold + 1} of {arguments.folds}", arguments.tol) as line:
-            options = _path_options(arguments, task, grid, line)
+            training = _training(arguments, task, measure, solver, line)
             for k in _trained(task, varied):
                 labels = np.ascontiguousarray(task.labels[inside, k])
-                (along,) = run(design, [fit_path(measure, solver, design, labels, **options)])
+                (along,) = run(design, [fit_path(training, design, labels, None, grid)])
                 missed += _missed(along)
                 own = others.matvec(np.column_stack([fitted.solution.w for fitted in along])).T
                 for t in range(len(thresholds)):
@@ -123,14 +123,9 @@ def _side_by_side(arguments: argparse.Namespace, task: Task, grid: list[float], 
     runs = [(fold, k) for fold, own in enumerate(varied) for k in _trained(task, own)]
     solver = Auto(max_iter=arguments.max_iter, labels=len(runs))
     with ProgressLine(f"{arguments.folds} folds", arguments.tol, X) as line:
-        options = _path_options(arguments, task, grid, line)
-        fitted = run(
-            design,
-            (
-                fit_path(measure, solver, design, labels[:, k], (folds != fold).astype(np.float64), **options)
-                for fold, k in runs
-            ),
-        )
+        training = _training(arguments, task, measure, solver, line)
+        weights = [(folds != fold).astype(np.float64) for fold in range(arguments.folds)]
+        fitted = run(design, (fit_path(training, design, labels[:, k], weights[fold], grid) for fold, k in runs))
     _note_missed(arguments, [gap for along in fitted for gap in _missed(along)])
     scores = np.zeros((arguments.folds, len(grid), len(_thresholds(arguments, task))))
     for c in range(len(grid)):
@@ -166,10 +161,12 @@ def _placed(fitted: list[FittedLabel], at: int) -> Vector:
     return np.array([(label.unplaced() if at else label).threshold for label in fitted])
 
 
-def _path_options(arguments: argparse.Namespace, task: Task, grid: list[float], line: ProgressLine) -> dict[str, Any]:
+def _training(
+    arguments: argparse.Namespace, task: Task, measure: Measure, solver: Solver, line: ProgressLine
+) -> Training:
     kind = "multiclass" if task.together else "binary"  # a class that a fold has no example of is never the highest
-    extras = {"hinge": arguments.hinge, "placed": _thresholds(arguments, task)[0] == "placed"}
-    return {"Cs": grid, "tol": arguments.tol, "kind": kind, "callback": None if arguments.quiet else line, **extras}
+    placed, callback = _thresholds(arguments, task)[0] == "placed", None if arguments.quiet else line
+    return Training(measure, solver, arguments.tol, kind, arguments.hinge, placed, callback)
 
 
 def _trained(task: Task, varied: list[int]) -> list[int]:

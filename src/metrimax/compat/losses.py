@@ -1,7 +1,7 @@
 """The losses of SVM-perf and of its quantification patch, by their codes.
 
-They differ from this library's measures in two ways. They are not all scaled to [0, 1] (here: their percent divided by
-100), and labellings without loss are no candidates of the argmax, also where they are not the truth.
+They differ from this library's measures in two ways. They are not all scaled to [0, 1] (``D = Delta / 100``, of their
+percent, may exceed 1), and labellings without loss are no candidates of the argmax, also where they are not the truth.
 """
 
 from __future__ import annotations
@@ -34,14 +34,8 @@ from metrimax.measure.units import Queue
 from metrimax.protocols import Cut, Labels, Line, Measure, Oracle, Vector
 
 
-class SvmperfMeasure(ContingencyMeasure):
-    """A loss of SVM-perf: ``D = Delta / 100``, which may exceed 1."""
-
-    ranks: ClassVar[bool] = False
-
-
 @dataclass(frozen=True)
-class ZeroOne(SvmperfMeasure):
+class ZeroOne(ContingencyMeasure):
     """-l 0: 1 (not in percent) as soon as one example is wrong."""
 
     name: ClassVar[str] = "zero/one"
@@ -51,7 +45,7 @@ class ZeroOne(SvmperfMeasure):
         return np.where(fp + fn > 0, 0.01, 0.0)
 
 
-class OnlyWrongCounts(SvmperfMeasure):
+class OnlyWrongCounts(ContingencyMeasure):
     """A loss that is 0 for every labelling with as many positives as the truth: those are no candidates.
 
     So there are two ranges to search, fewer positives than there are and more.
@@ -65,7 +59,7 @@ class OnlyWrongCounts(SvmperfMeasure):
 
 
 @dataclass(frozen=True)
-class _Range(SvmperfMeasure):
+class _Range(ContingencyMeasure):
     """Another loss, of the labellings with fewer positives than the truth, or of those with more."""
 
     whole: ContingencyMeasure
@@ -140,7 +134,7 @@ def _gm(tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
 
 
 @dataclass(frozen=True)
-class QBeta(SvmperfMeasure):
+class QBeta(ContingencyMeasure):
     """-l 22 to 25: F_beta of quantification and recall, accuracy, F1 or the geometric mean.
 
     Tables where it is 0/0 are skipped.

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from metrimax.compat.losses import AE, KLD, NAE, NKLD, RAE, loss_for
-from metrimax.measure.contingency import contingency
+from metrimax.compat.losses import loss_for
+from metrimax.measure.contingency import contingency, of_one
 from metrimax.protocols import Labels, Vector
 
 _NOTE = (
     "NOTE: The loss reported above is the fraction of errors. The zero/one-error is\n"
     "      the multivariate zero/one-error regarding the whole prediction vector!\n"
 )
+
+
+PATCHED = {
+    "Qb": 22,
+    "Qb (Acc)": 23,
+    "Qb (F1)": 24,
+    "Qb (GM)": 25,
+    "NAE": 21,
+    "AE": 26,
+    "RAE": 27,
+    "GM": 20,
+    "KLD": 12,
+    "NKLD": 13,
+}
+"""The measures that the quantification patch adds, in the order of its report, by the codes of their losses."""
 
 
 def report(y: Labels, scores: Vector) -> tuple[str, str]:
@@ -59,22 +76,6 @@ def quantification(tp: float, fp: float, fn: float, tn: float) -> dict[str, floa
     """The measures that the quantification patch adds, each as 100 - Delta; beta is 1."""
     if tp + fn == 0 or fp + tn == 0:
         return {}
-    table = tuple(np.asarray(t) for t in (tp, fp, fn, tn))
     n, n_pos = int(tp + fp + fn + tn), int(tp + fn)
-
-    def q(code: int) -> float:
-        return float(loss_for(code, n=n, n_pos=n_pos).table_loss(*table))  # type: ignore[attr-defined]
-
-    losses = {
-        "Qb": q(22),
-        "Qb (Acc)": q(23),
-        "Qb (F1)": q(24),
-        "Qb (GM)": q(25),
-        "NAE": float(NAE().table_loss(*table)),
-        "AE": float(AE().table_loss(*table)),
-        "RAE": float(RAE().table_loss(*table)),
-        "GM": q(20),
-        "KLD": float(KLD().table_loss(*table)),
-        "NKLD": float(NKLD().table_loss(*table)),
-    }
-    return {name: 100 - 100 * loss for name, loss in losses.items()}
+    losses: dict[str, Any] = {name: loss_for(code, n=n, n_pos=n_pos) for name, code in PATCHED.items()}
+    return {name: 100 - 100 * of_one(loss.table_loss, tp, fp, fn, tn) for name, loss in losses.items()}

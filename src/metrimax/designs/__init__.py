@@ -2,7 +2,7 @@
 
 from metrimax.designs.convert import as_design, is_design
 from metrimax.designs.linear import CSR, Dense
-from metrimax.designs.sharded import Shard, Sharded
+from metrimax.designs.sharded import Sharded
 from metrimax.designs.wrappers import ExtraColumns, WithIntercept
 
-__all__ = ["CSR", "Dense", "ExtraColumns", "Shard", "Sharded", "WithIntercept", "as_design", "is_design"]
+__all__ = ["CSR", "Dense", "ExtraColumns", "Sharded", "WithIntercept", "as_design", "is_design"]

@@ -17,7 +17,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from metrimax.designs.definite import check_definite
 from metrimax.designs.linear import Dense, columns
-from metrimax.given import check_positive, check_whole, is_number
+from metrimax.given import check_positive, check_whole, dense, is_number, is_whole
 from metrimax.protocols import Array, Vector
 
 KERNELS = ("rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance")
@@ -111,8 +111,7 @@ def _power(values: Vector, degree: int) -> Vector:
 
 
 def _products(X: Any, Y: Any) -> Vector:
-    product = X @ Y.T
-    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
+    return np.asarray(dense(X @ Y.T), dtype=np.float64)
 
 
 def _squared_distances(X: Any, Y: Any) -> Vector:
@@ -333,7 +332,7 @@ def kernel_design(
     """
     n = X.shape[0]
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    if n_components is not None and (isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer))):
+    if n_components is not None and not is_whole(n_components):
         raise ValueError(f"expected n_components as a whole number or None, got {n_components!r}")
     if not (is_number(cache_size) and cache_size >= 0):
         raise ValueError(f"expected cache_size as a number of megabytes, got {cache_size!r}")

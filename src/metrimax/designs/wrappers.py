@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from metrimax import _kernels
 from metrimax.designs.linear import columns
 from metrimax.given import is_number
-from metrimax.protocols import Design, Epochs, Hinges, Product, Vector
+from metrimax.protocols import Design, Epochs, Hinges, Product, RowDesign, Vector
 
 
 class WithIntercept:
@@ -71,32 +71,28 @@ class WithIntercept:
 
     def squares(self) -> Vector:
         """Squared lengths of the rows, the constant feature included."""
-        squares: Vector = self._with_rows().squares(bias=self.value)
-        return squares
+        return self._with_rows().squares(self.value)
 
     def mean_square(self) -> float:
         """The mean of them."""
-        mean: float = self._with_rows().mean_square(bias=self.value)
-        return mean
+        return self._with_rows().mean_square(self.value)
 
     @property
     def by_rows(self) -> bool:
         """As the design inside."""
-        by_rows: bool = self._with_rows().by_rows
-        return by_rows
+        return self._with_rows().by_rows
 
     def dual_epochs(self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, **limits: Any) -> Epochs:
         """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
-        done: Epochs = self._with_rows().dual_epochs(hinges, upper, alpha, w, bias=self.value, **limits)
-        return done
+        return self._with_rows().dual_epochs(hinges, upper, alpha, w, bias=self.value, **limits)
 
-    def _with_rows(self) -> Any:
+    def _with_rows(self) -> RowDesign:
         if not hasattr(self.design, "dual_epochs"):
             raise TypeError(
                 f"dual coordinate descent needs the rows of X, which {type(self.design).__name__} does not give: "
                 "pass X as an array or a sparse matrix, or use another solver"
             )
-        return self.design
+        return cast(RowDesign, self.design)
 
 
 class ExtraColumns:

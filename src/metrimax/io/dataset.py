@@ -29,10 +29,9 @@ class Labelled:
     index_base: int | None
     shape: tuple[int, int]
 
-    def describe(self, about: Labelled | dict[str, Any]) -> None:
-        known = about if isinstance(about, dict) else vars(about)
-        for key in ("name", "labels", "groups", "feature_names", "index_base"):
-            setattr(self, key, known.get(key))
+    def describe(self, name: Name, about: Found | Labelled) -> None:
+        self.name, self.labels, self.groups = name, about.labels, about.groups
+        self.feature_names, self.index_base = about.feature_names, about.index_base
 
     @property
     def y(self) -> Array:
@@ -89,7 +88,7 @@ class Dataset(Labelled, Sharded):
     """
 
     def __init__(self, name: Name, found: Found, *, memory: int, n_threads: int | None = None) -> None:
-        self.describe({"name": name} | found._asdict())
+        self.describe(name, found)
         super().__init__(found.shards, found.n_cols, memory=memory, n_threads=n_threads)
 
 

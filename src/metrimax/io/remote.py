@@ -32,7 +32,7 @@ def on_workers(dataset: Dataset, client: Any = None) -> DaskDataset:
     each = max(largest, dataset.memory // PER_THREAD)
     groups = [[dataset.shards[k] for k in group] for group in np.array_split(np.arange(len(dataset.shards)), pieces)]
     remote = DaskDataset([partial(_open, group, dataset.n_cols, each) for group in groups], client=cluster)
-    remote.describe(dataset)
+    remote.describe(dataset.name, dataset)
     return remote
 
 

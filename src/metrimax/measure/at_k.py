@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.given import warn
-from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
+from metrimax.given import is_whole, warn
+from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, of_one, ratio
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
@@ -51,7 +51,7 @@ class TopMeasure(ContingencyMeasure):
         above, tied = scores > boundary, scores == boundary
         share = (k - weight[above].sum()) / weight[tied].sum()
         tp = float(weight[above & y].sum() + share * weight[tied & y].sum())
-        return float(self.table_score(*(np.asarray(t) for t in (tp, k - tp, n_pos - tp, n_neg - k + tp))))
+        return of_one(self.table_score, *_table(k, tp, n_pos, n_neg))
 
     def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
         """Halfway between the k-th highest training score and the next one."""
@@ -83,9 +83,8 @@ class TopMeasure(ContingencyMeasure):
         """Every positive among the first k gains as much, every rank counts alike."""
         pos, neg = split(y, sample_weight)
         k = self.number(pos.total, neg.total)
-        gain = float(self.table_loss(*(np.asarray(t) for t in (0.0, k, pos.total, neg.total - k)))) - float(
-            self.table_loss(*(np.asarray(t) for t in (1.0, k - 1, pos.total - 1, neg.total - k + 1)))
-        )
+        none, one = (of_one(self.table_loss, *_table(k, tp, pos.total, neg.total)) for tp in (0.0, 1.0))
+        gain = none - one
         return TopRankingOracle(self.name, gain * np.asarray(y, dtype=np.float64), np.ones(round(k)), sample_weight)
 
 
@@ -120,7 +119,7 @@ class _AtK(TopMeasure):
             match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)p", self.k)
             if match and float(match[1]) > 0:
                 return float(match[1])
-        elif isinstance(self.k, (int, np.integer)) and not isinstance(self.k, bool) and self.k >= 1:
+        elif is_whole(self.k) and self.k >= 1:
             return None
         raise ValueError(
             f"expected k as a whole number of at least 1, or as in '2p' for twice the positives, got {self.k!r}"
@@ -208,12 +207,9 @@ class TopOracle(SampleOracle):
         self.k = k = measure.number(pos.total, neg.total)
         least, most = max(0.0, k - neg.total), min(k, pos.total)
 
-        def loss(tp: float) -> float:
-            table = tp, k - tp, pos.total - tp, neg.total - k + tp
-            return float(measure.table_loss(*(np.asarray(t) for t in table)))
-
-        self._v = (loss(most) - loss(least)) / (most - least) if most > least else 0.0
-        self._u = loss(least) - self._v * least
+        low, high = (of_one(measure.table_loss, *_table(k, tp, pos.total, neg.total)) for tp in (least, most))
+        self._v = (high - low) / (most - least) if most > least else 0.0
+        self._u = low - self._v * least
         self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
         self.smooth = top_smoothing(pos, neg, k, self._u, self._v)
         self.compiled = _kernels.TopSearch(self._y, round(k), self._u, self._v) if sample_weight is None else None
@@ -257,6 +253,11 @@ class TopRangeOracle(ContingencyOracle):
     def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         super().__init__(measure, y, sample_weight)
         self.price = TopOracle(measure, y, sample_weight).price
+
+
+def _table(k: float, tp: float, n_pos: float, n_neg: float) -> tuple[float, float, float, float]:
+    """``tp, fp, fn, tn`` where k examples are called positive, tp of them rightly."""
+    return tp, k - tp, n_pos - tp, n_neg - k + tp
 
 
 def _boundary(scores: npt.NDArray[np.float64], weight: Vector, k: float) -> tuple[float, float]:

@@ -10,6 +10,7 @@ Conventions
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -20,10 +21,10 @@ from metrimax import _kernels
 from metrimax.measure import tables
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.measure.sample import SampleOracle
-from metrimax.measure.smoothing import Smooth, contingency_smoothing
+from metrimax.measure.smoothing import contingency_smoothing
 from metrimax.measure.tables import Structure
-from metrimax.measure.units import ClassUnits, Queue, split
-from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Vector
+from metrimax.measure.units import Queue, split
+from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Smooth, Vector
 
 SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
@@ -54,6 +55,11 @@ def contingency(y: Labels, z: Labels, sample_weight: Vector | None = None) -> tu
     return tuple(float(weight[a & b].sum()) for a, b in ((y, z), (~y, z), (y, ~z), (~y, ~z)))  # type: ignore[return-value]
 
 
+def of_one(function: Callable[..., Vector], *table: float) -> float:
+    """A function of tables for one of them; as arrays, so that 0/0 is no error."""
+    return float(function(*map(np.asarray, table)))
+
+
 class ContingencyMeasure:
     """A measure that is a function of the contingency table.
 
@@ -76,13 +82,11 @@ class ContingencyMeasure:
 
     def loss(self, y: Labels, z: npt.ArrayLike, sample_weight: Vector | None = None) -> float:
         """D of the labelling ``z`` (positive where > 0)."""
-        table = contingency(np.asarray(y) > 0, np.asarray(z) > 0, sample_weight)
-        return float(self.table_loss(*(np.asarray(t) for t in table)))
+        return of_one(self.table_loss, *contingency(np.asarray(y) > 0, np.asarray(z) > 0, sample_weight))
 
     def score(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
         """The measure of the rule ``score > 0``."""
-        table = contingency(np.asarray(y) > 0, np.asarray(scores) > 0, sample_weight)
-        return float(self.table_score(*(np.asarray(t) for t in table)))
+        return of_one(self.table_score, *contingency(np.asarray(y) > 0, np.asarray(scores) > 0, sample_weight))
 
     def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
         """Zero: the training problem places the intercept."""
@@ -362,6 +366,3 @@ def _rises(losses: Vector) -> bool:
 def _limits(least: float, most: float, step: float) -> _Limits:
     slack = 1e-9 * max(abs(least), abs(most))
     return _Limits((least - slack) / step, (most + slack) / step)
-
-
-__all__ = ["ClassUnits", "ContingencyMeasure", "ContingencyOracle", "contingency", "ratio"]

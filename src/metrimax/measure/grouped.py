@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.measure.at_k import TopMeasure
+from metrimax.measure.contingency import of_one
 from metrimax.measure.ndcg import NDCG
 from metrimax.measure.sample import SampleOracle
-from metrimax.measure.smoothing import Smooth
-from metrimax.protocols import Cut, Line, Measure, Oracle, Vector
+from metrimax.protocols import Cut, Line, Measure, Oracle, Smooth, Vector
 
 
 class Groups(NamedTuple):
@@ -112,9 +112,8 @@ class Grouped:
         if self._ranks(own, weight):
             return self.measure.score(own, scores, weight)
         # all are among the first k, whatever they weigh; "1p" because no group is too small for that k
-        table = (*_masses(own, weight), 0.0, 0.0)
-        whole = replace(self.measure, k="1p")  # type: ignore[type-var]
-        return float(whole.table_score(*(np.asarray(t) for t in table)))  # type: ignore[attr-defined]
+        whole: Any = replace(self.measure, k="1p")  # type: ignore[type-var]
+        return of_one(whole.table_score, *_masses(own, weight), 0.0, 0.0)
 
     def _ranks(self, own: npt.NDArray[Any], weight: Vector | None) -> bool:
         """Whether a group has an example beyond the first k."""

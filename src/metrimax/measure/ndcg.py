@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from metrimax.given import is_whole
 from metrimax.measure.ranking import RankingMeasure
 from metrimax.measure.top import TopRankingOracle, whole_weights
 from metrimax.protocols import Labels, Oracle, Vector
@@ -36,7 +37,7 @@ class NDCG(RankingMeasure):
     name: ClassVar[str] = "ndcg"
 
     def __post_init__(self) -> None:
-        if self.k is not None and (not isinstance(self.k, (int, np.integer)) or isinstance(self.k, bool) or self.k < 1):
+        if self.k is not None and not (is_whole(self.k) and self.k >= 1):
             raise ValueError(f"expected k as a whole number of at least 1, or None for all ranks, got {self.k!r}")
         if self.gain not in ("exponential", "linear"):
             raise ValueError(f"expected gain 'exponential' or 'linear', got {self.gain!r}")

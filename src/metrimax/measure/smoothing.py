@@ -52,10 +52,7 @@ from metrimax.measure.pieces import (
 )
 from metrimax.measure.tables import Structure, TableLoss
 from metrimax.measure.units import ClassUnits
-from metrimax.protocols import Cut, Vector
-
-Smooth = Callable[[Vector, float], tuple[float, Cut]]
-"""(scores, mu) -> the smoothed risk, and the mean of cuts whose slope is its gradient."""
+from metrimax.protocols import Cut, Smooth, Vector
 
 MOST_TABLES = 2**22
 """A loss without known structure is smoothed if the sample has no more tables than this."""

@@ -1,17 +1,19 @@
-"""Away from w = 0, or a proof that nothing is better.
+"""A way out of w = 0, or a proof that w = 0 is optimal.
 
-F1 and its like have the loss 1 for every labelling that calls no positive positive, whatever it makes of the negatives:
-at w = 0 their risk has a kink, where as many planes meet as there are sets of negatives (`Kink`). Where classes overlap
-it may be the minimum, or nearly so, and cuts that are asked for one by one take hundreds of iterations to show it. But
-the means of all these planes are a box, shares b from 0 to 1 of the negatives, and the one with the least slope,
+F1 and its like have the loss 1 for every labelling that calls no positive positive, whatever it makes of the negatives.
+So their risk has a kink at w = 0, where as many planes meet as there are sets of negatives (`Kink`). Where classes
+overlap that point may be the minimum, or nearly so, and cuts found one by one take hundreds of iterations to show it.
+
+The means of all these planes are given by shares b_j from 0 to 1 of the negatives. The one with the least slope,
 
     min over b of  |sum over positives of x_i - sum over negatives of b_j x_j|^2,
 
-says it all: if that is zero, w = 0 is optimal for every C; if not, it is the direction of steepest descent. The problem
-is the dual of a sum of hinges with margin 0, so a few epochs of coordinate descent come close to its solution.
+decides: if it is zero, w = 0 is optimal for every C; otherwise it is the direction of steepest descent. The problem is
+the dual of a sum of hinges with margin 0, so a few epochs of dual coordinate descent come close to its solution.
 
-Where they do not come close enough to tell, the run goes on from a point beside w = 0, be it worse: quasi-Newton steps
-do not get away from the kink, but from there they find what is better, or go back.
+If these epochs neither prove that w = 0 is optimal nor find a lower objective in their direction, the run still goes on
+from a point in that direction, whose objective may be up to `BESIDE` times that of w = 0. Quasi-Newton steps do not get
+away from the kink itself; from a point near it they find a lower one, or come back.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -31,6 +33,7 @@ from metrimax.protocols import (
     Design,
     Hinges,
     Kink,
+    LabellingOracle,
     Oracle,
     Point,
     Record,
@@ -46,28 +49,28 @@ from metrimax.solvers.joined import joined, later
 from metrimax.solvers.model import kept_by_weights, taken
 
 ROUNDS = 1, 2, 4, 8, 16
-"""Epochs, after each of which it is looked whether their direction leads down."""
+"""Epochs of each round, after which a line search looks for a lower objective in the direction found."""
 
 FALL = 0.5
-"""They end where the square of the slope is more than this share of what it was a round before."""
+"""The rounds end where one has left more than this share of the squared slope."""
 
 BESIDE = 2.0
-"""So many times the objective of w = 0 the point beside it may have."""
+"""The objective of the point to go on from, if no lower one was found, at most: so many times that of w = 0."""
 
 FINE = 1e-3
-"""Accuracy of that look, relative to the tolerance: the way down may be short, and there is none without it."""
+"""Accuracy of that line search, relative to the tolerance: a coarser one would miss a short way down."""
 
 
 @dataclass(frozen=True)
 class FromZero:
-    """A solver that is helped out where it does not get away from w = 0; the hybrid goes on from elsewhere.
+    """A solver that is stopped where it does not get away from w = 0; the hybrid goes on from what `leave_zero` finds.
 
     Parameters
     ----------
     solver : Hybrid or Bundle
-        Which begins, and goes on unless w = 0 is the best point after so many iterations.
+        The solver to begin with.
     patience : int
-        How many, fewer than the most that the solver makes.
+        It is stopped if w = 0 is the best point after so many iterations; fewer than its ``max_iter``.
     """
 
     solver: Hybrid | Bundle
@@ -108,7 +111,7 @@ class _Watch:
         if self._callback is not None and self._callback(record) in (True,):  # NumPy's True as well
             return True
         if record.iteration == self._patience and record.objective >= self._oracle(np.zeros(self._size)).loss:
-            self.kink = cast(Any, self._oracle).kink()
+            self.kink = cast(LabellingOracle, self._oracle).kink()
         return self.kink is not None
 
     def keep(self, state: Callable[[], Cuts]) -> None:
@@ -116,10 +119,10 @@ class _Watch:
 
 
 def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: float) -> Generator[Ask, Vector, Cuts]:
-    """The plane at w = 0 with the least slope, as a cut, and a point to start from in its direction.
+    """The plane at w = 0 with the least slope, as a cut, and a point in its direction to start from.
 
-    There is no point where the cut proves that w = 0 is optimal within ``tol``. The point is better than w = 0, but
-    where the epochs were too few to tell.
+    No point where the cut proves that w = 0 is optimal within ``tol``. Otherwise the point is better than w = 0, unless
+    the epochs found none that is: then it is the farthest of 1, 1/2, 1/4, ... times the direction within `BESIDE`.
     """
     began = time.perf_counter()
     zero = np.zeros(design.shape[0])

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -25,24 +25,27 @@ from metrimax.protocols import (
     Steps,
     Vector,
     Working,
+    hinges_of,
     offer,
 )
 from metrimax.solvers.model import taken
 
 FINE = 1e-4
-"""A gap below this is not looked for within a round."""
+"""Within a round the gap is only estimated: where the tolerance is below this, the estimate does not end it."""
 
 FIRST, FALL = 0.3, 3.0
-"""The accuracy of the first round, in units of the largest margin, and by how much each goes below what was left."""
+"""Accuracy of the first round, relative to the largest margin; each round divides what the last one left by `FALL`."""
 
 SHOW = 100
-"""The gap is computed after so many passes at the latest, later after a quarter more: for whoever watches the run."""
+"""The gap is computed after so many passes at the latest, or after a quarter more than the last time."""
 
 NEAR, RENEW = 2.0, 40
-"""w is computed afresh where the gap looks like no more than so many times the tolerance, and now and then."""
+"""w is computed afresh where the gap looks like at most `NEAR` times the tolerance, and else each time that the passes
+have doubled, and `RENEW` more.
+"""
 
 MORE = 1.5
-"""After so many times the passes it is asked again whether the limit will do."""
+"""Whether `limit` will be enough is estimated each time that the passes have grown to so many times what they were."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class DualCD:
         callback: Callback | None = None,
     ) -> Generator[Ask, Vector, list[Solution]]:
         """Solutions for every weight, in the order given; each starts from the multipliers of the one before."""
-        hinges = cast(Any, oracle).hinges() if hasattr(oracle, "hinges") else None
+        hinges = hinges_of(oracle)
         if hinges is None:
             raise ValueError(
                 "solver 'dual_cd' needs a measure whose mistakes add up over the examples (hinges), such as error, "
@@ -149,6 +152,7 @@ class DualCD:
         enough, seen = tol * weight if tol >= FINE else -math.inf, [(passes, at_zero)]
         shown = renewed = 0.0  # the passes when the gap was last computed, and w
         while True:
+            # epochs, until they reach the accuracy, the gap looks closed, or something is to be looked at
             asked = max(2.0, min((MORE - 1) * passes, max(SHOW, shown / 4)))
             most = max(1.0, min(asked, self.max_iter - passes))
             done = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, gap=enough, max_passes=most, working=working)
@@ -161,6 +165,7 @@ class DualCD:
             late = passes + left > self.limit and (left > passes / 4 or passes > 2 * self.limit)
             if not (ended or late) and passes < shown + max(SHOW, shown / 4):
                 continue
+            # the true gap, and whom to visit next; from w afresh where that may be the end
             near = late or gap <= NEAR * tol * weight or passes + 1 >= self.max_iter
             afresh = near or passes >= 2 * renewed + RENEW
             del working  # others are chosen
@@ -182,6 +187,7 @@ class DualCD:
                 )
             )
             offer(callback, lambda: Cuts(np.empty(0), np.empty((0, 0)), (alpha,)))
+            # the end, or a round of more accuracy
             if now.gap <= tol * weight:
                 status = Status.TRIVIAL if at_zero - now.bound <= tol * weight else Status.CONVERGED
             elif callback is not None and callback(history[-1]) in (True,):  # NumPy's True as well

@@ -98,7 +98,7 @@ class CutModel:
         return moves
 
     def bare(self, point: Point) -> Point:
-        """The point without scores, where the model's vectors have none: to be combined with them."""
+        """The point as the model's vectors are, to be combined with them: without scores where those have none."""
         raise NotImplementedError
 
     def dual(self, point: Point) -> Vector:
@@ -131,7 +131,7 @@ class CutModel:
 
     @property
     def lost(self) -> float:
-        """What rounding may have taken off scores that are put together from those of cuts; none where they are not."""
+        """An estimate of the rounding error in scores that are sums of the cuts' scores; 0 where they are products."""
         return 0.0
 
     def cuts(self) -> Cuts:
@@ -190,7 +190,8 @@ class ExampleModel(CutModel):
 
     @property
     def lost(self) -> float:
-        # as for the longest of the cuts with all the weight there is, on the way if not at the end; in the mean
+        # the scores of w = -1/lam sum alpha_k a_k lose about eps |scores of a_k| / lam, if one cut has had all the
+        # weight; divided by sqrt(n): the mean per example
         return float(np.finfo(np.float64).eps * self._pool.longest / self.lam / np.sqrt(self._pool.rows[0].shape[1]))
 
     def weights(self, point: Point) -> Generator[Ask, Vector, Vector]:
@@ -220,7 +221,7 @@ def combine(*terms: tuple[float, Point]) -> Point:
 
 
 def taken(answers: Any) -> list[Vector]:
-    """The products that came, taken over: who sent them does not keep them alive."""
+    """The products that were sent; the sender's list is emptied, so that it keeps no vector alive."""
     mine = list(answers)
     answers.clear()
     return mine

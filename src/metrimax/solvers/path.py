@@ -66,7 +66,7 @@ def along(
 def further(
     oracle: Oracle, design: Design, lam: float, before: Point, last: Point, risk: float, tol: float
 ) -> tuple[Point, float]:
-    """The least point for the next C in the direction from the solution before the last one to the last one."""
+    """Where the next C has its least objective on the line through the last two solutions; only scores move."""
     rep, scores = last.rep - before.rep, last.scores - before.scores
     dual = rep if kept_by_weights(design) else scores
     cross, bend = _kernels.dot(last.rep, dual), _kernels.dot(rep, dual)

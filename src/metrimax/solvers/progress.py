@@ -25,7 +25,6 @@ from metrimax.protocols import (
     offer,
 )
 from metrimax.solvers.model import cut_model, taken
-from metrimax.solvers.search import Best
 
 STALL = 100
 """So many iterations without a millionth off the gap are no progress any more."""
@@ -35,6 +34,16 @@ DOUBT = 0.01
 
 SLOW = 0.01
 """After an iteration that took less than this share off the gap, the next cut is exact."""
+
+
+class Best:
+    """A point with its risk and the objective ``lam/2 |w|^2 + R(w)``."""
+
+    __slots__ = ("point", "risk", "value")
+
+    def __init__(self, point: Point, risk: float, lam: float) -> None:
+        self.point, self.risk = point, risk
+        self.value = lam / 2 * point.square + risk
 
 
 class Progress:

@@ -15,18 +15,16 @@ estimate of the Lipschitz constant; O'Donoghue & Candes (2015) for the restarts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Point, Status, Steps, Vector
+from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Point, Smooth, Status, Steps, Vector
 from metrimax.solvers.model import combine
-from metrimax.solvers.progress import Progress
-from metrimax.solvers.quasi_newton import QuasiNewton
-from metrimax.solvers.search import Best, descend
+from metrimax.solvers.progress import Best, Progress
 
 START = 0.1
 """The first mu: a tenth of the greatest loss."""
@@ -41,7 +39,7 @@ LEAST = 1e-7
 class Smoothed(NamedTuple):
     """The smoothed risk at one mu."""
 
-    smooth: Callable[[Vector, float], tuple[float, Cut]]
+    smooth: Smooth
     mu: float
 
     def __call__(self, scores: Vector) -> tuple[float, Cut]:
@@ -57,9 +55,9 @@ class Smoothed(NamedTuple):
         return risk
 
 
-def smoothing(oracle: Oracle) -> Callable[[Vector, float], tuple[float, Cut]]:
+def smoothing(oracle: Oracle) -> Smooth:
     """The oracle's smoothed risk; the error says what is missing where it has none."""
-    smooth: Callable[[Vector, float], tuple[float, Cut]] | None = getattr(oracle, "smooth", None)
+    smooth: Smooth | None = getattr(oracle, "smooth", None)
     if smooth is None:
         raise ValueError(
             f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown"
@@ -85,15 +83,23 @@ class _Smooth:
         return Best(point, value, self.run.lam), slope
 
     def descend(self, here: Best, direction: Point, descent: float) -> Best:
-        """Minimise along a direction, more accurately where the whole way down is less than what was asked for."""
-        accuracy = 0.05 * min(self.run.gap, descent)
+        """Minimise along a direction; the point itself if no step is found.
+
+        The accuracy is a share of the gap, or of ``descent``, the first-order decrease along the whole direction, where
+        that is less. A search that finds no step is repeated, a hundred times more accurately each time.
+        """
+        lam, images = self.run.lam, self.run.model.images
         rep, scores, square = here.point
-        start = Best(Point(rep.copy(), scores.copy(), square), here.risk, self.run.lam)  # which is moved
+        rep, scores = rep.copy(), scores.copy()  # the kernel moves them in place, if there is a step
+        line = self.risk.line(here.point.scores, direction.scores)
         tangent = here.risk, _kernels.dot(self.gradient, direction.scores)
+        accuracy = 0.05 * min(self.run.gap, descent)
         for _ in range(4):
-            moved, t = descend(self.risk, self.run.model, start, direction, accuracy, tangent)
+            t, risk, moved = _kernels.descend(
+                line, lam, rep, scores, square, here.risk, direction.rep, direction.scores, images, tangent, accuracy
+            )
             if t > 0:
-                return moved
+                return Best(Point(rep, scores, moved), risk, lam)
             accuracy *= 0.01
         return here
 
@@ -149,16 +155,17 @@ class LBFGS:
         state = _Smooth(run, oracle, self.mu)
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)
-        matrix = QuasiNewton(model, self.memory)
+        matrix = _kernels.QuasiNewton(lam, self.memory)
         for _ in range(self.max_iter):
             model.minimiser(run.precision)
             if run.done():
                 break
-            gradient = combine((lam, model.bare(here.point)), (1.0, slope))
+            point = model.bare(here.point)
+            gradient = combine((lam, point), (1.0, slope))
             if state.fixed and model.inner(gradient, gradient) <= 0.02 * lam * tol:
                 run.status = Status.STALLED  # J_mu is within tol / 100 of its least
                 break
-            direction = matrix.direction(here.point, slope)
+            direction = Point(*matrix.direction(point.rep, point.scores, slope.rep, slope.scores))
             descent = -model.inner(gradient, direction)
             [direction] = yield from model.score(direction)
             moved = state.descend(here, direction, descent)

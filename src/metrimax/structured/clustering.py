@@ -135,12 +135,12 @@ class SupervisedClustering(StructuredSVM):
     def _compared(self, outputs: list[Any]) -> list[Any]:
         return [same(clusters) for clusters in outputs]
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
         if self.method not in INFERENCE:
             raise ValueError(f"unknown method {self.method!r}: expected one of {', '.join(INFERENCE)}")
-        return {"problem_": ClusteringProblem(self.method)}
+        self.problem_ = ClusteringProblem(self.method)
 
-    def _inputs(self, X: Sequence[Any], learnt: dict[str, Any]) -> list[Vector]:
+    def _inputs(self, X: Sequence[Any]) -> list[Vector]:
         inputs: list[Vector] = []
         for i, items in enumerate(X):
             features = np.asarray(items, dtype=np.float64)
@@ -157,9 +157,9 @@ class SupervisedClustering(StructuredSVM):
                 raise ValueError(f'expected pairs as a function or "precomputed", got {self.pairs!r}')
             if features.ndim != 2:
                 raise ValueError(f"set {i}: expected features of the pairs (pairs, q), got shape {features.shape}")
-            if "coef_" in learnt and features.shape[1] != len(learnt["coef_"]):
+            if hasattr(self, "coef_") and features.shape[1] != len(self.coef_):
                 raise ValueError(
-                    f"set {i}: expected {len(learnt['coef_'])} features of a pair, as in training, "
+                    f"set {i}: expected {len(self.coef_)} features of a pair, as in training, "
                     f"got {features.shape[1]}; give items with the features that the model was fitted on"
                 )
             if features.shape[1] != (inputs[0] if inputs else features).shape[1]:
@@ -173,7 +173,7 @@ class SupervisedClustering(StructuredSVM):
             inputs.append(features)
         return inputs
 
-    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> list[Vector]:
+    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any]) -> list[Vector]:
         outputs = []
         for i, (clusters, features) in enumerate(zip(y, inputs, strict=True)):
             numbers = np.asarray(clusters)

@@ -108,6 +108,8 @@ class StructuredSVM(CertifiedEstimator):
     (True, True)
     """
 
+    problem_: StructuredProblem
+
     _solvers: ClassVar[dict[str, type[Any]]] = {"cached": Cached, "bundle": Bundle, "cutting_plane": CuttingPlane}
 
     def __init__(
@@ -139,17 +141,16 @@ class StructuredSVM(CertifiedEstimator):
         if self.rescaling not in ("margin", "slack"):
             raise ValueError(f"unknown rescaling {self.rescaling!r}: expected one of margin, slack")
         self._check_lengths(X, y)
-        learnt = self._learn(X, y)
-        problem: StructuredProblem = learnt["problem_"]
-        inputs = self._inputs(X, learnt)
-        outputs = self._outputs(y, inputs, learnt)
-        own = problem.losses(outputs, outputs)
+        fitted = self._unfitted()
+        fitted._learn(X, y)
+        inputs = fitted._inputs(X)
+        outputs = fitted._outputs(y, inputs)
+        own = fitted.problem_.losses(outputs, outputs)
         if own.any():
             i = int(np.flatnonzero(own)[0])
             raise ValueError(f"example {i}: expected a loss of 0 for the true output itself, got {own[i]!r}")
-        solution = self._solve(solver, problem, inputs, outputs)
-        for name, value in learnt.items():  # all at the end, so that an interrupted fit leaves the estimator as it was
-            setattr(self, name, value)
+        solution = self._solve(solver, fitted.problem_, inputs, outputs)
+        self.__dict__ = fitted.__dict__
         self.coef_ = solution.w
         self._store_certificate([FittedLabel(solution, 1.0, 0.0)], single=True)
         self._warn([solution])
@@ -158,7 +159,7 @@ class StructuredSVM(CertifiedEstimator):
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The outputs with the highest ``w @ joint_feature(x, z)``, as a list."""
         check_is_fitted(self)
-        return self._names(self.problem_.outputs(self._inputs(X, self.__dict__), self.coef_, n_jobs=self.n_jobs))
+        return self._names(self.problem_.outputs(self._inputs(X), self.coef_, n_jobs=self.n_jobs))
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Minus the mean loss of the predictions: higher is better."""
@@ -168,12 +169,12 @@ class StructuredSVM(CertifiedEstimator):
         """The losses of the predictions."""
         check_is_fitted(self)
         self._check_lengths(X, y)
-        inputs = self._inputs(X, self.__dict__)
+        inputs = self._inputs(X)
         predicted = self.problem_.outputs(inputs, self.coef_, n_jobs=self.n_jobs)
-        return self.problem_.losses(self._outputs(y, inputs, self.__dict__), self._compared(predicted))
+        return self.problem_.losses(self._outputs(y, inputs), self._compared(predicted))
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
-        """What is learnt from the data before training, as attributes; the problem among them."""
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
+        """Set what is learnt from the data before training, the problem at least."""
         if not isinstance(self.problem, StructuredProblem):
             raise TypeError(
                 f"expected problem as an instance of a subclass of metrimax.structured.StructuredProblem, "
@@ -184,13 +185,13 @@ class StructuredSVM(CertifiedEstimator):
                 f"expected inference of {type(self.problem).__name__} as one of {', '.join(get_args(Inference))}, "
                 f"got {self.problem.inference!r}"
             )
-        return {"problem_": self.problem}
+        self.problem_ = self.problem
 
-    def _inputs(self, X: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
+    def _inputs(self, X: Sequence[Any]) -> Sequence[Any]:
         """X in the form that the problem expects."""
         return _by_position(X)
 
-    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> Sequence[Any]:
+    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
         """Y in the form that the problem expects."""
         return _by_position(y)
 

@@ -227,6 +227,8 @@ class CFGParser(StructuredSVM):
     ('NP', ('D', 'a'), ('N', 'dog'))
     """
 
+    problem_: ParsingProblem
+
     def __init__(
         self,
         *,
@@ -258,15 +260,14 @@ class CFGParser(StructuredSVM):
         self._check_lengths(X, y)
         return float(np.mean([constituent_f1(tree, z) for tree, z in zip(y, self.predict(X), strict=True)]))
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
         grammar = self.grammar if self.grammar is not None else Grammar.from_trees(y)
         if not isinstance(grammar, Grammar):
             raise TypeError(f"expected grammar as a metrimax.structured.Grammar or None, got {type(grammar).__name__}")
-        return {"problem_": ParsingProblem(grammar), "grammar_": grammar}
+        self.problem_, self.grammar_ = ParsingProblem(grammar), grammar
 
-    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> list[Parse]:
-        problem = learnt["problem_"]
-        return [problem.encode(words, tree, i) for i, (words, tree) in enumerate(zip(inputs, y, strict=True))]
+    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any]) -> list[Parse]:
+        return [self.problem_.encode(words, tree, i) for i, (words, tree) in enumerate(zip(inputs, y, strict=True))]
 
 
 def walk(tree: Tree, i: int = 0) -> list[tuple[Tree, int, int, int]]:

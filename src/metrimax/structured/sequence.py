@@ -201,6 +201,8 @@ class SequenceTagger(StructuredSVM):
     [['D', 'N', 'V']]
     """
 
+    problem_: SequenceProblem
+
     def __init__(
         self,
         *,
@@ -243,14 +245,13 @@ class SequenceTagger(StructuredSVM):
         return self._parts()[2]
 
     def _parts(self) -> tuple[Vector, Vector, Vector]:
-        problem: SequenceProblem = self.problem_
-        return problem.parts(self.coef_)
+        return self.problem_.parts(self.coef_)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Share of the tokens that get the right tag."""
         return 1 - float(self._losses(X, y).sum()) / max(1, sum(len(tags) for tags in y))
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
         _check_sequences(y)
         tags = [tag for tags in y for tag in tags]
         if not tags:
@@ -275,15 +276,16 @@ class SequenceTagger(StructuredSVM):
                 f"in order ({error}); give all tags as strings, for instance"
             ) from error
         _check_tags(y, classes)
-        return {"problem_": SequenceProblem(len(classes), n_features), "classes_": classes, "vectorizer_": vectorizer}
+        self.problem_ = SequenceProblem(len(classes), n_features)
+        self.classes_, self.vectorizer_ = classes, vectorizer
 
-    def _inputs(self, X: Sequence[Any], learnt: dict[str, Any]) -> Sequences:
+    def _inputs(self, X: Sequence[Any]) -> Sequences:
         sequences = [self._tokens(x) for x in X]
         offsets = np.concatenate(([0], np.cumsum([_length(x) for x in sequences]))).astype(np.int64)
-        d = learnt["problem_"].n_features
-        if learnt["vectorizer_"] is not None:
+        d = self.problem_.n_features
+        if self.vectorizer_ is not None:
             tokens = [_check_token(token, i) for i, x in enumerate(sequences) for token in x]
-            stacked = learnt["vectorizer_"].transform(tokens) if tokens else sparse.csr_array((0, d))
+            stacked = self.vectorizer_.transform(tokens) if tokens else sparse.csr_array((0, d))
         else:
             for i, x in enumerate(sequences):
                 if not _is_matrix(x) or x.shape[1] != d:
@@ -297,9 +299,9 @@ class SequenceTagger(StructuredSVM):
             raise ValueError(f"sequence {i}: expected finite features, got NaN or infinity")
         return Sequences(rows, offsets)
 
-    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any], learnt: dict[str, Any]) -> list[Tags]:
+    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any]) -> list[Tags]:
         _check_sequences(y)
-        number = {tag: k for k, tag in enumerate(learnt["classes_"].tolist())}
+        number = {tag: k for k, tag in enumerate(self.classes_.tolist())}
         for i, (tags, x) in enumerate(zip(y, inputs, strict=True)):
             if len(tags) != (length := x.shape[0]):
                 raise ValueError(f"sequence {i}: expected one tag for each of its {length} tokens, got {len(tags)}")
