@@ -14,23 +14,20 @@ import csv
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.solvers_page import AIM, TOL, by_cell, page, ratio
 from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.risk import run
 from metrimax.solvers import SOLVERS
 
-PARTS = {
-    "1": "Data that the solvers were developed on",
-    "0": "Data that the choice was also settled on",
-    "2": "Fresh data",
-}
-SETS = [  # name, rows, part
+SETS = [  # name, rows, part (see PARTS)
     ("optdigits:8", None, 1),
     ("splice", None, 1),
     ("moneyfx", None, 1),
@@ -143,20 +140,28 @@ SETS = [  # name, rows, part
     ("sector:35", None, 0),
     ("20news:11", None, 0),
     ("ohsumed:Nervous System", None, 0),
-    ("usps:2+3", None, 2),
-    ("optdigits:1+7", None, 2),
-    ("kdd99:1", 20_000, 2),
-    ("keel_imbalanced/kr-vs-k-zero-one_vs_draw", None, 2),
-    ("keel_imbalanced/kddcup-rootkit-imap_vs_back", None, 2),
-    ("keel_imbalanced/yeast5", None, 2),
-    ("reuters:2", None, 2),
-    ("sector:45", None, 2),
-    ("20news:16", None, 2),
+    ("usps:2+3", None, 0),
+    ("optdigits:1+7", None, 0),
+    ("kdd99:1", 20_000, 0),
+    ("keel_imbalanced/kr-vs-k-zero-one_vs_draw", None, 0),
+    ("keel_imbalanced/kddcup-rootkit-imap_vs_back", None, 0),
+    ("keel_imbalanced/yeast5", None, 0),
+    ("reuters:2", None, 0),
+    ("sector:45", None, 0),
+    ("20news:16", None, 0),
+    ("usps:3+8", None, 2),
+    ("optdigits:4+9", None, 2),
+    ("covtype:3+6", 20_000, 2),
+    ("keel_imbalanced/vehicle1", None, 2),
+    ("keel_imbalanced/abalone19", None, 2),
+    ("keel_imbalanced/yeast6", None, 2),
+    ("reuters:5", None, 2),
+    ("sector:55", None, 2),
+    ("20news:8", None, 2),
 ]
 MEASURES = ["f1", "prbep", "roc_area", "error"]
 FACTORS = [1, 10, 100]
 GRID = [0.01, 0.1, 1.0, 10.0, 100.0]
-TOL = 1e-3
 RUNS: dict[str, Any] = {name: solver() for name, solver in SOLVERS.items()}
 LIMITS = {"cutting_plane": 200, "lbfgs": 300, "agm": 200}  # passes, of the solvers kept for reference
 SECONDS = 20.0
@@ -168,9 +173,11 @@ tenth longer, since the processor has that one's branches and code in mind.
 """
 CLOSE = 4.0
 """Runs that first took more than so many times the least are not repeated."""
-AIM = 1.3
-"""Times the best single solver that the default may take at most."""
 COLUMNS = ["data", "part", "n", "p", "positive", "measure", "C", "factor", "solver", "passes", "seconds", "gap"]
+ORDERS = 5
+ORDERED = "auto", "bundle", "hybrid", "dual_cd"
+"""Solvers that are run with the rows in so many orders: the ones that are ever the best, but for a few cells."""
+ORDER_COLUMNS = ["data", "measure", "factor", "solver", "order", "passes", "gap"]
 
 
 def useful(X: Any, y: Any, measure: Any) -> float:
@@ -193,11 +200,7 @@ def measure_cell(design: Any, oracle: Any, C: float) -> list[dict[str, Any]]:
     times: dict[str, list[float]] = {}
 
     def once(name: str) -> None:
-        limit = LIMITS.get(name, 10**9)
-
-        def stop(record: Any) -> bool:
-            return record.n_passes >= limit or record.seconds > SECONDS
-
+        stop = _limit(LIMITS.get(name, 1e9))
         began = time.process_time()
         [solution] = run(design, [RUNS[name].steps(oracle, design, weight, tol=TOL, callback=stop)])
         times.setdefault(name, []).append(time.process_time() - began)
@@ -208,7 +211,7 @@ def measure_cell(design: Any, oracle: Any, C: float) -> list[dict[str, Any]]:
             once(name)
 
     for name in RUNS:
-        if name == "dual_cd" and (not hasattr(oracle, "hinges") or oracle.hinges() is None):
+        if not _suits(name, oracle):
             rows[name] = {"solver": name, "passes": 0, "seconds": 0, "gap": np.inf}  # not for this measure
         else:
             once(name)
@@ -223,6 +226,15 @@ def measure_cell(design: Any, oracle: Any, C: float) -> list[dict[str, Any]]:
     for name, taken in times.items():
         rows[name]["seconds"] = f"{min(taken):.6f}"
     return list(rows.values())
+
+
+def _limit(passes: float) -> Callable[[Any], bool]:
+    """A callback that stops a run after so many passes, or too many seconds."""
+    return lambda record: record.n_passes >= passes or record.seconds > SECONDS
+
+
+def _suits(name: str, oracle: Any) -> bool:
+    return name != "dual_cd" or (hasattr(oracle, "hinges") and oracle.hinges() is not None)
 
 
 def measure_again(table: Path, data: Path, threads: int) -> None:
@@ -241,21 +253,28 @@ def measure_again(table: Path, data: Path, threads: int) -> None:
                 before = cell[row["solver"]]
                 before["seconds"] = min(before["seconds"], row["seconds"], key=float)
             print(*key, f"{ratio(cell, 'seconds'):.2f}", file=sys.stderr)
-        write_csv(table, rows)
+        write_csv(table, rows, COLUMNS)
 
 
-def by_cell(rows: list[dict[str, str]]) -> dict[tuple[str, str, str], dict[str, dict[str, str]]]:
-    """The rows of every cell, by solver."""
-    cells: dict[tuple[str, str, str], dict[str, dict[str, str]]] = {}
-    for row in rows:
-        cells.setdefault((row["data"], row["measure"], row["factor"]), {})[row["solver"]] = row
-    return cells
-
-
-def ratio(cell: dict[str, dict[str, str]], unit: str, solver: str = "auto", *, without: str = "") -> float:
-    """What a solver took, relative to the best of those that reached the gap."""
-    reached = {name: float(row[unit]) for name, row in cell.items() if float(row["gap"]) <= TOL and name != without}
-    return reached[solver] / min(reached.values()) if solver in reached else np.inf
+def measure_orders(table: Path, data: Path, path: Path) -> None:
+    """The passes for every cell with its rows in several orders, the first of which is theirs."""
+    cells = by_cell(csv.DictReader(table.open()))
+    rows: list[dict[str, Any]] = []
+    for name, limit, _ in SETS:
+        X, y, _, _ = load(name, data, limit)
+        for order in range(ORDERS):
+            kept = np.random.default_rng(order).permutation(len(y)) if order > 0 else np.arange(len(y))
+            design = as_design(X[kept], intercept_scaling=1.0, n_threads=1)
+            for key in (key for key in cells if key[0] == name):
+                oracle = get_measure(key[1]).oracle(y[kept])
+                weight = float(cells[key]["auto"]["C"]) * oracle.price * oracle.n
+                for solver in (one for one in ORDERED if _suits(one, oracle)):
+                    stop = _limit(4 * float(cells[key]["auto"]["passes"]))  # beyond that it is not the best
+                    [solution] = run(design, [RUNS[solver].steps(oracle, design, weight, tol=TOL, callback=stop)])
+                    found = {"passes": f"{solution.n_passes:.3f}", "gap": f"{solution.gap:.3g}"}
+                    rows.append(dict(zip(ORDER_COLUMNS, (*key, solver, order), strict=False)) | found)
+        print(name, file=sys.stderr)
+    write_csv(path, rows, ORDER_COLUMNS)
 
 
 def main() -> None:
@@ -266,12 +285,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two sets, to see that it runs")
     parser.add_argument("--report", action="store_true", help="only write the page anew, from the CSV")
     parser.add_argument("--again", action="store_true", help=f"only the cells above {AIM} in seconds, once more")
+    parser.add_argument("--orders", action="store_true", help="only the passes with the rows in several orders")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    table = args.out / "solvers.csv"
+    table, orders = args.out / "solvers.csv", args.out / "solvers_orders.csv"
     if args.again:
         measure_again(table, args.data, args.threads)
+    elif args.orders:
+        measure_orders(table, args.data, orders)
     elif not args.report:
         chosen = [one for one in SETS if args.sets is None or one[0] in args.sets]
         rows: list[dict[str, Any]] = []
@@ -288,28 +310,23 @@ def main() -> None:
                     cell |= {"positive": f"{y.mean():.4f}", "measure": key, "C": C * factor, "factor": factor}
                     rows += [cell | row for row in measure_cell(design, oracle, C * factor)]
                     print(name, key, factor, [(r["solver"], r["passes"]) for r in rows[-len(RUNS) :]], file=sys.stderr)
-            write_csv(table, rows)
-    write(args.out / "solvers.md", page(list(csv.DictReader(table.open()))))
+            write_csv(table, rows, COLUMNS)
+    ordered = list(csv.DictReader(orders.open())) if orders.exists() else []
+    write(args.out / "solvers.md", page(list(csv.DictReader(table.open())), ordered, measured()))
 
 
-def page(rows: list[dict[str, str]]) -> str:
-    cells = by_cell(rows)
-    lines = [
-        "# Passes and seconds to a certified gap of 1e-3",
-        "",
-        "Made by `python -m benchmarks.solvers`; the numbers are in [solvers.csv](solvers.csv). Seconds",
-        f"are CPU seconds of one thread, the least of {LEAST} to {REPEATS} turns (of one run, where that took more",
-        f"than {CLOSE:g} times the least), on a machine that does other things as well: compare them within a row,",
-        f"and passes everywhere. A turn is one run, or {ROW} in a row of up to {1000 * SHORT:g} ms each: the first",
-        "ones after another solver's take up to a tenth longer.",
+def measured() -> list[str]:
+    """How it was done, for the page."""
+    return [
+        f"Seconds are CPU seconds of one thread, the least of {LEAST} to {REPEATS} turns (of one run, where that",
+        f"took more than {CLOSE:g} times the least), on a machine that does other things as well: compare them within",
+        f"a row, and passes everywhere. A turn is one run, or {ROW} in a row of up to {1000 * SHORT:g} ms each: the",
+        "first ones after another solver's take up to a tenth longer.",
         "",
         "A pass is n rows of X read, once for however many vectors (two at a time in the hybrid): scores read all",
-        "rows, a pull-back those with a slope, an epoch of coordinate descent those it visits. (In earlier versions of",
-        "this page a pull-back counted as a whole pass, whatever it read, which favoured coordinate descent, whose",
-        "epochs never did: where few examples are within the margin the others seemed to read nearly twice what they",
-        "do.)",
+        "rows, a pull-back those with a slope, an epoch of coordinate descent those it visits.",
         "",
-        "A cell shows passes / seconds; `-` where the gap was not reached within the limit of the run",
+        "A cell of the tables shows passes / seconds; `-` where the gap was not reached within the limit of the run",
         f"({', '.join(f'{most} passes for {name}' for name, most in LIMITS.items())}; {SECONDS:g} s for all).",
         '`C` is the useful one times 1, 10, 100. The last two columns compare `solver="auto"` with the best of all',
         "solvers in the row.",
@@ -317,79 +334,16 @@ def page(rows: list[dict[str, str]]) -> str:
         f"Cells above {AIM:g} in seconds were measured once more, all solvers of the cell alike (`--again`); of all",
         "runs of a solver the least counts.",
         "",
-        "The rule by which auto chooses was settled on tables like these, in its sixteenth form, on all but the fresh",
-        "data (and on most of the small KEEL sets that are not here), and so were changes of the solvers: what the",
-        "first two tables say of auto is favourable to it. The fresh sets were run once, after all that.",
-        "",
+        "The rule by which auto chooses was settled on tables like these, in its seventeenth form, on all but the",
+        "fresh data (and on most of the small KEEL sets that are not here), and so were changes of the solvers: what",
+        "is said of auto on the other sets is favourable to it. The fresh sets were run once, after all that.",
     ]
-    worst: dict[str, list[tuple[float, str, str]]] = {"passes": [], "seconds": []}
-    others: dict[str, list[float]] = {"passes": [], "seconds": []}  # without the hybrid
-    for part, title in PARTS.items():
-        mine = [key for key, cell in cells.items() if next(iter(cell.values()))["part"] == part]
-        if not mine:
-            continue
-        lines += [f"## {title}", ""]
-        lines += ["| data | n x p | measure | C | " + " | ".join(RUNS) + " | auto/best passes | seconds |"]
-        lines += ["|---" * (6 + len(RUNS)) + "|"]
-        for key in mine:
-            cell = cells[key]
-            head = next(iter(cell.values()))
-            reached = {s: r for s, r in cell.items() if float(r["gap"]) <= TOL}
-            ratios = {unit: ratio(cell, unit) for unit in worst}
-            for unit in worst:
-                worst[unit].append((ratios[unit], f"{key[0]} {key[1]} {key[2]}C", part))
-                others[unit].append(ratio(cell, unit, without="hybrid"))
-            values = [
-                f"{float(cell[s]['passes']):.3g} / {float(cell[s]['seconds']):.2g}" if s in reached else "-"
-                for s in RUNS
-            ]
-            lines.append(
-                f"| {key[0]} | {head['n']} x {head['p']} | {key[1]} | {float(head['C']):g} | "
-                + " | ".join(values)
-                + f" | {ratios['passes']:.2f} | {ratios['seconds']:.2f} |"
-            )
-        lines.append("")
-    lines += ["## Summary", ""]
-    auto = [cell["auto"] for cell in cells.values()]
-    lines.append(f"* The default reached the gap in {sum(float(r['gap']) <= TOL for r in auto)} of {len(auto)} cells.")
-    for name in list(RUNS)[1:]:
-        both = [c for c in cells.values() if float(c[name]["gap"]) <= TOL and float(c["auto"]["gap"]) <= TOL]
-        for_all = [float(c["auto"]["passes"]) / float(c[name]["passes"]) for c in both]
-        seconds = [float(c["auto"]["seconds"]) / float(c[name]["seconds"]) for c in both]
-        if both:
-            lines.append(
-                f"* Against {name} (it reached the gap in {len(both)} of {len(cells)} cells): the default needs "
-                f"{np.exp(np.mean(np.log(for_all))):.2f} times its passes and "
-                f"{np.exp(np.mean(np.log(seconds))):.2f} times its seconds "
-                "(geometric means over the cells where both reached it)."
-            )
-    within = {name: sum(all(ratio(c, unit, name) <= AIM for unit in worst) for c in cells.values()) for name in RUNS}
-    nobody = sum(not any(all(ratio(c, unit, name) <= AIM for unit in worst) for name in RUNS) for c in cells.values())
-    lines.append(
-        f"* Within {AIM} times the best, in passes and in seconds: "
-        + ", ".join(f"{name} in {count}" for name, count in within.items())
-        + f" of {len(cells)} cells; in {nobody} cells no solver is within that of both."
-    )
-    for unit, values in worst.items():
-        over = sorted(value for value in values if value[0] > AIM)[::-1]
-        top = max(values)
-        which = ": " + ", ".join(f"{where} {times:.2f}" for times, where, _ in over) if over else ""
-        fresh = [sum(part == "2" for *_, part in some) for some in (over, values)]
-        lines.append(
-            f"* Auto against the best single solver in {unit}: at worst {top[0]:.2f} times ({top[1]}); "
-            f"above {AIM} in {len(over)} of {len(values)} cells ({fresh[0]} of {fresh[1]} fresh ones){which}."
-        )
-        lines.append(
-            f"* The same without the hybrid, of which the default is made: at worst {max(others[unit]):.2f} times, "
-            f"above {AIM} in {sum(one > AIM for one in others[unit])} cells."
-        )
-    return "\n".join(lines) + "\n"
 
 
-def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+def write_csv(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> None:
     beside = path.with_suffix(".tmp")
     with beside.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(rows)
     os.replace(beside, path)

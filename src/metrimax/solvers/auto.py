@@ -33,26 +33,17 @@ EASY, EASY_FINE = 30, 50
 `FINE`, since it converges linearly (on text it then goes on to the end).
 """
 
-LOOSE_FEW, LOOSE, LOOSE_TEXT = 0.3, 3000.0, 5000.0
-"""Where an example's own score (`own_score`) is more than this many times the margin, on few features and on more,
-coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more than this many
-times the share of the smaller class and the root of n / p: the easier it is to tell the class from the others, the
-sooner.
-"""
-
-SMALL = 1000
-"""Nor is it begun for up to so many examples with more than a few features, text aside: the hybrid takes no more passes
-there.
+LOOSE, LOOSE_TEXT = 3000.0, 5000.0
+"""Where an example's own score (`own_score`) is more than `LOOSE` times the margin, coordinate descent takes long and is
+not begun. On text it is ended after a few epochs where that is more than `LOOSE_TEXT` times the share of the smaller
+class and the root of n / p: the easier it is to tell the class from the others, the sooner.
 """
 
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
-"""For other measures a few epochs on mistakes are a good start: on more than so many features, where an example's own
-score is more than so many times the margin, and either class has at least so many examples. (Sums of hinges with fewer
-are solved by the hybrid, on text, before an epoch has ended.)
+"""For other measures a few epochs on mistakes are a good start: on more than `MISTAKES` features, where an example's own
+score is more than `LOOSE_MISTAKES` times the margin, and either class has at least `RARE` examples. (Sums of hinges
+with fewer are solved by the hybrid, on text, before an epoch has ended.)
 """
-
-MISTAKES_AT_K, RARE_AT_K = 1000, 20
-"""The same for measures at k, where the start saves less: no threshold is to be found."""
 
 PLAIN, PLAIN_TEXT, PLAIN_SMOOTH, PLAIN_HINGES = 4, 2, 1, 0
 """Plain iterations that come first in the hybrid: on up to `MANY` features, on text, where the risk is smooth; and for
@@ -84,9 +75,9 @@ class Auto:
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
     What does not look like being solved soon is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
-    get away from a kink, but with the plane that the multipliers make up as its first cut. On few features that is for
-    small C only, on more not for small samples, and on text not for classes of a few examples, which the hybrid solves
-    in three passes. (For labels side by side, and tolerances below `FINE`, it always is.)
+    get away from a kink, but with the plane that the multipliers make up as its first cut. On few features the hybrid
+    begins, and on text for classes of a few examples, which it solves in three passes. (For labels side by side, and
+    tolerances below `FINE`, coordinate descent always does.)
 
     For large C the hybrid begins at once. On many features a few epochs of coordinate descent then make its start
     (`metrimax.solvers.head_start`), which count as passes and not as iterations: the data can nearly be separated, and
@@ -119,11 +110,10 @@ class Auto:
         if (start is None or len(start.losses) == 0) and has_rows(design):
             if has_hinges(oracle):
                 return self._additive(oracle, design, weight, tol, start, callback)
-            features, rare = (MISTAKES_AT_K, RARE_AT_K) if hasattr(oracle, "k") else (MISTAKES, RARE)
             may = start is None and self.labels == 1 and hasattr(oracle, "mistakes")
-            may = may and design.shape[1] > features and cast(RowDesign, design).by_rows
+            may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
             may = may and own_score(oracle, design, weight) > LOOSE_MISTAKES
-            if may and cast(Any, oracle).smaller >= rare:
+            if may and cast(Any, oracle).smaller >= RARE:
                 return self._after_mistakes(oracle, design, weight, tol, callback)
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
         return self._from_zero(chosen, oracle, design).steps(
@@ -144,8 +134,7 @@ class Auto:
         if start is not None or self.labels > 1 or tol < FINE:
             return self._after_descent(oracle, design, weight, tol, start, callback)
         if features <= MANY:
-            loose = LOOSE_FEW if features <= FEW else LOOSE
-            if (n <= SMALL and features > FEW) or own_score(oracle, design, weight) > loose:
+            if features <= FEW or own_score(oracle, design, weight) > LOOSE:
                 chosen = self._hybrid(design, PLAIN_HINGES)
                 return chosen.steps(oracle, design, weight, tol=tol, callback=callback)
         else:
