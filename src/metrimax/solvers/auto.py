@@ -11,12 +11,15 @@ from metrimax.protocols import (
     Callback,
     Cuts,
     Design,
+    Hinges,
+    LabellingOracle,
     Oracle,
     RowDesign,
     Solver,
     Status,
     Steps,
     Vector,
+    hinges_of,
 )
 from metrimax.solvers.at_zero import FromZero
 from metrimax.solvers.bundle import Bundle
@@ -34,14 +37,14 @@ EASY, EASY_FINE = 30, 50
 """
 
 LOOSE, LOOSE_TEXT = 3000.0, 5000.0
-"""Where an example's own score (`own_score`) is more than `LOOSE` times the margin, coordinate descent takes long and is
-not begun. On text it is ended after a few epochs where that is more than `LOOSE_TEXT` times the share of the smaller
+"""Where an example's own score (`own_score`) is more than `LOOSE` times the margin, coordinate descent takes long and
+is not begun. On text it is ended after a few epochs where that is more than `LOOSE_TEXT` times the share of the smaller
 class and the root of n / p: the easier it is to tell the class from the others, the sooner.
 """
 
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
-"""For other measures a few epochs on mistakes are a good start: on more than `MISTAKES` features, where an example's own
-score is more than `LOOSE_MISTAKES` times the margin, and either class has at least `RARE` examples. (Sums of hinges
+"""For other measures a few epochs on mistakes are a good start: on more than `MISTAKES` features, where an example's
+own score is more than `LOOSE_MISTAKES` times the margin, and either class has at least `RARE` examples. (Sums of hinges
 with fewer are solved by the hybrid, on text, before an epoch has ended.)
 """
 
@@ -113,7 +116,7 @@ class Auto:
             may = start is None and self.labels == 1 and hasattr(oracle, "mistakes")
             may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
             may = may and own_score(oracle, design, weight) > LOOSE_MISTAKES
-            if may and cast(Any, oracle).smaller >= RARE:
+            if may and cast(LabellingOracle, oracle).smaller >= RARE:
                 return self._after_mistakes(oracle, design, weight, tol, callback)
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
         return self._from_zero(chosen, oracle, design).steps(
@@ -138,7 +141,7 @@ class Auto:
                 chosen = self._hybrid(design, PLAIN_HINGES)
                 return chosen.steps(oracle, design, weight, tol=tol, callback=callback)
         else:
-            smaller = cast(Any, oracle).smaller
+            smaller = cast(LabellingOracle, oracle).smaller
             if smaller < RARE:
                 return Hybrid(self.max_iter).steps(oracle, design, weight, tol=tol, callback=callback)
             if own_score(oracle, design, weight) > LOOSE_TEXT * smaller / n * math.sqrt(n / features):
@@ -159,7 +162,7 @@ class Auto:
         self, oracle: Oracle, design: Design, weight: float, tol: float, callback: Callback | None
     ) -> Steps:
         """The hybrid, with the plane that a few epochs on the risk make up."""
-        starts = [(yield from head_start(oracle, cast(Any, oracle).hinges(), design, weight))]
+        starts = [(yield from head_start(oracle, cast(Hinges, hinges_of(oracle)), design, weight))]
         chosen = Hybrid(self.max_iter, *WITH_PLANE)
         return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cuts, Design, Hinges, Oracle, Point, RowDesign, Vector
+from metrimax.protocols import Ask, Cuts, Design, Hinges, LabellingOracle, Oracle, Point, RowDesign, Vector
 from metrimax.solvers.model import kept_by_weights
 
 EPOCHS, EPOCHS_MISTAKES = 4, 5
@@ -40,7 +40,7 @@ def start_with_mistakes(oracle: Oracle, design: Design, weight: float, tol: floa
     """
     began = time.perf_counter()
     by_weights = kept_by_weights(design)
-    mistakes = cast(Any, oracle).mistakes()
+    mistakes = cast(LabellingOracle, oracle).mistakes()
     alpha, w, passes = _epochs(mistakes, design, weight / (oracle.n * oracle.price), EPOCHS_MISTAKES)
     rep = w if by_weights else mistakes.sign * alpha
     del mistakes, alpha  # vectors of length n
