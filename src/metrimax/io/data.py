@@ -174,8 +174,11 @@ def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None) ->
         )
     try:
         values = parts["data"].astype(np.float64) if parts["data"].dtype.kind in "iub" else parts["data"]
+        _check_counts("shape", parts["shape"], 2**48)  # for more columns no machine has weights
         n, width = parts["shape"].tolist()
         lines, length = (n, width) if form == "csr" else (width, n)  # columns are the rows of the transpose
+        _check_counts("indices", parts["indices"], length)
+        _check_counts("indptr", parts["indptr"], len(values))
         X = _csr(values, parts["indices"], parts["indptr"], length, n_threads)
         if X.shape[0] != lines:
             raise ValueError(f"indptr is for {X.shape[0]} lines, shape says {lines}")
@@ -183,6 +186,14 @@ def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None) ->
     except (ValueError, TypeError) as error:
         what = f"data, indices, indptr and shape are no {form.upper()} matrix"
         raise FileError(f"{path}: {what} ({error})") from error
+
+
+def _check_counts(name: str, given: Array, most: int) -> None:
+    """Raise for what is no whole number in range: a cast to 32 bits would turn it into another that may be."""
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ValueError(f"expected {name} as whole numbers, got shape {given.shape} and dtype {given.dtype}")
+    if len(given) and not 0 <= given.min() <= given.max() <= most:
+        raise ValueError(f"expected {name} from 0 to {most}, got {given.min()} to {given.max()}")
 
 
 def _transposed(X: CSR) -> CSR:
