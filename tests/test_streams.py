@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -118,9 +119,21 @@ def test_output_to_dev_stdout(folder: Path, program: str, arguments: str) -> Non
     for name in ("/dev/stdout", "/dev/fd/1"):
         done = shell(program, f"{arguments} {name}")
         assert (done.stdout, done.stderr, done.returncode) == (plain, "", 0)
-    (folder / "all").write_text("kept\n")
-    assert shell(program, f"{arguments} /dev/stdout >> all").returncode == 0
-    assert (folder / "all").read_text() == "kept\n" + plain
+    for name in ("/dev/stdout", "/dev/fd/1"):
+        (folder / "all").write_text("kept\n")
+        assert shell(program, f"{arguments} {name} >> all").returncode == 0
+        assert (folder / "all").read_text() == "kept\n" + plain
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize("command", ["train", "tune --grid 1,2 --folds 2"])
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
+def test_a_model_to_standard_output(folder: Path, command: str, name: str) -> None:
+    """Nothing else is there: the results are on standard error, and the model can be read."""
+    done = shell("metrimax", f"{command} 1.svm {name} -q --json > m")
+    assert done.returncode == 0
+    assert json.loads(done.stderr)["model"] == name
+    assert shell("metrimax", "predict 1.svm m").stdout.count("\n") == 30
 
 
 def test_labels_that_the_terminal_cannot_show(folder: Path) -> None:

@@ -24,14 +24,15 @@ AT_K = {"precision": "precision_at_k", "recall": "recall_at_k"}
 """What stands before an ``@k``, where it is not the name of the measure itself."""
 
 
-def emit(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
-    """Results to standard output: JSON, or one ``name: value`` per line."""
+def emit(arguments: argparse.Namespace, results: dict[str, Any], *, aside: bool = False) -> None:
+    """Results to standard output: JSON, or one ``name: value`` per line; to standard error where they stand aside."""
+    stream = sys.stderr if aside else sys.stdout
     if arguments.json:
-        sys.stdout.write(json.dumps(results, allow_nan=False) + "\n")
+        stream.write(json.dumps(results, allow_nan=False) + "\n")
         return
     width = max((len(name) for name in results), default=0)
     for name, value in results.items():
-        sys.stdout.write(f"{name + ':':<{width + 2}}{_plain(value)}\n")
+        stream.write(f"{name + ':':<{width + 2}}{_plain(value)}\n")
 
 
 def _plain(value: Any) -> str:

@@ -15,7 +15,7 @@ from metrimax.designs import as_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.io.data import Data, encode, grades, show
-from metrimax.io.files import FileError, check_writable, write_bytes
+from metrimax.io.files import FileError, check_writable, is_standard_output, write_bytes
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
@@ -161,7 +161,7 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
         "training_score": judged(task, slice(None), model.scores(data.X, arguments.threads)),
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
-    emit(arguments, results)
+    emit(arguments, results, aside=is_standard_output(arguments.model))  # behind a model they would damage it
     trivial = sum(solution.status is Status.TRIVIAL and not solution.w.any() for solution in solutions)
     if trivial:
         note(arguments, f"{trivial} of {len(solutions)} classifiers: {Status.TRIVIAL}")

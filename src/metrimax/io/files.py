@@ -22,6 +22,8 @@ Name = str | os.PathLike[str]
 
 _PIECE = 4096  # bytes of Zstandard data taken at a time: they decompress to 128 MiB at most
 
+_STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -148,13 +150,18 @@ def write_bytes(path: Name, data: bytes) -> None:
     What is no regular file (a pipe, ``/dev/null``) is written to directly. ``"-"`` is standard output, and so is
     ``"/dev/stdout"``: a file that a shell has opened there must not be replaced.
     """
-    if path in ("-", "/dev/stdout"):
+    if is_standard_output(path):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
     with replacing(path) as file:
         file.write(data)
+
+
+def is_standard_output(path: Name) -> bool:
+    """Whether `write_bytes` takes this for standard output."""
+    return os.fspath(path) in _STANDARD_OUTPUT
 
 
 @contextmanager
@@ -180,7 +187,7 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
 
 def check_writable(path: Name) -> None:
     """Raise for what `replacing` could not write: a file is made beside it, as there, and removed."""
-    if path == "-":
+    if is_standard_output(path):
         return
     try:
         if Path(path).is_dir():
