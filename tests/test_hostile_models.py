@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from metrimax import CAPOClassifier
+from metrimax.cli import main
 from metrimax.compat import svm_perf_classify, svm_perf_learn
 from metrimax.io.checkpoints import KeptRun
 from metrimax.io.files import FileError
@@ -81,6 +83,18 @@ def test_weights_that_overflow(tmp_path: Path, capsys: Capture) -> None:
     assert "scale the features" in told
     with pytest.raises(FileError, match="m: expected finite weights"):
         load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(("scale", "C", "largest"), [(1e80, "1", r"2\.?\d*e-80"), (1e-45, "1e100", r"\d\.?\d*e\+4\d")])
+def test_weights_that_32_bits_do_not_hold(tmp_path: Path, capsys: Capture, scale: float, C: str, largest: str) -> None:
+    """They would be written as 0 or inf: a model that calls nothing, or cannot be read."""
+    (tmp_path / "x").write_text("".join(f"{label} 1:{label * scale}\n" for label in (1, -1, 1, -1)))
+    arguments = ["train", str(tmp_path / "x"), str(tmp_path / "m"), "-C", C, "--no-intercept", "--model-format"]
+    assert main([*arguments, "svmperf"]) == 1
+    told = capsys.readouterr().err
+    assert re.search(f"expected weights that 32-bit floats can hold, .* got {largest} as .*: scale the features", told)
+    assert not (tmp_path / "m").exists()
+    assert main([*arguments, "metrimax"]) == 0
 
 
 @pytest.mark.parametrize(
