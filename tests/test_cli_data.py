@@ -197,3 +197,17 @@ def test_a_target_by_its_number(tmp_path: Path) -> None:
         assert dataset.y.tolist() == load_data(tmp_path / "1.csv", target=target).labels.tolist() == [0.0, 1.0]
     with pytest.raises(FileError, match="no column '3': expected one of 0, 1, 2, or a number from 0"):
         open_dataset(tmp_path, target=3)
+
+
+@pytest.mark.parametrize("lines", ["1 1:1\n2:1\n-1 2:3\n", "1 qid:1 1:1\n1 2:1\n2:2\n"])
+def test_text_with_some_labels_or_groups_is_predicted(tmp_path: Path, capsys: Capture, lines: str) -> None:
+    """Nobody asks for them there."""
+    (tmp_path / "train.svm").write_text("1 1:1\n-1 2:1\n" * 9)
+    (tmp_path / "new.svm").write_text(lines)
+    assert main(["train", str(tmp_path / "train.svm"), str(tmp_path / "m")]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "new.svm"), str(tmp_path / "m")]) == 0
+    assert capsys.readouterr().out == "1\n-1\n-1\n"
+    assert ": expected a " in refused(capsys, "evaluate", tmp_path / "new.svm", tmp_path / "m")
+    data = load_data(tmp_path / "new.svm", labels=False)
+    assert (data.n, data.labels, data.groups) == (3, None, None)

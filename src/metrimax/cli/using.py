@@ -181,6 +181,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
         n_features=model.n_features,
         feature_names=model.feature_names,
         target=arguments.target if arguments.target is not None else model.target,
+        several=model.kind == "multilabel",
     )
     if arguments.target is None and model.target is not None and model.feature_names is None:
         _check_place(data, model.target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,6 +50,7 @@ def load_data(
     target: str | int | None = None,
     n_threads: int | None = None,
     labels: bool = True,
+    several: bool = False,
 ) -> Data:
     """Read a data file.
 
@@ -71,13 +72,18 @@ def load_data(
     n_threads : int, optional
         The most threads; all cores by default.
     labels : bool
-        False where neither labels nor groups are wanted: those of a table are left out, and some may be missing.
+        False where neither labels nor groups are wanted: they are left out, and some may be missing.
+    several : bool
+        Whether rows of other files, or of the data that a model was trained on, have several labels: then a row of
+        svmlight text may have none, though no row of this file has several.
     """
     kind = kind or file_kind(path)
     if kind == "svmlight":
         least = 0 if index_base is None else index_base
-        rows = parse_svmlight(read_bytes(path), path, least=least, n_threads=n_threads)
-        return _from_svmlight(path, rows, index_base, n_features, n_threads)
+        text = read_bytes(path)
+        rows = parse_svmlight(text, path, least=least, n_threads=n_threads, several=several, labels=labels)
+        data = _from_svmlight(path, rows, index_base, n_features, n_threads)
+        return data if labels else replace(data, labels=None, groups=None)
     if kind == "npz":
         data = _from_npz(path, n_threads, labels)
     elif kind in ("csv", "parquet"):

@@ -103,6 +103,7 @@ def open_dataset(
     n_features: int | None = None,
     feature_names: list[str] | None = None,
     labels: bool = True,
+    several: bool = False,
     n_threads: int | None = None,
     verify: bool = True,
     progress: Callable[[str], None] | None = None,
@@ -125,6 +126,8 @@ def open_dataset(
         As for a single file: how data files are read. Binary shards need none of them.
     labels : bool
         False where neither labels nor groups are wanted: they are left out, and some may be missing.
+    several : bool
+        Whether rows may have no label even where none of the folder has several, as for a model of several labels.
     n_threads : int or None
         The most threads; None for all cores.
     verify : bool
@@ -156,7 +159,7 @@ def open_dataset(
     >>> clf.status_.name
     'CONVERGED'
     """
-    reading = {"kind": kind, "target": target, "feature_names": feature_names, "labels": labels}
+    reading = {"kind": kind, "target": target, "feature_names": feature_names, "labels": labels, "several": several}
     found = look_into(
         Path(path).absolute(),  # the process may go elsewhere, and workers are elsewhere
         reading,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from metrimax.io.files import FileError, Name, beginning, umask, unwritable, write_bytes
-from metrimax.io.labels import Truth, are_names, given_labels, join, pack
+from metrimax.io.labels import Truth, are_names, check_labelled, given_labels, join, pack, unlabelled
 from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, parse_size, part_file
 from metrimax.protocols import Array
 
@@ -53,6 +53,8 @@ class ShardWriter:
         self.n_cols = 0
         self.n = 0
         self.parts: tuple[str, ...] = ()
+        self._unlabelled: int | None = None  # the first row without a label
+        self._most_labels = 0
 
     def __enter__(self) -> ShardWriter:
         parent = self.folder.absolute().parent
@@ -106,6 +108,10 @@ class ShardWriter:
         self.parts, self.n_cols = tuple(arrays), max(self.n_cols, width)
         own = None if labels is None else given_labels(self.folder, "labels", labels, n)
         queries: Any = None if groups is None else given_labels(self.folder, "groups", groups, n)
+        first, most = unlabelled(own, n)
+        if self._unlabelled is None and first is not None:
+            self._unlabelled = self.n + first
+        self._most_labels = max(self._most_labels, most)
         step = max(1, int(n * self._size / max(1, sum(a.nbytes for a in arrays.values()))))
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
@@ -123,15 +129,15 @@ class ShardWriter:
             return
         blocks, truths = zip(*self._waiting, strict=True)
         self._waiting, self._bytes = [], 0
-        arrays = _join(blocks) | pack(join(self.folder, truths))
+        matrix = _join(blocks)
+        arrays = matrix | pack(join(self.folder, truths, [_height(block) for block in blocks], whole=False))
         name = f"shard-{len(self._shards):05d}"
         files = {}
         for part, array in arrays.items():
             path = part_file(self._beside / name, part)
             np.save(path, array, allow_pickle=False)
             files[part] = {"bytes": path.stat().st_size, "crc32": crc(array)}
-        rows = len(arrays["X"]) if "X" in arrays else len(arrays["indptr"]) - 1
-        self._shards.append({"name": name, "rows": rows, "files": files})
+        self._shards.append({"name": name, "rows": _height(matrix), "files": files})
 
     def shift_columns(self, by: int) -> None:
         """Move all sparse columns written so far: what the first index is may become known late."""
@@ -151,6 +157,7 @@ class ShardWriter:
         self._flush()
         if self.n == 0:
             raise FileError(f"{self.folder}: expected rows to write, got none")
+        check_labelled(self.folder, self._unlabelled, self._most_labels)
         if feature_names is not None and not are_names(feature_names, self.n_cols):
             raise FileError(
                 f"{self.folder}: expected feature_names as a list of {self.n_cols} strings, one per column, "
@@ -176,6 +183,10 @@ class ShardWriter:
 def _parts(X: Any) -> dict[str, Array]:
     """The arrays of a CSR matrix; none of what is none."""
     return {part: getattr(X, part) for part in SPARSE} if all(hasattr(X, part) for part in SPARSE) else {}
+
+
+def _height(arrays: dict[str, Array]) -> int:
+    return len(arrays["X"]) if "X" in arrays else len(arrays["indptr"]) - 1
 
 
 def _take(arrays: dict[str, Array], rows: slice, dtype: np.dtype[Any] | None) -> dict[str, Array]:
