@@ -182,3 +182,30 @@ def test_a_command_that_is_ended_leaves_nothing_half_written(end, tmp_path):
         process.send_signal(end)
         assert process.wait(timeout=60) == 128 + end
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        ("metrimax", "predict 1.svm ours -o out"),
+        ("svm_perf_learn", "-v 0 -c 1 1.svm out"),
+        ("svm_perf_classify", "-v 0 1.svm theirs out"),
+    ],
+)
+def test_a_command_that_is_ended_while_it_writes(
+    folder: Path, program: str, arguments: str, end: signal.Signals
+) -> None:
+    """What it has written beside the file goes, for these programs alike."""
+    before = sorted(path.name for path in folder.iterdir())
+    usual = "import os, signal as s, time; s.signal(s.SIGINT, s.default_int_handler); "
+    usual += "[s.signal(end, s.SIG_DFL) for end in (s.SIGTERM, s.SIGHUP)]; "
+    usual += "os.replace = lambda *_: (print('writes', flush=True), time.sleep(60)); "
+    code = f"{usual}from {PROGRAMS[program]} import main; raise SystemExit(main())"
+    with subprocess.Popen([sys.executable, "-c", code, *arguments.split()], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writes\n"
+        assert len(list(folder.glob(".out.*"))) == 1
+        process.send_signal(end)
+        assert process.wait(timeout=60) == 128 + end
+    assert sorted(path.name for path in folder.iterdir()) == before

@@ -6,14 +6,10 @@ Results go to standard output, progress and messages to standard error.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import FrameType
 
 from metrimax import streams
 
@@ -54,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()  # help, or the version, which may fail to be written like all else
         name = f"metrimax {arguments.command}"
-        with _tidy(), warnings.catch_warnings(record=True) as remarks:
+        with streams.tidy(), warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always", UserWarning)
             code = _command(arguments.command)(arguments)
         if not getattr(arguments, "quiet", False):
@@ -80,26 +76,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"{name}: interrupted; nothing was written\n")
         return INTERRUPTED
-
-
-@contextmanager
-def _tidy() -> Iterator[None]:
-    """Have the signals that end a process raise SystemExit: what is half-written is then removed, as after Ctrl-C."""
-    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        ends = []  # only the main thread may say what a signal does
-    ends = [end for end in ends if signal.getsignal(end) is signal.SIG_DFL]  # not what nohup has it ignore
-    for end in ends:
-        signal.signal(end, _exit)
-    try:
-        yield
-    finally:
-        for end in ends:
-            signal.signal(end, signal.SIG_DFL)
-
-
-def _exit(number: int, frame: FrameType | None) -> None:
-    sys.exit(128 + number)
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:

@@ -43,7 +43,8 @@ class Command(NamedTuple):
                 sys.stdout.write(usage(self.name, self.files, self.options))
                 sys.stdout.flush()
                 return 0
-            return self.work(*parse(arguments, self.options, self.files))
+            with streams.tidy():
+                return self.work(*parse(arguments, self.options, self.files))
         except OptionError as error:
             sys.stderr.write(f"{self.name}: {error}\n{self.name} -? lists the options\n")
         except ValueError as error:  # a FileError is one
