@@ -100,12 +100,12 @@ def test_weights_that_32_bits_do_not_hold(tmp_path: Path, capsys: Capture, scale
 @pytest.mark.parametrize(
     ("model", "example"),
     [
-        (svm_light("1 1:1e200 2:-1e200"), "1 1:1e200 2:1e200\n"),
+        (svm_light("1 1:1e300 2:-1e300"), "1 1:1e30 2:1e30\n"),
         (svm_light("1 1:1e200", kernel=1), "1 1:1\n"),
         (svm_light("0 1:1e200", kernel=1), "1 1:1\n"),
         (svm_light("1 1:-1", kernel=1, d="-1"), "1 1:1\n"),
-        (svm_light("1 1:1", kernel=2, g="-1"), "1 1:1e100\n"),
-        (svm_light("1 1:1e200 2:-1e200", kernel=3), "1 1:1e200 2:1e200\n"),
+        (svm_light("1 1:1", kernel=2, g="-1"), "1 1:1e30\n"),
+        (svm_light("1 1:1e300 2:-1e300", kernel=3), "1 1:1e30 2:1e30\n"),
     ],
 )
 def test_scores_that_overflow(tmp_path: Path, capsys: Capture, model: bytes, example: str) -> None:
