@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from metrimax.cli.main import UsageError
 from metrimax.io.data import Data
 from metrimax.io.dataset import load
+from metrimax.io.files import same_file
 from metrimax.io.shards import parse_size
 from metrimax.measure import get_measure, ranking_measure
 from metrimax.progress import ProgressLine
@@ -84,7 +84,7 @@ def size(option: str, text: str) -> int:
 def check_apart(name: str, output: str, **inputs: str) -> None:
     """Raise if the file to write is one of those to read."""
     for what, path in inputs.items():
-        if os.path.isfile(path) and os.path.isfile(output) and os.path.samefile(path, output):
+        if same_file(path, output):
             raise UsageError(f"{output} would take the place of {what}: give {name} another name")
 
 

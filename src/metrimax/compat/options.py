@@ -85,6 +85,16 @@ def parse(argv: Sequence[str], options: dict[str, Option], files: Sequence[str])
     return values, names
 
 
+def check_output(name: str, path: str, **inputs: str) -> None:
+    """Raise for a file that cannot be written, or would take the place of one that is read: before all the work."""
+    from metrimax.io.files import check_writable, same_file
+
+    for what, other in inputs.items():
+        if same_file(path, other):
+            raise OptionError(f"{path} would take the place of {what}: give {name} another name")
+    check_writable(path)
+
+
 def _value(name: str, option: Option, text: str) -> Any:
     try:
         value = option.kind(text)

@@ -200,6 +200,11 @@ def check_writable(path: Name) -> None:
         raise unwritable(path, error) from error
 
 
+def same_file(path: Name, other: Name) -> bool:
+    """Whether two names lead to one regular file."""
+    return os.path.isfile(path) and os.path.isfile(other) and os.path.samefile(path, other)
+
+
 def unwritable(path: Name, error: OSError) -> FileError:
     reason = error.strerror or f"{error}; is the disk full?"  # of which NumPy says how many numbers it had room for
     return FileError(f"{path}: cannot be written: {reason}")
