@@ -40,7 +40,8 @@ def read_bytes(path: Name) -> Bytes:
         if path == "-":
             raw = np.frombuffer(_standard_input().read(), dtype=np.uint8)
         else:
-            raw = np.fromfile(path, dtype=np.uint8) if Path(path).is_file() else _read_special(path)
+            with open(path, "rb") as file:
+                raw = np.frombuffer(file.read(), dtype=np.uint8)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error
     start = raw[:6].tobytes()
@@ -126,11 +127,6 @@ class _ZstdFrames(io.RawIOBase):
         return n
 
 
-def _read_special(path: Name) -> Bytes:
-    with open(path, "rb") as file:  # a pipe, such as the shell's <(command), has no length to ask for
-        return np.frombuffer(file.read(), dtype=np.uint8)
-
-
 def _decompress(path: Name, raw: Bytes, kind: str) -> Bytes:
     data = raw.tobytes()
     try:
@@ -206,8 +202,7 @@ def same_file(path: Name, other: Name) -> bool:
 
 
 def unwritable(path: Name, error: OSError) -> FileError:
-    reason = error.strerror or f"{error}; is the disk full?"  # of which NumPy says how many numbers it had room for
-    return FileError(f"{path}: cannot be written: {reason}")
+    return FileError(f"{path}: cannot be written: {error.strerror or error}")
 
 
 def _file_beside(path: Name) -> tuple[Path, int, str]:

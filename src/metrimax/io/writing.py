@@ -135,7 +135,7 @@ class ShardWriter:
         files = {}
         for part, array in arrays.items():
             path = part_file(self._beside / name, part)
-            np.save(path, array, allow_pickle=False)
+            save_array(path, array)
             files[part] = {"bytes": path.stat().st_size, "crc32": crc(array)}
         self._shards.append({"name": name, "rows": _height(matrix), "files": files})
 
@@ -145,7 +145,7 @@ class ShardWriter:
         for shard in self._shards:
             path = part_file(self._beside / shard["name"], "indices")
             indices = np.load(path) + np.int32(by)
-            np.save(path, indices, allow_pickle=False)
+            save_array(path, indices)
             shard["files"]["indices"]["crc32"] = crc(indices)
         self.n_cols += by
 
@@ -178,6 +178,18 @@ class ShardWriter:
         os.replace(self._beside, self.folder)  # an empty folder gives way
         self._finished = True
         return manifest
+
+
+def save_array(path: Path, array: Array) -> None:
+    """Write a ``.npy`` file.
+
+    Not by `numpy.save`: of a Ctrl-C that comes while it asks whether the file is a path it makes a TypeError, and of a
+    full disk an error without a reason.
+    """
+    array = np.ascontiguousarray(array)
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def _parts(X: Any) -> dict[str, Array]:
