@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,3 +135,28 @@ def test_an_interruption_is_not_taken_for_another_error(tmp_path, monkeypatch, a
     loaded = np.load(io.BytesIO(raw.tobytes()))
     assert loaded.dtype == array.dtype
     np.testing.assert_array_equal(loaded, array)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_one(tmp_path, there):
+    """Shards go where it leads, be it to an empty folder or to a name that is free."""
+    if there:
+        (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with ShardWriter(tmp_path / "link") as writer:
+        writer.add(np.ones((2, 3)))
+    assert (tmp_path / "link").is_symlink()
+    assert open_dataset(tmp_path / "real").shape == (2, 3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_folders_that_nothing_can_be_renamed_to(tmp_path, monkeypatch):
+    """They are refused before anything is written, not when all is."""
+    monkeypatch.chdir(tmp_path)
+    for name in (".", str(tmp_path)):
+        with pytest.raises(FileError, match="expected a folder to make, got the current one or a mounted one"):
+            ShardWriter(name)
+    (tmp_path / "volume").mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda path: path.name == "volume")
+    with pytest.raises(FileError, match="volume: expected a folder to make"):
+        ShardWriter("volume")

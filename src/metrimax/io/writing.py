@@ -36,12 +36,17 @@ class ShardWriter:
 
     def __init__(self, folder: Name, *, shard_size: int | str = 64 * 2**20, dtype: str | None = None) -> None:
         self.folder = Path(folder)
+        self._place = Path(os.path.realpath(folder))  # of a link, what it leads to
         try:
-            exists = self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir()))
+            exists = self._place.exists() and (not self._place.is_dir() or any(self._place.iterdir()))
         except OSError as error:
             raise unwritable(self.folder, error) from error
         if exists:
             raise FileError(f"{self.folder}: exists already: give the name of a new folder, or remove it")
+        if self._place == Path.cwd() or self._place.is_mount():  # which no folder can be renamed to, at the end of all
+            raise FileError(
+                f"{self.folder}: expected a folder to make, got the current one or a mounted one: name one inside it"
+            )
         self._size = parse_size(shard_size)
         self._dtype = None if dtype is None else np.dtype(dtype)
         if self._dtype not in (None, np.float32, np.float64):
@@ -57,9 +62,8 @@ class ShardWriter:
         self._most_labels = 0
 
     def __enter__(self) -> ShardWriter:
-        parent = self.folder.absolute().parent
         try:
-            self._beside = Path(tempfile.mkdtemp(dir=parent, prefix=beginning(self.folder)))
+            self._beside = Path(tempfile.mkdtemp(dir=self._place.parent, prefix=beginning(self._place)))
         except OSError as error:
             raise unwritable(self.folder, error) from error
         return self
@@ -175,7 +179,7 @@ class ShardWriter:
         }
         write_bytes(self._beside / MANIFEST, json.dumps(manifest, indent=1).encode())
         self._beside.chmod(0o777 & ~umask())
-        os.replace(self._beside, self.folder)  # an empty folder gives way
+        os.replace(self._beside, self._place)  # an empty folder gives way
         self._finished = True
         return manifest
 
