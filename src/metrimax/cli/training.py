@@ -140,6 +140,7 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
     extras = {} if task.groups is not None else {"hinge": arguments.hinge, "threshold_rule": threshold}
     model = _model(arguments, task, fitted, {"C": C, **extras, "tol": arguments.tol, "examples": data.n})
     solutions = [label.solution for label in fitted]
+    score = judged(task, slice(None), model.scores(data.X, arguments.threads))  # a pass that may fail, or be ended
     _write(arguments, model, solutions[0].n_support)
     if checkpoint is not None:
         checkpoint.clear()
@@ -158,7 +159,7 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
         "bound": [s.bound for s in solutions],
         "gap": worst.gap,
         "iterations": max(s.n_iter for s in solutions),
-        "training_score": judged(task, slice(None), model.scores(data.X, arguments.threads)),
+        "training_score": score,
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results, aside=is_standard_output(arguments.model))  # behind a model they would damage it

@@ -12,7 +12,7 @@ import numpy as np
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
 from metrimax.io.data import Data, grades, is_label, show
-from metrimax.io.files import FileError, write_bytes
+from metrimax.io.files import FileError, check_writable, write_bytes
 from metrimax.io.models import LinearModel, load_model
 from metrimax.io.tables import USUAL_TARGETS
 from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
@@ -42,6 +42,7 @@ def measures(arguments: argparse.Namespace) -> int:
 def predict(arguments: argparse.Namespace) -> int:
     """Write labels or scores, one line per example."""
     check_apart("FILE", arguments.output, DATA=arguments.data, MODEL=arguments.model)
+    check_writable(arguments.output)
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     as_scores = arguments.scores or model.kind == "ranking"

@@ -1,0 +1,94 @@
+"""Files that the metrimax command writes: not before it has all that belongs into them, and by names that are some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrimax.cli import main, training, using
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 9)
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "a.svm", "ours"]) == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+def refused(capsys: Capture, code: int, *arguments: str) -> str:
+    """What the command says when it ends with this exit code."""
+    try:
+        ended: object = main(arguments)
+    except SystemExit as end:  # of the parser
+        ended = end.code
+    assert ended == code
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["train"], ["tune", "--grid", "1,2", "--folds", "2"]])
+def test_interrupted_while_the_training_is_judged(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    """A pass over all data, before the model is written: "nothing was written" is then true."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "judged", interrupted)
+    said = refused(capsys, 130, *command, "a.svm", "m")
+    assert said.endswith(": interrupted; nothing was written\n")
+    assert not (folder / "m").exists()
+
+
+def test_predictions_that_cannot_be_written(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(using, "read", lambda *_, **__: pytest.fail("read before the check"))
+    said = refused(capsys, 1, "predict", "a.svm", "ours", "-o", "no/such/place")
+    assert said == "metrimax predict: no/such/place: cannot be written: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "", "m"],
+        ["train", "a.svm", ""],
+        ["tune", "", "m"],
+        ["train", "a.svm", "m", "--checkpoint", ""],
+        ["convert", "", "out"],
+        ["convert", "a.svm", ""],
+        ["predict", "", "ours"],
+        ["predict", "a.svm", "ours", "-o", ""],
+        ["evaluate", "a.svm", ""],
+        ["info", ""],
+        ["demo", "--plot", ""],
+    ],
+)
+def test_names_that_are_empty(folder: Path, capsys: Capture, arguments: list[str]) -> None:
+    """A variable that is not set; the current folder was read in its place."""
+    said = refused(capsys, 2, *arguments)
+    assert said.endswith(": expected the name of a file, got an empty one: is a variable not set?\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["a.svm", "ours"]
+
+
+def test_a_plot_is_complete_or_not_there(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    from metrimax import demo
+
+    def full(self: object, file: object, **_: object) -> None:
+        file.write(b"half")  # type: ignore[attr-defined]
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(demo, "run", lambda: [demo.Row("small", 0.5, np.ones((2, 3)), "")])
+    monkeypatch.setattr(figure.Figure, "savefig", full)
+    (tmp_path / "plot.png").write_text("an older one")
+    said = refused(capsys, 1, "demo", "--plot", str(tmp_path / "plot.png"))
+    assert said.endswith("plot.png: cannot be written: No space left on device\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["plot.png"]
+    assert (tmp_path / "plot.png").read_text() == "an older one"
+    said = refused(capsys, 2, "demo", "--plot", "-")
+    assert said == "metrimax demo: --plot -: expected a file, got standard output, where the table goes\n"
