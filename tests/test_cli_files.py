@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -92,3 +93,26 @@ def test_a_plot_is_complete_or_not_there(tmp_path: Path, capsys: Capture, monkey
     assert (tmp_path / "plot.png").read_text() == "an older one"
     said = refused(capsys, 2, "demo", "--plot", "-")
     assert said == "metrimax demo: --plot -: expected a file, got standard output, where the table goes\n"
+
+
+def test_a_folder_for_checkpoints_that_cannot_be_written(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is seen before training, not when the first is due. One that becomes so later does not undo the training."""
+    (folder / "state").mkdir()
+    arguments = ["train", "a.svm", "m", "--checkpoint", "state"]
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.mkstemp", unwritable)
+        patch.setattr(training, "check_writable", lambda _: None)
+        said = refused(capsys, 1, *arguments)
+    assert said.startswith("metrimax train: state/")
+    assert said.endswith(".npz: cannot be written: Read-only file system\n")
+    assert not (folder / "m").exists()
+    monkeypatch.setattr(Path, "unlink", unwritable)
+    assert main(arguments) == 0
+    assert (folder / "m").exists()
+    assert "status:         converged" in capsys.readouterr().out
+
+
+def unwritable(*_: object, **__: object) -> None:
+    raise OSError(errno.EROFS, "Read-only file system")
