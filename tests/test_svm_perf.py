@@ -317,3 +317,29 @@ def test_recall_at_k_as_svm_perf_answered(shared_data: Path, golden: Path, task:
             scores = csr(data[1], 1, width).matvec(solution.w[:-1]) + solution.w[-1]
             shown = dict(re.findall(r"^(\w+) *: +([0-9.]+)$", report(truth[1], scores)[1], flags=re.M))
             assert float(shown["ROCArea"]) == pytest.approx(row["test"]["ROCArea"], abs=1)
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("loss", [1, 2, 3, 5, 10])
+def test_the_commands_answer_as_svm_perf_did(
+    shared_data: Path, golden: Path, tmp_path: Path, capsys: Capture, loss: int
+) -> None:
+    """The example that comes with it: objective, bound, no more iterations, and the measures for the test set."""
+    rows = json.loads((golden / "svmperf.json").read_text())
+    found = [row for row in rows if (row["task"], row["loss"]) == ("svmperf_example1", loss)]
+    assert len(found) == 4
+    train, test = (str(shared_data / FILES["svmperf_example1"].format(part)) for part in ("train", "test"))
+    model, predictions = str(tmp_path / "model"), str(tmp_path / "predictions")
+    for row in found:
+        options = ["-w", "3", "-l", str(loss), "-c", str(row["C_perf"]), "-e", str(row["eps_percent"])]
+        out = learn(capsys, *options, train, model)
+        assert f" {row['n']} examples ({row['pos']} pos / " in out
+        dual, primal = (float(re.search(rf"{name}=(\S+)", out)[1]) for name in ("dval", "pval"))  # type: ignore[index]
+        slack = row["eps_percent"] * row["C_perf"]
+        assert row["dual"] - 1e-4 <= primal <= row["primal"] + slack
+        assert dual <= row["primal"] + 1e-4
+        assert int(re.search(r"Number of iterations: (\d+)", out)[1]) <= row["iterations"]  # type: ignore[index]
+        out = classify(capsys, test, model, predictions)
+        shown = dict(re.findall(r"^([\w ]+?) *: +([0-9.]+)$", out, flags=re.M))
+        for name, value in row["test"].items():
+            assert float(shown[name]) == pytest.approx(value, abs=1), name
