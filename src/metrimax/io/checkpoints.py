@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from metrimax.io.files import FileError, Name, beginning, check_writable, replacing
+from metrimax.io.files import BAD_HEADER, FileError, Name, beginning, check_writable, replacing
 from metrimax.protocols import Arrays, Record, Vector
 
 try:
@@ -87,11 +87,9 @@ def _make(folder: Path) -> None:
 
 
 _DAMAGE = (
+    *BAD_HEADER,
     OSError,
-    ValueError,
     KeyError,
-    TypeError,
-    EOFError,
     NotImplementedError,  # of zipfile: another version, another compression
     RuntimeError,  # of zipfile: encrypted
     zipfile.BadZipFile,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -25,6 +26,10 @@ _PIECE = 4096  # bytes of Zstandard data taken at a time: they decompress to 128
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+BAD_HEADER = (ValueError, EOFError, TypeError, SyntaxError, TokenError, RecursionError)
+"""What the header of a damaged NumPy array may end with: it is a Python literal, and is parsed as one."""
 
 
 class FileError(ValueError):
