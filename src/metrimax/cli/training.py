@@ -14,8 +14,9 @@ from metrimax.cli.report import check_apart, check_threads, emit, note, parse_me
 from metrimax.designs import as_design
 from metrimax.fitting import FittedLabel, fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.io.data import Data, encode, grades, show
+from metrimax.io.data import Data, encode, grades
 from metrimax.io.files import FileError, check_writable, is_standard_output, write_bytes
+from metrimax.io.labels import show
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped

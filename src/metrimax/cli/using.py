@@ -11,8 +11,9 @@ import numpy as np
 
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
-from metrimax.io.data import Data, grades, is_label, show
+from metrimax.io.data import Data, grades, is_label
 from metrimax.io.files import FileError, check_writable, write_bytes
+from metrimax.io.labels import show
 from metrimax.io.models import LinearModel, load_model
 from metrimax.io.tables import USUAL_TARGETS
 from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure

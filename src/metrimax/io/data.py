@@ -13,7 +13,7 @@ import numpy.typing as npt
 from metrimax.designs.linear import CSR
 from metrimax.designs.sharded import Sharded
 from metrimax.io.files import FileError, Name, read_bytes
-from metrimax.io.labels import WHOLE, as_groups, as_labels
+from metrimax.io.labels import WHOLE, as_groups, as_labels, show
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.io.tables import GROUPS, read_csv, read_parquet
 from metrimax.protocols import Array, Labels, Vector
@@ -289,8 +289,3 @@ def is_label(label: float | str, text: str) -> bool:
         return float(text) == label
     except ValueError:
         return False
-
-
-def show(label: float | str) -> str:
-    """A label as it is written: whole numbers without a point."""
-    return label if isinstance(label, str) else f"{label:.17g}"

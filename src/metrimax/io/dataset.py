@@ -9,9 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from metrimax.designs.sharded import Sharded
-from metrimax.io.data import Data, encode, indicator_matrix, load_data, show
+from metrimax.io.data import Data, encode, indicator_matrix, load_data
 from metrimax.io.files import FileError, Name
 from metrimax.io.folders import Found, look_into
+from metrimax.io.labels import show
 from metrimax.io.shards import parse_size
 from metrimax.protocols import Array, Vector
 

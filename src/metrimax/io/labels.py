@@ -22,6 +22,13 @@ class Truth(NamedTuple):
     groups: Array | None = None
 
 
+def show(label: float | str) -> str:
+    """A label as it is written: 1, not 1.0, and 0.1 rather than all of its digits."""
+    if isinstance(label, str):
+        return label
+    return f"{label:.17g}" if float(label).is_integer() else repr(float(label))
+
+
 def are_names(names: Any, columns: int) -> bool:
     """Whether these are names, one for each of so many columns."""
     return isinstance(names, list) and len(names) == columns and all(isinstance(name, str) for name in names)
@@ -92,7 +99,7 @@ def join(folder: Path, parts: Sequence[Truth], rows: Sequence[int], *, whole: bo
     elif parts and parts[0].labels is not None:
         own = [np.asarray(t.labels) for t in parts]
         if any(part.dtype.kind == "U" for part in own):  # among names a number is one, too: 1, not 1.0
-            own = [part if part.dtype.kind == "U" else np.array([f"{v:.17g}" for v in part], dtype=str) for part in own]
+            own = [part if part.dtype.kind == "U" else np.array([show(v) for v in part], dtype=str) for part in own]
         labels = np.concatenate(own)
     groups = [t.groups for t in parts if t.groups is not None]
     return Truth(labels, np.concatenate(groups) if groups else None)
