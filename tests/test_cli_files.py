@@ -53,6 +53,35 @@ def test_predictions_that_cannot_be_written(folder: Path, capsys: Capture, monke
     assert said == "metrimax predict: no/such/place: cannot be written: No such file or directory\n"
 
 
+def test_outputs_among_the_files_of_a_folder(folder: Path, capsys: Capture) -> None:
+    """They would be read as data the next time, or take the place of some."""
+    (folder / "data").mkdir()
+    (folder / "link").symlink_to("data")
+    text = (folder / "a.svm").read_text()
+    (folder / "data" / "1.svm").write_text(text)
+    for output in ("data/1.svm", "data/new", "link/1.svm"):
+        said = refused(capsys, 2, "train", "data", output)
+        assert said == (
+            f"metrimax train: {output} would be one of the files of DATA: give MODEL a place outside that folder\n"
+        )
+        assert "give FILE a place" in refused(capsys, 2, "predict", "data", "ours", "-o", output)
+    assert [path.name for path in (folder / "data").iterdir()] == ["1.svm"]
+    assert (folder / "data" / "1.svm").read_text() == text
+    assert main(["convert", "data", "shards"]) == 0
+    for name in ("metrimax.json", "shard-00000.y.npy"):
+        assert "would be one of the files of DATA" in refused(capsys, 2, "train", "shards", f"shards/{name}")
+    for name in ("shards/model", "shards/model", "data/.model", "model"):  # beside what a manifest lists
+        assert main(["train", "shards", name]) == 0
+
+
+def test_standard_input_serves_one(folder: Path, capsys: Capture) -> None:
+    for command in ("predict", "evaluate"):
+        said = refused(capsys, 2, command, "-", "-")
+        assert said == (
+            f"metrimax {command}: expected DATA or MODEL at standard input (-), not both: give a file for one of them\n"
+        )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -12,6 +12,7 @@ from metrimax.cli.main import UsageError
 from metrimax.io.data import Data
 from metrimax.io.dataset import load
 from metrimax.io.files import same_file
+from metrimax.io.folders import would_be_part
 from metrimax.io.shards import parse_size
 from metrimax.measure import get_measure, ranking_measure
 from metrimax.progress import ProgressLine
@@ -82,10 +83,12 @@ def size(option: str, text: str) -> int:
 
 
 def check_apart(name: str, output: str, **inputs: str) -> None:
-    """Raise if the file to write is one of those to read."""
+    """Raise if the file to write is one of those to read, or would be one of a folder's."""
     for what, path in inputs.items():
         if same_file(path, output):
             raise UsageError(f"{output} would take the place of {what}: give {name} another name")
+        if would_be_part(Path(output), Path(path)):
+            raise UsageError(f"{output} would be one of the files of {what}: give {name} a place outside that folder")
 
 
 def positive_number(name: str, value: float) -> None:

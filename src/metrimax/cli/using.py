@@ -176,6 +176,8 @@ def info(arguments: argparse.Namespace) -> int:
 
 def _load(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
     check_threads(arguments)
+    if arguments.data == arguments.model == "-":
+        raise UsageError("expected DATA or MODEL at standard input (-), not both: give a file for one of them")
     model = load_model(arguments.model)
     data = read(
         arguments,

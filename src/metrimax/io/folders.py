@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,14 @@ def look_into(
     if any(name.endswith(".npy") for name in names):
         return _from_arrays(folder, names, n_features, reading)
     return _from_files(folder, names, reading, index_base, n_features, n_threads, progress)
+
+
+def would_be_part(path: Path, folder: Path) -> bool:
+    """Whether a file written there would be taken for one of the shards of a folder."""
+    place = Path(os.path.realpath(path))
+    if not folder.is_dir() or place.parent != Path(os.path.realpath(folder)) or place.name.startswith("."):
+        return False
+    return not (folder / MANIFEST).exists() or place.name == MANIFEST or place.suffix == ".npy"
 
 
 @dataclass
