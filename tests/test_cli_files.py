@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from metrimax.cli import main, training, using
+from metrimax.io.files import write_bytes
 
 Capture = pytest.CaptureFixture[str]
 
@@ -145,3 +147,17 @@ def test_a_folder_for_checkpoints_that_cannot_be_written(
 
 def unwritable(*_: object, **__: object) -> None:
     raise OSError(errno.EROFS, "Read-only file system")
+
+
+def test_interrupted_when_a_file_has_just_got_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That there is nothing left to remove is not what ended it."""
+    usual = os.replace
+
+    def interrupted(old: str, new: str) -> None:
+        usual(old, new)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_bytes(tmp_path / "x", b"text")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

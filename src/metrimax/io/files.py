@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from tokenize import TokenError
@@ -180,7 +180,8 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
             os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask())
             os.replace(beside, target)
         except BaseException:
-            os.unlink(beside)
+            with suppress(OSError):  # it may have its name already: the error to tell of is the first
+                os.unlink(beside)
             raise
     except OSError as error:
         raise unwritable(path, error) from error
