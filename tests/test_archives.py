@@ -72,6 +72,28 @@ def test_damaged_columns_are_no_matrix(tmp_path: Path) -> None:
             load_data(tmp_path / "t.npz")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"indices": np.array([2**32, 2**32 + 1])}, "expected indices from 0 to 2, got 4294967296 to 4294967297"),
+        ({"indices": np.array([-(2**32), 1])}, "expected indices from 0 to 2, got -4294967296 to 1"),
+        ({"indices": np.array([0.0, 1.7])}, "expected indices as whole numbers, got shape .* and dtype float64"),
+        ({"indptr": np.array([0, 2**32 + 1, 2])}, "expected indptr from 0 to 2, got 0 to 4294967297"),
+        ({"shape": np.array([2, -2])}, "expected shape from 0 to 281474976710656, got -2 to 2"),
+        ({"shape": np.array([2, 2**62])}, "expected shape from 0 to 281474976710656"),
+        ({"shape": np.array([2.0, 2.0])}, "expected shape as whole numbers"),
+    ],
+)
+def test_numbers_that_32_bits_turn_into_others(tmp_path: Path, change: dict[str, np.ndarray], said: str) -> None:
+    """A cast takes 2^32 for 0: the matrix would be another."""
+    parts = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2]), "shape": np.array([2, 2])}
+    np.savez(tmp_path / "t.npz", **parts)
+    assert load_data(tmp_path / "t.npz").X.shape == (2, 2)
+    np.savez(tmp_path / "t.npz", **(parts | change))
+    with pytest.raises(FileError, match=rf"t.npz: data, indices, indptr and shape are no CSR matrix \({said}"):
+        load_data(tmp_path / "t.npz")
+
+
 def test_labels_in_bytes(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", X=np.eye(2), y=np.array([b"ham", b"spam"]))
     assert load_data(tmp_path / "t.npz").labels.tolist() == ["ham", "spam"]  # type: ignore[union-attr]

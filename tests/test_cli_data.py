@@ -14,6 +14,7 @@ from metrimax.cli import main
 from metrimax.io.data import load_data
 from metrimax.io.dataset import open_dataset
 from metrimax.io.files import FileError
+from metrimax.io.labels import show
 from metrimax.io.models import load_model
 
 
@@ -197,3 +198,38 @@ def test_a_target_by_its_number(tmp_path: Path) -> None:
         assert dataset.y.tolist() == load_data(tmp_path / "1.csv", target=target).labels.tolist() == [0.0, 1.0]
     with pytest.raises(FileError, match="no column '3': expected one of 0, 1, 2, or a number from 0"):
         open_dataset(tmp_path, target=3)
+
+
+@pytest.mark.parametrize("lines", ["1 1:1\n2:1\n-1 2:3\n", "1 qid:1 1:1\n1 2:1\n2:2\n"])
+def test_text_with_some_labels_or_groups_is_predicted(tmp_path: Path, capsys: Capture, lines: str) -> None:
+    """Nobody asks for them there."""
+    (tmp_path / "train.svm").write_text("1 1:1\n-1 2:1\n" * 9)
+    (tmp_path / "new.svm").write_text(lines)
+    assert main(["train", str(tmp_path / "train.svm"), str(tmp_path / "m")]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "new.svm"), str(tmp_path / "m")]) == 0
+    assert capsys.readouterr().out == "1\n-1\n-1\n"
+    assert ": expected a " in refused(capsys, "evaluate", tmp_path / "new.svm", tmp_path / "m")
+    data = load_data(tmp_path / "new.svm", labels=False)
+    assert (data.n, data.labels, data.groups) == (3, None, None)
+
+
+def test_labels_with_decimals_are_written_as_they_were_read(tmp_path: Path, capsys: Capture) -> None:
+    """0.1, not 0.10000000000000001, which among names would be another label."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "1.csv").write_text("a,label\n1,0.1\n2,-2.50\n")
+    (tmp_path / "parts" / "2.csv").write_text("a,label\n1,0.1\n2,other\n")
+    assert open_dataset(tmp_path / "parts").labels.tolist() == ["0.1", "-2.5", "0.1", "other"]  # type: ignore[union-attr]
+    trained = str(tmp_path / "parts" / "1.csv")
+    assert main(["train", trained, str(tmp_path / "m"), "-C", "1000"]) == 0
+    assert "classes:        -2.5, 0.1\n" in capsys.readouterr().out
+    assert main(["predict", trained, str(tmp_path / "m")]) == 0
+    assert capsys.readouterr().out == "0.1\n-2.5\n"
+    assert [show(label) for label in (1.0, -3.0, 2.0**53, 1e-7, 1 / 3, "1.0")] == [
+        "1",
+        "-3",
+        "9007199254740992",
+        "1e-07",
+        "0.3333333333333333",
+        "1.0",
+    ]

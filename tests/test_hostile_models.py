@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from metrimax import CAPOClassifier
+from metrimax.cli import main
 from metrimax.compat import svm_perf_classify, svm_perf_learn
 from metrimax.io.checkpoints import KeptRun
 from metrimax.io.files import FileError
@@ -83,15 +86,27 @@ def test_weights_that_overflow(tmp_path: Path, capsys: Capture) -> None:
         load_model(tmp_path / "m")
 
 
+@pytest.mark.parametrize(("scale", "C", "largest"), [(1e80, "1", r"2\.?\d*e-80"), (1e-45, "1e100", r"\d\.?\d*e\+4\d")])
+def test_weights_that_32_bits_do_not_hold(tmp_path: Path, capsys: Capture, scale: float, C: str, largest: str) -> None:
+    """They would be written as 0 or inf: a model that calls nothing, or cannot be read."""
+    (tmp_path / "x").write_text("".join(f"{label} 1:{label * scale}\n" for label in (1, -1, 1, -1)))
+    arguments = ["train", str(tmp_path / "x"), str(tmp_path / "m"), "-C", C, "--no-intercept", "--model-format"]
+    assert main([*arguments, "svmperf"]) == 1
+    told = capsys.readouterr().err
+    assert re.search(f"expected weights that 32-bit floats can hold, .* got {largest} as .*: scale the features", told)
+    assert not (tmp_path / "m").exists()
+    assert main([*arguments, "metrimax"]) == 0
+
+
 @pytest.mark.parametrize(
     ("model", "example"),
     [
-        (svm_light("1 1:1e200 2:-1e200"), "1 1:1e200 2:1e200\n"),
+        (svm_light("1 1:1e300 2:-1e300"), "1 1:1e30 2:1e30\n"),
         (svm_light("1 1:1e200", kernel=1), "1 1:1\n"),
         (svm_light("0 1:1e200", kernel=1), "1 1:1\n"),
         (svm_light("1 1:-1", kernel=1, d="-1"), "1 1:1\n"),
-        (svm_light("1 1:1", kernel=2, g="-1"), "1 1:1e100\n"),
-        (svm_light("1 1:1e200 2:-1e200", kernel=3), "1 1:1e200 2:1e200\n"),
+        (svm_light("1 1:1", kernel=2, g="-1"), "1 1:1e30\n"),
+        (svm_light("1 1:1e300 2:-1e300", kernel=3), "1 1:1e30 2:1e30\n"),
     ],
 )
 def test_scores_that_overflow(tmp_path: Path, capsys: Capture, model: bytes, example: str) -> None:
@@ -123,10 +138,11 @@ def test_beta(tmp_path: Path, capsys: Capture, loss: str) -> None:
 def test_flipped_bytes_of_a_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     run = KeptRun(path, np.arange(4.0), 0.0)
-    run.save({"gram": np.eye(3)}, Record(*[0] * len(Record._fields)))
+    run.save({"gram": np.ones((60, 60))}, Record(*[0] * len(Record._fields)))
     raw = path.read_bytes()
     errors = []
-    for at in range(raw.index(b"PK\x01\x02"), len(raw)):  # the archive's directory; the contents have checksums
+    headers = [at for at in range(len(raw)) if raw.find(b"\x93NUMPY", at - 70, at) >= 0]  # read before their checksum
+    for at in [*headers, *range(raw.index(b"PK\x01\x02"), len(raw))]:  # and the directory, which has none
         for flip in (1, 2, 4, 8, 255):
             path.write_bytes(raw[:at] + bytes([raw[at] ^ flip]) + raw[at + 1 :])
             try:
@@ -134,7 +150,7 @@ def test_flipped_bytes_of_a_checkpoint(tmp_path: Path) -> None:
             except FileError as error:
                 errors.append(error)
     assert all("run.npz: damaged, or no checkpoint" in str(e) and "remove it to start anew" in str(e) for e in errors)
-    assert {NotImplementedError, RuntimeError} <= {type(e.__cause__) for e in errors}
+    assert {NotImplementedError, RuntimeError, TokenError} <= {type(e.__cause__) for e in errors}
 
 
 def test_a_checkpoint_that_does_not_decompress(tmp_path: Path) -> None:

@@ -363,6 +363,26 @@ def test_a_header_is_read_again_where_the_parser_failed(tmp_path, monkeypatch):
         map_array(path)
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3,",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), [",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-3,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }",
+        "{[]: 1}",
+        "   'descr'\n 1",
+        "((((((",
+    ],
+)
+def test_a_header_that_is_damaged(tmp_path, header):
+    """NumPy parses it as Python, which has errors of its own."""
+    text = header.encode().ljust(117) + b"\n"
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(24))
+    with pytest.raises(FileError, match=r"x\.npy: no NumPy array \(.*: the file is damaged"):
+        map_array(tmp_path / "x.npy")
+
+
 def test_rows_without_a_with_block(tmp_path):
     with pytest.raises(FileError, match="expected rows inside a with block, which writes the folder as a whole"):
         ShardWriter(tmp_path / "data").add(np.eye(2))

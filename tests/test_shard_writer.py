@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import abc
+import io
 import os
 import shutil
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +17,8 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from metrimax import open_dataset
-from metrimax.io.files import FileError, check_writable, write_bytes
-from metrimax.io.writing import ShardWriter
+from metrimax.io.files import FileError, check_writable, read_bytes, write_bytes
+from metrimax.io.writing import ShardWriter, save_array
 
 
 def test_the_writer_refuses_what_does_not_fit_together(tmp_path):
@@ -104,12 +109,54 @@ def test_names_as_long_as_the_system_allows(tmp_path):
         (tmp_path / name).unlink()
 
 
-def test_a_full_disk_of_which_numpy_gives_no_reason(tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError("120000 requested and 496 written")
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+def test_a_disk_that_is_full(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 1000)
+    program = f"ulimit -f 4; {sys.executable} -m metrimax convert a.svm out"
+    done = subprocess.run(["bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "metrimax convert: out: cannot be written: File too large\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svm"]
 
-    monkeypatch.setattr(np, "save", full)
-    written = pytest.raises(FileError, match=r"cannot be written: 120000 requested and 496 written; is the disk full\?")
-    with written, ShardWriter(tmp_path / "out") as writer:
+
+@pytest.mark.parametrize("array", [np.ones((2, 3)), np.array(["a", "bc"]), np.arange(4, dtype=np.int32), np.empty(0)])
+def test_an_interruption_is_not_taken_for_another_error(tmp_path, monkeypatch, array):
+    """NumPy asks whether files are paths, and is mistaken where the answer is an exception."""
+    usual = abc.ABCMeta.__instancecheck__
+
+    def interrupted(cls, instance):
+        if cls is os.PathLike:
+            raise KeyboardInterrupt
+        return usual(cls, instance)
+
+    monkeypatch.setattr(abc.ABCMeta, "__instancecheck__", interrupted)
+    save_array(tmp_path / "a.npy", array)
+    raw = read_bytes(tmp_path / "a.npy")
+    monkeypatch.undo()
+    loaded = np.load(io.BytesIO(raw.tobytes()))
+    assert loaded.dtype == array.dtype
+    np.testing.assert_array_equal(loaded, array)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_one(tmp_path, there):
+    """Shards go where it leads, be it to an empty folder or to a name that is free."""
+    if there:
+        (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with ShardWriter(tmp_path / "link") as writer:
         writer.add(np.ones((2, 3)))
-    assert not any(tmp_path.iterdir())
+    assert (tmp_path / "link").is_symlink()
+    assert open_dataset(tmp_path / "real").shape == (2, 3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_folders_that_nothing_can_be_renamed_to(tmp_path, monkeypatch):
+    """They are refused before anything is written, not when all is."""
+    monkeypatch.chdir(tmp_path)
+    for name in (".", str(tmp_path)):
+        with pytest.raises(FileError, match="expected a folder to make, got the current one or a mounted one"):
+            ShardWriter(name)
+    (tmp_path / "volume").mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda path: path.name == "volume")
+    with pytest.raises(FileError, match="volume: expected a folder to make"):
+        ShardWriter("volume")

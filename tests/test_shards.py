@@ -260,6 +260,44 @@ def test_convert_several_labels_and_strings(tmp_path):
     assert list(MeasureSVC().fit(dataset).feature_names_in_) == ["a", "b"]
 
 
+@pytest.mark.parametrize("size", [20, 40, 10_000])
+def test_rows_without_a_label_among_rows_of_several(tmp_path, size):
+    """What a piece of the text, or one of several files, does not show by itself, another does."""
+    lines = ["1 1:1", "2:1", "3 1:2", " 1:3", "2:5", "1:4", "1,3 2:2", "3 1:7", "2:9"]
+    (tmp_path / "all.svm").write_text("\n".join(lines) + "\n")
+    (tmp_path / "parts").mkdir()
+    for k in range(3):
+        (tmp_path / "parts" / f"{k}.svm").write_text("\n".join(lines[3 * k : 3 * k + 3]) + "\n")
+    expected = [list(row) for row in load_data(tmp_path / "all.svm").labels]
+    assert expected == [[1], [], [3], [], [], [], [1, 3], [3], []]
+    convert(tmp_path / "all.svm", tmp_path / "shards", shard_size=size)
+    convert(tmp_path / "parts", tmp_path / "other", shard_size=size)
+    for name in ("shards", "parts", "other"):
+        dataset = open_dataset(tmp_path / name)
+        assert [list(row) for row in dataset.labels] == expected
+        assert_array_equal(dataset.matvec(np.eye(2))[:, 0], [1, 0, 2, 3, 0, 4, 0, 7, 0])
+
+
+def test_rows_without_a_label_among_rows_of_one(tmp_path, capsys):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "1.svm").write_text("1 1:1\n0 2:1\n")
+    (tmp_path / "parts" / "2.svm").write_text("1 1:1\n2:1\n")
+    said = r"expected a label for every row, for none has several, got none for row 3 \(from 0\)"
+    with pytest.raises(FileError, match=rf"parts: {said}"):
+        open_dataset(tmp_path / "parts")
+    with pytest.raises(FileError, match=rf"out: {said}"):
+        convert(tmp_path / "parts", tmp_path / "out", shard_size=10)
+    assert not (tmp_path / "out").exists()
+    assert open_dataset(tmp_path / "parts", labels=False).labels is None
+    # a model of several labels says that a row may have none
+    (tmp_path / "train.svm").write_text("1 1:1\n0,1 2:1\n2:3\n0 1:1 2:2\n")
+    model = str(tmp_path / "m")
+    assert main(["train", str(tmp_path / "train.svm"), model]) == 0
+    for data in ("parts", "parts/2.svm"):
+        assert main(["evaluate", str(tmp_path / data), model]) == 0
+    assert "positives:         0, 1\n" in capsys.readouterr().out
+
+
 def test_a_conversion_that_fails_leaves_nothing(tmp_path, problem, capsys):
     text = svmlight(*problem)
     (tmp_path / "bad.svm").write_text(text + "1 2:x\n")

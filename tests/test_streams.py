@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import shutil
@@ -40,10 +41,10 @@ def folder(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
-def shell(program: str, rest: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def shell(program: str, rest: str, before: str = "true", **environment: str) -> subprocess.CompletedProcess[str]:
     """A command as the shell runs it; the exit code is its own, not that of what it is piped into."""
     call = f"{sys.executable} -c 'from {PROGRAMS[program]} import main; raise SystemExit(main())' {rest}"
-    command = ["bash", "-c", f"{call}; exit ${{PIPESTATUS[0]}}"]
+    command = ["bash", "-c", f"{before}; {call}; exit ${{PIPESTATUS[0]}}"]
     buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=buffered | environment)
 
@@ -102,6 +103,19 @@ def test_help_that_cannot_be_written(arguments: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("metrimax predict", "big.svm ours"), ("svm_perf_classify", "-v 0 big.svm theirs -")]
+)
+def test_a_disk_without_room_for_all_of_the_output(folder: Path, name: str, arguments: str, unbuffered: str) -> None:
+    """What is cut off is not taken for all, even where Python writes without a buffer (as containers have it)."""
+    (folder / "big.svm").write_text((folder / "1.svm").read_text() * 1000)
+    program, *command = name.split()
+    done = shell(program, f"{' '.join(command)} {arguments} > out", before="ulimit -f 4", PYTHONUNBUFFERED=unbuffered)
+    assert (done.stderr, done.returncode) == (f"{name}: File too large\n", 1)
+    assert (folder / "out").stat().st_size == 4096
+
+
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
 @pytest.mark.parametrize(
     ("program", "arguments"), [("metrimax", "predict 1.svm ours -o"), ("svm_perf_classify", "-v 0 1.svm theirs")]
@@ -113,9 +127,21 @@ def test_output_to_dev_stdout(folder: Path, program: str, arguments: str) -> Non
     for name in ("/dev/stdout", "/dev/fd/1"):
         done = shell(program, f"{arguments} {name}")
         assert (done.stdout, done.stderr, done.returncode) == (plain, "", 0)
-    (folder / "all").write_text("kept\n")
-    assert shell(program, f"{arguments} /dev/stdout >> all").returncode == 0
-    assert (folder / "all").read_text() == "kept\n" + plain
+    for name in ("/dev/stdout", "/dev/fd/1"):
+        (folder / "all").write_text("kept\n")
+        assert shell(program, f"{arguments} {name} >> all").returncode == 0
+        assert (folder / "all").read_text() == "kept\n" + plain
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize("command", ["train", "tune --grid 1,2 --folds 2"])
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
+def test_a_model_to_standard_output(folder: Path, command: str, name: str) -> None:
+    """Nothing else is there: the results are on standard error, and the model can be read."""
+    done = shell("metrimax", f"{command} 1.svm {name} -q --json > m")
+    assert done.returncode == 0
+    assert json.loads(done.stderr)["model"] == name
+    assert shell("metrimax", "predict 1.svm m").stdout.count("\n") == 30
 
 
 def test_labels_that_the_terminal_cannot_show(folder: Path) -> None:
@@ -164,3 +190,30 @@ def test_a_command_that_is_ended_leaves_nothing_half_written(end, tmp_path):
         process.send_signal(end)
         assert process.wait(timeout=60) == 128 + end
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        ("metrimax", "predict 1.svm ours -o out"),
+        ("svm_perf_learn", "-v 0 -c 1 1.svm out"),
+        ("svm_perf_classify", "-v 0 1.svm theirs out"),
+    ],
+)
+def test_a_command_that_is_ended_while_it_writes(
+    folder: Path, program: str, arguments: str, end: signal.Signals
+) -> None:
+    """What it has written beside the file goes, for these programs alike."""
+    before = sorted(path.name for path in folder.iterdir())
+    usual = "import os, signal as s, time; s.signal(s.SIGINT, s.default_int_handler); "
+    usual += "[s.signal(end, s.SIG_DFL) for end in (s.SIGTERM, s.SIGHUP)]; "
+    usual += "os.replace = lambda *_: (print('writes', flush=True), time.sleep(60)); "
+    code = f"{usual}from {PROGRAMS[program]} import main; raise SystemExit(main())"
+    with subprocess.Popen([sys.executable, "-c", code, *arguments.split()], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writes\n"
+        assert len(list(folder.glob(".out.*"))) == 1
+        process.send_signal(end)
+        assert process.wait(timeout=60) == 128 + end
+    assert sorted(path.name for path in folder.iterdir()) == before

@@ -174,7 +174,11 @@ def test_dual_variables(folder: Path, capsys: Capture) -> None:
         (["-c", "1", "-w", "3", "-l", "4", "--p", "2", "train.dat"], "--p of at most 1"),
         (["-c", "1", "-w", "3", "-l", "5", "--p", "0.5", "train.dat"], "--p of at least 1"),
         (["-c", "1", "none.dat"], "none.dat: No such file"),
-        (["-c", "1", "one.dat"], "expected examples of both classes"),
+        (["-c", "1", "one.dat"], "one.dat: expected examples of both classes, .* got 2 examples of the positive class"),
+        (["-c", "1", "train.dat", "no/model"], "no/model: cannot be written: No such file"),
+        (["-c", "1", "-a", "no/alphas", "train.dat"], "no/alphas: cannot be written: No such file"),
+        (["-c", "1", "train.dat", "./train.dat"], "./train.dat would take the place of example_file: give model_file"),
+        (["-c", "1", "-a", "train.dat", "train.dat"], "train.dat would take the place of example_file: give -a"),
         (["-c", "1", "blank.dat"], "line 2, column 1: expected an example, got a blank line"),
         (["-c", "1", "empty.dat"], "expected examples, got none"),
         (["-c", "1", "zero.dat"], "line 1, column 3: expected a feature index of at least 1"),
@@ -192,6 +196,13 @@ def test_refusals(folder: Path, capsys: Capture, arguments: list[str], message: 
     said = learn(capsys, *arguments, code=1)
     assert re.search(message, said), said
     assert not (folder / "svm_struct_model").exists()
+    assert (folder / "train.dat").read_text() == examples()
+
+
+def test_outputs_are_checked_before_the_work(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metrimax.compat.training.solve", lambda *_, **__: pytest.fail("trained before the check"))
+    learn(capsys, "-c", "1", "train.dat", "no/model", code=1)
+    learn(capsys, "-c", "1", "-a", "no/alphas", "train.dat", code=1)
 
 
 def test_help(capsys: Capture) -> None:
@@ -213,15 +224,28 @@ def test_what_svm_perf_accepts(folder: Path, capsys: Capture) -> None:
 def test_classify_refusals(folder: Path, capsys: Capture) -> None:
     learn(capsys, "-c", "1", "train.dat", "model")
     (folder / "old").write_text("SVM-light Version V6.01\n")
+    (folder / "large.dat").write_text("1 1:1\n-1 1:2 3:1e300\n")
     for arguments, message in (
         (["test.dat"], "expected test_file model_file"),
         (["-v", "x", "test.dat", "model"], "option -v: expected a whole number"),
         (["test.dat", "old"], "expected 'SVM-light Version V6.20'"),
         (["none.dat", "model"], "No such file"),
         (["test.dat", "model", "no/such/place"], "cannot be written"),
+        (["test.dat", "model", "model"], "model would take the place of model_file: give output_file another name"),
+        (["test.dat", "model", "./test.dat"], "./test.dat would take the place of test_file"),
+        (["large.dat", "model"], "large.dat: example 2, feature 3: expected a value within the range of a 32-bit"),
     ):
         assert svm_perf_classify.main(arguments) == 1
         assert message in capsys.readouterr().err
+
+
+def test_values_are_rounded_to_32_bits(folder: Path, capsys: Capture) -> None:
+    """By both programs, as in SVM-perf."""
+    model = "SVM-light Version V6.20\n0 #\n3 #\n1 #\n1 #\n1 #\nempty#\n3 #\n1 #\n2 #\n0 #\n1 1:1 #\n"
+    (folder / "model").write_text(model)
+    (folder / "one.dat").write_text("1 1:16777217\n-1 1:0.1\n")
+    classify(capsys, "one.dat", "model", "out")
+    assert (folder / "out").read_text() == "16777216.00000000\n0.10000000\n"
 
 
 def test_ties_count_as_ranked_wrongly() -> None:
@@ -293,3 +317,29 @@ def test_recall_at_k_as_svm_perf_answered(shared_data: Path, golden: Path, task:
             scores = csr(data[1], 1, width).matvec(solution.w[:-1]) + solution.w[-1]
             shown = dict(re.findall(r"^(\w+) *: +([0-9.]+)$", report(truth[1], scores)[1], flags=re.M))
             assert float(shown["ROCArea"]) == pytest.approx(row["test"]["ROCArea"], abs=1)
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("loss", [1, 2, 3, 5, 10])
+def test_the_commands_answer_as_svm_perf_did(
+    shared_data: Path, golden: Path, tmp_path: Path, capsys: Capture, loss: int
+) -> None:
+    """The example that comes with it: objective, bound, no more iterations, and the measures for the test set."""
+    rows = json.loads((golden / "svmperf.json").read_text())
+    found = [row for row in rows if (row["task"], row["loss"]) == ("svmperf_example1", loss)]
+    assert len(found) == 4
+    train, test = (str(shared_data / FILES["svmperf_example1"].format(part)) for part in ("train", "test"))
+    model, predictions = str(tmp_path / "model"), str(tmp_path / "predictions")
+    for row in found:
+        options = ["-w", "3", "-l", str(loss), "-c", str(row["C_perf"]), "-e", str(row["eps_percent"])]
+        out = learn(capsys, *options, train, model)
+        assert f" {row['n']} examples ({row['pos']} pos / " in out
+        dual, primal = (float(re.search(rf"{name}=(\S+)", out)[1]) for name in ("dval", "pval"))  # type: ignore[index]
+        slack = row["eps_percent"] * row["C_perf"]
+        assert row["dual"] - 1e-4 <= primal <= row["primal"] + slack
+        assert dual <= row["primal"] + 1e-4
+        assert int(re.search(r"Number of iterations: (\d+)", out)[1]) <= row["iterations"]  # type: ignore[index]
+        out = classify(capsys, test, model, predictions)
+        shown = dict(re.findall(r"^([\w ]+?) *: +([0-9.]+)$", out, flags=re.M))
+        for name, value in row["test"].items():
+            assert float(shown[name]) == pytest.approx(value, abs=1), name

@@ -81,7 +81,9 @@ def test_the_number_of_a_target_is_no_feature_of_another_table(tmp_path: Path, c
     assert main(["evaluate", str(other), str(tmp_path / "m"), "--target", "label"]) == 0
 
 
-@pytest.mark.parametrize("text", ["a;b;label\n1,5;2;x\n", "a;b;label\n1.5;2;x\n", "1;2;0\n3;4;1\n", "a\tlabel\n1\t0\n"])
+@pytest.mark.parametrize(
+    "text", ["a;b;label\n1,5;2;x\n", "a;b;label\n1.5;2;x\n", "1;2;0\n3;4;1\n", "a\tlabel\n1\t0\n", "a|label\n1|0\n"]
+)
 def test_other_separators(tmp_path: Path, capsys: Capture, text: str) -> None:
     file = write(tmp_path / "t.csv", text)
     said = refused(capsys, "train", file, tmp_path / "m", "--target", "label")
@@ -278,8 +280,12 @@ def test_csv_without_header_and_in_another_encoding(tmp_path: Path) -> None:
     np.testing.assert_array_equal(data.X, [[0.5, 2], [1.5, 3]])
     with pytest.raises(FileError, match="no column '7': expected one of 0, 1, 2"):
         load_data(tmp_path / "t.csv", target="7")
-    (tmp_path / "t.csv").write_bytes("größe,label\n1,2\n".encode("latin-1"))
-    with pytest.raises(FileError, match="expected UTF-8 text"):
+    for encoding, said in (("latin-1", "got a bad byte at position 2"), ("utf-16", "at position 0")):
+        (tmp_path / "t.csv").write_bytes("größe,label\n1,2\n".encode(encoding))
+        with pytest.raises(FileError, match=f"expected UTF-8 text, .*{said}: save the table as UTF-8"):
+            load_data(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_bytes("a,label\n1,2\n".encode("utf-16-le"))  # without a mark at the beginning
+    with pytest.raises(FileError, match=r"expected UTF-8 text, got characters of value 0, .*: save it as UTF-8"):
         load_data(tmp_path / "t.csv")
 
 

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from metrimax.estimators import MeasureSVC
+from metrimax.io.files import replacing
 from metrimax.protocols import Labels, Vector
 
 METHODS = ("plain SVM", "plain SVM, threshold tuned", "SVM trained for F1")
@@ -113,4 +114,5 @@ def plot(rows: list[Row], path: str | os.PathLike[str]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.15))
     kind = Path(path).suffix.removeprefix(".") or "png"  # given, or a name without ending would get one
-    figure.savefig(path, dpi=120, format=kind)
+    with replacing(path) as file:
+        figure.savefig(file, dpi=120, format=kind)

@@ -1,11 +1,15 @@
-"""Standard input, output and error as the commands find them: closed, full, or without a reader."""
+"""Standard output and error as the commands find them: closed, full, or without a reader; and signals."""
 
 from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 
 def prepare() -> None:
@@ -20,6 +24,9 @@ def prepare() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+        if isinstance(sys.stdout.buffer, io.RawIOBase):  # python -u: what a disk has no room for is lost unnoticed
+            buffer = io.BufferedWriter(sys.stdout.buffer)
+            sys.stdout = io.TextIOWrapper(buffer, sys.stdout.encoding, "backslashreplace", line_buffering=True)
 
 
 def tell(program: str, error: OSError) -> None:
@@ -32,3 +39,23 @@ def tell(program: str, error: OSError) -> None:
     if not isinstance(error, BrokenPipeError):
         place = "" if error.filename is None else f"{error.filename}: "
         sys.stderr.write(f"{program}: {place}{error.strerror or error}\n")
+
+
+@contextmanager
+def tidy() -> Iterator[None]:
+    """Have the signals that end a process raise SystemExit: what is half-written is then removed, as after Ctrl-C."""
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        ends = []  # only the main thread may say what a signal does
+    ends = [end for end in ends if signal.getsignal(end) is signal.SIG_DFL]  # not what nohup has it ignore
+    for end in ends:
+        signal.signal(end, _exit)
+    try:
+        yield
+    finally:
+        for end in ends:
+            signal.signal(end, signal.SIG_DFL)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)

@@ -15,10 +15,10 @@ namespace {
     throw nb::value_error((where + message).c_str());
 }
 
-// Errors of the file as a whole, and of its lines, the first in the order of the file; `before` lines come before it.
-void check(const std::vector<SvmlightRows> &pieces, std::size_t before) {
+// Errors of lines, the first in the order of the file, and then of the file as a whole; `before` lines come before it.
+// With `several` a line may lack a label though no other has several, and with `unwanted` also a qid that others have.
+void check(const std::vector<SvmlightRows> &pieces, std::size_t before, bool several, bool unwanted) {
     std::size_t rows = 0, unlabelled = 0, unlabelled_line = 0, qid_line = 0, without_qid_line = 0;
-    bool several = false;
     for (const SvmlightRows &piece : pieces) {
         if (piece.error.line)
             fail(before + piece.error.line, piece.error.column, piece.error.message);
@@ -34,6 +34,8 @@ void check(const std::vector<SvmlightRows> &pieces, std::size_t before) {
         for (std::int64_t count : piece.label_counts)
             several = several || count > 1;
     }
+    if (unwanted)
+        return;
     if (unlabelled && unlabelled < rows && !several)
         fail(unlabelled_line, 1, "expected a label: other lines have one, and no line has several");
     if (qid_line && without_qid_line)
@@ -73,7 +75,7 @@ void bind_files(nb::module_ &m) {
     m.def(
         "read_svmlight",
         [](In1<std::uint8_t> text, bool allow_blank, bool light_tags, std::int64_t least, std::int64_t most,
-           int n_threads, std::size_t lines_before) {
+           int n_threads, std::size_t lines_before, bool several, bool unwanted) {
             const auto *bytes = reinterpret_cast<const char *>(text.data());
             const std::size_t size = text.size();
             SvmlightOptions options;
@@ -86,7 +88,7 @@ void bind_files(nb::module_ &m) {
                 nb::gil_scoped_release unlocked;
                 pieces = read_svmlight(bytes, size, options, n_threads);
             }
-            check(pieces, lines_before);
+            check(pieces, lines_before, several, unwanted);
             std::int64_t lowest = kHighestIndex + 1, highest = -1;
             for (const SvmlightRows &piece : pieces) {
                 lowest = std::min(lowest, piece.lowest);
@@ -100,7 +102,7 @@ void bind_files(nb::module_ &m) {
                                    join<std::int64_t>(pieces, &SvmlightRows::qids), lowest, highest);
         },
         nb::arg("text").noconvert(), nb::arg("allow_blank"), nb::arg("light_tags"), nb::arg("least"), nb::arg("most"),
-        nb::arg("n_threads"), nb::arg("lines_before") = 0,
+        nb::arg("n_threads"), nb::arg("lines_before") = 0, nb::arg("several") = false, nb::arg("unwanted") = false,
         "Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest "
         "index). "
         "ValueError with line and column.");

@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib.util import find_spec
 
-from metrimax.cli.main import FAILURE, OK
+from metrimax.cli.main import FAILURE, OK, UsageError
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -15,8 +15,10 @@ def demo(arguments: argparse.Namespace) -> int:
         sys.stderr.write("metrimax demo: needs scikit-learn: pip install scikit-learn\n")
         return FAILURE
     from metrimax.cli.report import emit
-    from metrimax.io.files import check_writable
+    from metrimax.io.files import check_writable, is_standard_output
 
+    if is_standard_output(arguments.plot):
+        raise UsageError(f"--plot {arguments.plot}: expected a file, got standard output, where the table goes")
     if find_spec("matplotlib") is not None:
         check_writable(arguments.plot)
     sys.stderr.write("metrimax demo: training on three small sets, some seconds ...\n")

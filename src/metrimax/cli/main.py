@@ -6,14 +6,10 @@ Results go to standard output, progress and messages to standard error.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import FrameType
 
 from metrimax import streams
 
@@ -54,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()  # help, or the version, which may fail to be written like all else
         name = f"metrimax {arguments.command}"
-        with _tidy(), warnings.catch_warnings(record=True) as remarks:
+        with streams.tidy(), warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always", UserWarning)
             code = _command(arguments.command)(arguments)
         if not getattr(arguments, "quiet", False):
@@ -82,26 +78,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-@contextmanager
-def _tidy() -> Iterator[None]:
-    """Have the signals that end a process raise SystemExit: what is half-written is then removed, as after Ctrl-C."""
-    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        ends = []  # only the main thread may say what a signal does
-    ends = [end for end in ends if signal.getsignal(end) is signal.SIG_DFL]  # not what nohup has it ignore
-    for end in ends:
-        signal.signal(end, _exit)
-    try:
-        yield
-    finally:
-        for end in ends:
-            signal.signal(end, signal.SIG_DFL)
-
-
-def _exit(number: int, frame: FrameType | None) -> None:
-    sys.exit(128 + number)
-
-
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
     home = {"train": "training", "tune": "tuning", "convert": "converting", "demo": "demo"}.get(name, "using")
     command: Callable[[argparse.Namespace], int] = getattr(import_module(f"metrimax.cli.{home}"), name)
@@ -121,7 +97,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     train = commands.add_parser("train", help="train a model", description="Train a model and write it to a file.")
     _data_arguments(train)
-    train.add_argument("model", metavar="MODEL", help="the file to write")
+    train.add_argument("model", type=_name, metavar="MODEL", help="the file to write")
     _training_arguments(train)
     train.add_argument("-C", type=float, help="weight of one margin violation (default: 4; of rankings in groups: 1)")
     train.add_argument(
@@ -146,7 +122,7 @@ def build_parser() -> argparse.ArgumentParser:
         "into memory. Text is read piece by piece, however long it is.",
     )
     _data_arguments(convert)
-    convert.add_argument("folder", metavar="FOLDER", help="the folder to make")
+    convert.add_argument("folder", type=_name, metavar="FOLDER", help="the folder to make")
     convert.add_argument(
         "--shard-size", default="64MiB", metavar="SIZE", help="of a shard, about (default: %(default)s)"
     )
@@ -161,10 +137,13 @@ def build_parser() -> argparse.ArgumentParser:
         description="Choose C by cross-validation, train on all data, write the model.",
     )
     _data_arguments(tune)
-    tune.add_argument("model", metavar="MODEL", help="the file to write")
+    tune.add_argument("model", type=_name, metavar="MODEL", help="the file to write")
     _training_arguments(tune)
     tune.add_argument(
-        "--grid", default="0.01:100:9", metavar="LOW:HIGH:STEPS", help="values of C (default: %(default)s)"
+        "--grid",
+        default="0.01:100:9",
+        metavar="LOW:HIGH:STEPS",
+        help="values of C, each the same multiple of the one before; or numbers, as in 0.1,1,10 (default: %(default)s)",
     )
     tune.add_argument(
         "--hinge",
@@ -185,9 +164,11 @@ def build_parser() -> argparse.ArgumentParser:
     predict = commands.add_parser(
         "predict", help="predict labels or scores", description="Predict, one line per example."
     )
-    _data_arguments(predict)
-    predict.add_argument("model", metavar="MODEL", help="a model file, ours or SVM-perf's")
-    predict.add_argument("-o", "--output", default="-", metavar="FILE", help="where to (default: standard output)")
+    _data_arguments(predict, "that of the model's data")
+    predict.add_argument("model", type=_name, metavar="MODEL", help="a model file, ours or SVM-perf's")
+    predict.add_argument(
+        "-o", "--output", type=_name, default="-", metavar="FILE", help="where to (default: standard output)"
+    )
     predict.add_argument(
         "--scores", action="store_true", help="write scores (positive: the positive class) instead of labels"
     )
@@ -198,8 +179,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="every measure of a model on data",
         description="Report every measure of a model on labelled data.",
     )
-    _data_arguments(evaluate)
-    evaluate.add_argument("model", metavar="MODEL", help="a model file, ours or SVM-perf's")
+    _data_arguments(evaluate, "that of the model's data")
+    evaluate.add_argument("model", type=_name, metavar="MODEL", help="a model file, ours or SVM-perf's")
     evaluate.add_argument("--positive", metavar="LABEL", help="this label against all others")
     _common(evaluate)
 
@@ -207,7 +188,7 @@ def build_parser() -> argparse.ArgumentParser:
     _common(measures, threads=False)
 
     info = commands.add_parser("info", help="describe a model file", description="Describe a model file.")
-    info.add_argument("model", metavar="MODEL", help="a model file, ours or SVM-perf's")
+    info.add_argument("model", type=_name, metavar="MODEL", help="a model file, ours or SVM-perf's")
     _common(info, threads=False)
 
     demo = commands.add_parser(
@@ -216,15 +197,27 @@ def build_parser() -> argparse.ArgumentParser:
         description="Compare on data that comes with scikit-learn: a table, and a plot if matplotlib is installed.",
     )
     demo.add_argument(
-        "--plot", default="metrimax_demo.png", metavar="FILE", help="the plot to write (default: %(default)s)"
+        "--plot",
+        type=_name,
+        default="metrimax_demo.png",
+        metavar="FILE",
+        help="the plot to write (default: %(default)s)",
     )
     _common(demo, threads=False)
     return parser
 
 
-def _data_arguments(parser: argparse.ArgumentParser) -> None:
+def _name(text: str) -> str:
+    """The name of a file, not an empty one: to the system that is the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a file, got an empty one: is a variable not set?")
+    return text
+
+
+def _data_arguments(parser: argparse.ArgumentParser, first: str = "0 if it occurs") -> None:
     parser.add_argument(
         "data",
+        type=_name,
         metavar="DATA",
         help="svmlight text (plain, .gz, .xz, .bz2, .zst; - is standard input), .csv, .npz or .parquet; "
         "or a folder of such files or of binary shards, which is never in memory as a whole",
@@ -242,7 +235,7 @@ def _data_arguments(parser: argparse.ArgumentParser) -> None:
         "--index-base",
         type=int,
         choices=(0, 1),
-        help="index of the first feature in svmlight text (default: 0 if it occurs)",
+        help=f"index of the first feature in svmlight text (default: {first})",
     )
 
 
@@ -272,6 +265,7 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--checkpoint",
+        type=_name,
         metavar="FOLDER",
         help="keep the state of the training there, every two minutes; started again after a crash it goes on",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 from metrimax.cli.main import UsageError
 from metrimax.io.data import Data
 from metrimax.io.dataset import load
+from metrimax.io.files import same_file
+from metrimax.io.folders import would_be_part
 from metrimax.io.shards import parse_size
 from metrimax.measure import get_measure, ranking_measure
 from metrimax.progress import ProgressLine
@@ -24,14 +25,15 @@ AT_K = {"precision": "precision_at_k", "recall": "recall_at_k"}
 """What stands before an ``@k``, where it is not the name of the measure itself."""
 
 
-def emit(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
-    """Results to standard output: JSON, or one ``name: value`` per line."""
+def emit(arguments: argparse.Namespace, results: dict[str, Any], *, aside: bool = False) -> None:
+    """Results to standard output: JSON, or one ``name: value`` per line; to standard error where they stand aside."""
+    stream = sys.stderr if aside else sys.stdout
     if arguments.json:
-        sys.stdout.write(json.dumps(results, allow_nan=False) + "\n")
+        stream.write(json.dumps(results, allow_nan=False) + "\n")
         return
     width = max((len(name) for name in results), default=0)
     for name, value in results.items():
-        sys.stdout.write(f"{name + ':':<{width + 2}}{_plain(value)}\n")
+        stream.write(f"{name + ':':<{width + 2}}{_plain(value)}\n")
 
 
 def _plain(value: Any) -> str:
@@ -81,10 +83,12 @@ def size(option: str, text: str) -> int:
 
 
 def check_apart(name: str, output: str, **inputs: str) -> None:
-    """Raise if the file to write is one of those to read."""
+    """Raise if the file to write is one of those to read, or would be one of a folder's."""
     for what, path in inputs.items():
-        if os.path.isfile(path) and os.path.isfile(output) and os.path.samefile(path, output):
+        if same_file(path, output):
             raise UsageError(f"{output} would take the place of {what}: give {name} another name")
+        if would_be_part(Path(output), Path(path)):
+            raise UsageError(f"{output} would be one of the files of {what}: give {name} a place outside that folder")
 
 
 def positive_number(name: str, value: float) -> None:

@@ -14,8 +14,9 @@ from metrimax.cli.report import check_apart, check_threads, emit, note, parse_me
 from metrimax.designs import as_design
 from metrimax.fitting import FittedLabel, Training, fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.io.data import Data, encode, grades, show
-from metrimax.io.files import FileError, check_writable, write_bytes
+from metrimax.io.data import Data, encode, grades
+from metrimax.io.files import FileError, check_writable, is_standard_output, write_bytes
+from metrimax.io.labels import show
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
@@ -144,6 +145,7 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
     extras = {} if task.groups is not None else {"hinge": arguments.hinge, "threshold_rule": threshold}
     model = _model(arguments, task, fitted, {"C": C, **extras, "tol": arguments.tol, "examples": data.n})
     solutions = [label.solution for label in fitted]
+    score = judged(task, slice(None), model.scores(data.X, arguments.threads))  # a pass that may fail, or be ended
     _write(arguments, model, solutions[0].n_support)
     if checkpoint is not None:
         checkpoint.clear()
@@ -162,10 +164,10 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
         "bound": [s.bound for s in solutions],
         "gap": worst.gap,
         "iterations": max(s.n_iter for s in solutions),
-        "training_score": judged(task, slice(None), model.scores(data.X, arguments.threads)),
+        "training_score": score,
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
-    emit(arguments, results)
+    emit(arguments, results, aside=is_standard_output(arguments.model))  # behind a model they would damage it
     trivial = sum(solution.status is Status.TRIVIAL and not solution.w.any() for solution in solutions)
     if trivial:
         note(arguments, f"{trivial} of {len(solutions)} classifiers: {Status.TRIVIAL}")

@@ -11,8 +11,9 @@ import numpy as np
 
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
-from metrimax.io.data import Data, grades, is_label, show
-from metrimax.io.files import FileError, write_bytes
+from metrimax.io.data import Data, grades, is_label
+from metrimax.io.files import FileError, check_writable, write_bytes
+from metrimax.io.labels import show
 from metrimax.io.models import LinearModel, load_model
 from metrimax.io.tables import USUAL_TARGETS
 from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
@@ -42,6 +43,7 @@ def measures(arguments: argparse.Namespace) -> int:
 def predict(arguments: argparse.Namespace) -> int:
     """Write labels or scores, one line per example."""
     check_apart("FILE", arguments.output, DATA=arguments.data, MODEL=arguments.model)
+    check_writable(arguments.output)
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     as_scores = arguments.scores or model.kind == "ranking"
@@ -174,6 +176,8 @@ def info(arguments: argparse.Namespace) -> int:
 
 def _load(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
     check_threads(arguments)
+    if arguments.data == arguments.model == "-":
+        raise UsageError("expected DATA or MODEL at standard input (-), not both: give a file for one of them")
     model = load_model(arguments.model)
     data = read(
         arguments,
@@ -181,6 +185,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
         n_features=model.n_features,
         feature_names=model.feature_names,
         target=arguments.target if arguments.target is not None else model.target,
+        several=model.kind == "multilabel",
     )
     if arguments.target is None and model.target is not None and model.feature_names is None:
         _check_place(data, model.target)

@@ -43,7 +43,8 @@ class Command(NamedTuple):
                 sys.stdout.write(usage(self.name, self.files, self.options))
                 sys.stdout.flush()
                 return 0
-            return self.work(*parse(arguments, self.options, self.files))
+            with streams.tidy():
+                return self.work(*parse(arguments, self.options, self.files))
         except OptionError as error:
             sys.stderr.write(f"{self.name}: {error}\n{self.name} -? lists the options\n")
         except ValueError as error:  # a FileError is one
@@ -82,6 +83,16 @@ def parse(argv: Sequence[str], options: dict[str, Option], files: Sequence[str])
     if not least <= len(names) <= len(files):
         raise OptionError(f"expected {' '.join(files)} after the options, got {' '.join(names) or 'nothing'}")
     return values, names
+
+
+def check_output(name: str, path: str, **inputs: str) -> None:
+    """Raise for a file that cannot be written, or would take the place of one that is read: before all the work."""
+    from metrimax.io.files import check_writable, same_file
+
+    for what, other in inputs.items():
+        if same_file(path, other):
+            raise OptionError(f"{path} would take the place of {what}: give {name} another name")
+    check_writable(path)
 
 
 def _value(name: str, option: Option, text: str) -> Any:

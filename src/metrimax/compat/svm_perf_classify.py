@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from metrimax.compat.options import Command, Option, say
+from metrimax.compat.options import Command, Option, check_output, say
 
 OPTIONS: dict[str, Option] = {
     "-v": Option(int, 1, "verbosity, 0 to 3"),
@@ -33,6 +33,7 @@ def classify(options: dict[str, Any], names: list[str]) -> int:
     from metrimax.io.svmperf_model import parse_svmperf_model
 
     test_file, model_file, output_file = names if len(names) == 3 else (*names, "svm_predictions")
+    check_output("output_file", output_file, test_file=test_file, model_file=model_file)
     say(options, "Reading model...")
     model = parse_svmperf_model(model_file, read_bytes(model_file).tobytes())
     say(options, "done.\nReading test examples...")

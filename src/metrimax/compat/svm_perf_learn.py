@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from metrimax.compat.options import Command, Option, OptionError, say
+from metrimax.compat.options import Command, Option, OptionError, check_output, say
 
 _OWN_SOLVER = "of the original's solver: accepted, without effect"
 _KERNEL = "of kernels, which are not supported: accepted, without effect on the linear kernel"
@@ -111,6 +111,9 @@ def learn(options: dict[str, Any], names: list[str]) -> int:
 
     _check(options)
     example_file, model_file = names if len(names) == 2 else (*names, "svm_struct_model")
+    check_output("model_file", model_file, example_file=example_file)
+    if options["-a"]:
+        check_output("-a", options["-a"], example_file=example_file)
     say(options, "Reading training examples...")
     rows = read_examples(example_file)
     say(options, "done\n")

@@ -23,13 +23,25 @@ from metrimax.solvers import Bundle
 
 
 def read_examples(path: str) -> Svmlight:
-    """A file as SVM-perf accepts it: one label per line, indices from 1 to 99999999, no blank lines."""
+    """A file as SVM-perf accepts it: one label per line, indices from 1 to 99999999, no blank lines.
+
+    Values are rounded to 32-bit floats, as in SVM-perf.
+    """
     rows = read_svmlight(path, allow_blank=False, light_tags=True, least=1, most=HIGHEST)
     if rows.n == 0:
         raise FileError(f"{path}: expected examples, got none")
     if len(rows.labels) != rows.n or rows.multilabel:
         raise FileError(f"{path}: expected one label on every line")
-    return rows
+    with np.errstate(over="ignore"):  # told of below
+        values = rows.values.astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        k, i = int(wrong[0]), int(np.searchsorted(rows.indptr, wrong[0], side="right"))
+        raise FileError(
+            f"{path}: example {i}, feature {rows.indices[k]}: expected a value within the range of a 32-bit float, "
+            f"got {rows.values[k]:g}: scale the features"
+        )
+    return rows._replace(values=values.astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -44,22 +56,16 @@ class Trained:
 
 
 def train(rows: Svmlight, *, bias: float = 1.0, name: str = "the examples", **problem: Any) -> Trained:
-    """Train on the examples of a file, which errors call ``name``; ``problem`` goes to `solve`.
-
-    Values are rounded to 32-bit floats, as in SVM-perf.
-    """
-    indices, columns, width = _compact(rows)
-    with np.errstate(over="ignore"):  # told of below
-        values = rows.values.astype(np.float32)
-    if not np.isfinite(values).all():
-        k = int(np.flatnonzero(~np.isfinite(values))[0])
-        i = int(np.searchsorted(rows.indptr, k, side="right"))
+    """Train on the examples of a file, which errors call ``name``; ``problem`` goes to `solve`."""
+    positive = rows.labels > 0
+    if positive.all() or not positive.any():
         raise FileError(
-            f"{name}: example {i}, feature {rows.indices[k]}: expected a value within the range of a 32-bit float, "
-            f"got {rows.values[k]:g}: scale the features"
+            f"{name}: expected examples of both classes, labels above 0 and others, got {rows.n} examples of "
+            f"{'the positive' if positive.all() else 'the negative'} class only: add some of the other"
         )
-    X = CSR(values, columns, rows.indptr.astype(columns.dtype), width)
-    solution = solve(X, rows.labels > 0, bias=bias, **problem)
+    indices, columns, width = _compact(rows)
+    X = CSR(rows.values.astype(np.float32), columns, rows.indptr.astype(columns.dtype), width)
+    solution = solve(X, positive, bias=bias, **problem)
     w = solution.w if bias == 0 else solution.w[:-1]
     weight = 0.0 if bias == 0 else float(solution.w[-1])
     return Trained(w, weight, weight * bias, indices, solution)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from metrimax.io.files import FileError, Name, beginning, replacing
+from metrimax.io.files import BAD_HEADER, FileError, Name, beginning, check_writable, replacing
 from metrimax.protocols import Arrays, Record, Vector
 
 try:
@@ -55,6 +55,7 @@ class Checkpoint:
         """The state of one label's run; ``probe`` is what tells its rows from others."""
         _make(self.folder)
         file = self.folder / f"{problem}.npz"
+        check_writable(file)  # now, not minutes later
         self._begun.append(file)
         return KeptRun(file, probe, 60 * self.minutes)
 
@@ -64,7 +65,8 @@ class Checkpoint:
             part.clear()
         for file in self._begun:
             for path in (file, *self.folder.glob(f"{beginning(file)}*")):
-                path.unlink(missing_ok=True)
+                with suppress(OSError):  # the fit is done, and what stays is of use to another
+                    path.unlink()
         self._begun, self._parts = [], []
         with suppress(OSError):  # there may be something else in it
             self.folder.rmdir()
@@ -85,11 +87,9 @@ def _make(folder: Path) -> None:
 
 
 _DAMAGE = (
+    *BAD_HEADER,
     OSError,
-    ValueError,
     KeyError,
-    TypeError,
-    EOFError,
     NotImplementedError,  # of zipfile: another version, another compression
     RuntimeError,  # of zipfile: encrypted
     zipfile.BadZipFile,

@@ -104,7 +104,7 @@ def _add_texts(
     for path in texts:
         lines = 0
         for text in _blocks(path, size):
-            rows = parse_svmlight(text, path, least=least, n_threads=n_threads, lines_before=lines)
+            rows = parse_svmlight(text, path, least=least, n_threads=n_threads, lines_before=lines, several=True)
             lines += int(np.count_nonzero(text == ord("\n")))
             if rows.lowest < base and rows.n and len(rows.values):
                 writer.shift_columns(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from metrimax.designs.linear import CSR
 from metrimax.designs.sharded import Sharded
 from metrimax.io.files import FileError, Name, read_bytes
-from metrimax.io.labels import WHOLE, as_groups, as_labels
+from metrimax.io.labels import WHOLE, as_groups, as_labels, show
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.io.tables import GROUPS, read_csv, read_parquet
 from metrimax.protocols import Array, Labels, Vector
@@ -50,6 +50,7 @@ def load_data(
     target: str | int | None = None,
     n_threads: int | None = None,
     labels: bool = True,
+    several: bool = False,
 ) -> Data:
     """Read a data file.
 
@@ -71,13 +72,18 @@ def load_data(
     n_threads : int, optional
         The most threads; all cores by default.
     labels : bool
-        False where neither labels nor groups are wanted: those of a table are left out, and some may be missing.
+        False where neither labels nor groups are wanted: they are left out, and some may be missing.
+    several : bool
+        Whether rows of other files, or of the data that a model was trained on, have several labels: then a row of
+        svmlight text may have none, though no row of this file has several.
     """
     kind = kind or file_kind(path)
     if kind == "svmlight":
         least = 0 if index_base is None else index_base
-        rows = parse_svmlight(read_bytes(path), path, least=least, n_threads=n_threads)
-        return _from_svmlight(path, rows, index_base, n_features, n_threads)
+        text = read_bytes(path)
+        rows = parse_svmlight(text, path, least=least, n_threads=n_threads, several=several, labels=labels)
+        data = _from_svmlight(path, rows, index_base, n_features, n_threads)
+        return data if labels else replace(data, labels=None, groups=None)
     if kind == "npz":
         data = _from_npz(path, n_threads, labels)
     elif kind in ("csv", "parquet"):
@@ -174,8 +180,11 @@ def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None) ->
         )
     try:
         values = parts["data"].astype(np.float64) if parts["data"].dtype.kind in "iub" else parts["data"]
+        _check_counts("shape", parts["shape"], 2**48)  # for more columns no machine has weights
         n, width = parts["shape"].tolist()
         lines, length = (n, width) if form == "csr" else (width, n)  # columns are the rows of the transpose
+        _check_counts("indices", parts["indices"], length)
+        _check_counts("indptr", parts["indptr"], len(values))
         X = _csr(values, parts["indices"], parts["indptr"], length, n_threads)
         if X.shape[0] != lines:
             raise ValueError(f"indptr is for {X.shape[0]} lines, shape says {lines}")
@@ -183,6 +192,14 @@ def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None) ->
     except (ValueError, TypeError) as error:
         what = f"data, indices, indptr and shape are no {form.upper()} matrix"
         raise FileError(f"{path}: {what} ({error})") from error
+
+
+def _check_counts(name: str, given: Array, most: int) -> None:
+    """Raise for what is no whole number in range: a cast to 32 bits would turn it into another that may be."""
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ValueError(f"expected {name} as whole numbers, got shape {given.shape} and dtype {given.dtype}")
+    if len(given) and not 0 <= given.min() <= given.max() <= most:
+        raise ValueError(f"expected {name} from 0 to {most}, got {given.min()} to {given.max()}")
 
 
 def _transposed(X: CSR) -> CSR:
@@ -272,8 +289,3 @@ def is_label(label: float | str, text: str) -> bool:
         return float(text) == label
     except ValueError:
         return False
-
-
-def show(label: float | str) -> str:
-    """A label as it is written: whole numbers without a point."""
-    return label if isinstance(label, str) else f"{label:.17g}"

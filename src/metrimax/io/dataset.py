@@ -9,9 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from metrimax.designs.sharded import Sharded
-from metrimax.io.data import Data, encode, indicator_matrix, load_data, show
+from metrimax.io.data import Data, encode, indicator_matrix, load_data
 from metrimax.io.files import FileError, Name
 from metrimax.io.folders import Found, look_into
+from metrimax.io.labels import show
 from metrimax.io.shards import parse_size
 from metrimax.protocols import Array, Vector
 
@@ -102,6 +103,7 @@ def open_dataset(
     n_features: int | None = None,
     feature_names: list[str] | None = None,
     labels: bool = True,
+    several: bool = False,
     n_threads: int | None = None,
     verify: bool = True,
     progress: Callable[[str], None] | None = None,
@@ -124,6 +126,8 @@ def open_dataset(
         As for a single file: how data files are read. Binary shards need none of them.
     labels : bool
         False where neither labels nor groups are wanted: they are left out, and some may be missing.
+    several : bool
+        Whether rows may have no label even where none of the folder has several, as for a model of several labels.
     n_threads : int or None
         The most threads; None for all cores.
     verify : bool
@@ -155,7 +159,7 @@ def open_dataset(
     >>> clf.status_.name
     'CONVERGED'
     """
-    reading = {"kind": kind, "target": target, "feature_names": feature_names, "labels": labels}
+    reading = {"kind": kind, "target": target, "feature_names": feature_names, "labels": labels, "several": several}
     found = look_into(
         Path(path).absolute(),  # the process may go elsewhere, and workers are elsewhere
         reading,

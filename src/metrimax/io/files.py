@@ -9,9 +9,10 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -22,7 +23,13 @@ Name = str | os.PathLike[str]
 
 _PIECE = 4096  # bytes of Zstandard data taken at a time: they decompress to 128 MiB at most
 
+_STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+BAD_HEADER = (ValueError, EOFError, TypeError, SyntaxError, TokenError, RecursionError)
+"""What the header of a damaged NumPy array may end with: it is a Python literal, and is parsed as one."""
 
 
 class FileError(ValueError):
@@ -38,7 +45,8 @@ def read_bytes(path: Name) -> Bytes:
         if path == "-":
             raw = np.frombuffer(_standard_input().read(), dtype=np.uint8)
         else:
-            raw = np.fromfile(path, dtype=np.uint8) if Path(path).is_file() else _read_special(path)
+            with open(path, "rb") as file:
+                raw = np.frombuffer(file.read(), dtype=np.uint8)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error
     start = raw[:6].tobytes()
@@ -124,11 +132,6 @@ class _ZstdFrames(io.RawIOBase):
         return n
 
 
-def _read_special(path: Name) -> Bytes:
-    with open(path, "rb") as file:  # a pipe, such as the shell's <(command), has no length to ask for
-        return np.frombuffer(file.read(), dtype=np.uint8)
-
-
 def _decompress(path: Name, raw: Bytes, kind: str) -> Bytes:
     data = raw.tobytes()
     try:
@@ -148,13 +151,18 @@ def write_bytes(path: Name, data: bytes) -> None:
     What is no regular file (a pipe, ``/dev/null``) is written to directly. ``"-"`` is standard output, and so is
     ``"/dev/stdout"``: a file that a shell has opened there must not be replaced.
     """
-    if path in ("-", "/dev/stdout"):
+    if is_standard_output(path):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
     with replacing(path) as file:
         file.write(data)
+
+
+def is_standard_output(path: Name) -> bool:
+    """Whether `write_bytes` takes this for standard output."""
+    return os.fspath(path) in _STANDARD_OUTPUT
 
 
 @contextmanager
@@ -172,7 +180,8 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
             os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask())
             os.replace(beside, target)
         except BaseException:
-            os.unlink(beside)
+            with suppress(OSError):  # it may have its name already: the error to tell of is the first
+                os.unlink(beside)
             raise
     except OSError as error:
         raise unwritable(path, error) from error
@@ -180,7 +189,7 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
 
 def check_writable(path: Name) -> None:
     """Raise for what `replacing` could not write: a file is made beside it, as there, and removed."""
-    if path == "-":
+    if is_standard_output(path):
         return
     try:
         if Path(path).is_dir():
@@ -193,9 +202,13 @@ def check_writable(path: Name) -> None:
         raise unwritable(path, error) from error
 
 
+def same_file(path: Name, other: Name) -> bool:
+    """Whether two names lead to one regular file."""
+    return os.path.isfile(path) and os.path.isfile(other) and os.path.samefile(path, other)
+
+
 def unwritable(path: Name, error: OSError) -> FileError:
-    reason = error.strerror or f"{error}; is the disk full?"  # of which NumPy says how many numbers it had room for
-    return FileError(f"{path}: cannot be written: {reason}")
+    return FileError(f"{path}: cannot be written: {error.strerror or error}")
 
 
 def _file_beside(path: Name) -> tuple[Path, int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,8 +61,16 @@ def look_into(
     if MANIFEST in names:
         return _from_manifest(folder, reading, index_base, n_features, verify)
     if any(name.endswith(".npy") for name in names):
-        return _from_arrays(folder, names, n_features, reading["labels"])
+        return _from_arrays(folder, names, n_features, reading)
     return _from_files(folder, names, reading, index_base, n_features, n_threads, progress)
+
+
+def would_be_part(path: Path, folder: Path) -> bool:
+    """Whether a file written there would be taken for one of the shards of a folder."""
+    place = Path(os.path.realpath(path))
+    if not folder.is_dir() or place.parent != Path(os.path.realpath(folder)) or place.name.startswith("."):
+        return False
+    return not (folder / MANIFEST).exists() or place.name == MANIFEST or place.suffix == ".npy"
 
 
 @dataclass
@@ -153,7 +162,7 @@ def _from_manifest(
                 raise FileError(f"{path}: cut off or replaced: {path.stat().st_size} bytes, {length} in {MANIFEST}")
         shards.append(MappedShard(stem, rows, width, parts, checksums if verify else {}))
         truths.append(read_truth(stem, rows, checksums if reading["labels"] else {}))
-    labels, groups = join(folder, truths)
+    labels, groups = join(folder, truths, [rows for _, rows, _ in entries], whole=not reading["several"])
     return Found(shards, width, labels, names, base, groups)
 
 
@@ -175,7 +184,7 @@ def _check_entries(parts: tuple[Any, ...], columns: int, names: Any, base: Any, 
             raise ValueError(f"expected the name of a shard and its rows, got {name!r:.100} and {rows}")
 
 
-def _from_arrays(folder: Path, names: list[str], n_features: int | None, labelled: bool) -> Found:
+def _from_arrays(folder: Path, names: list[str], n_features: int | None, reading: dict[str, Any]) -> Found:
     """A folder of .npy files without manifest."""
     found: dict[str, set[str]] = {}
     for name in names:
@@ -205,13 +214,13 @@ def _from_arrays(folder: Path, names: list[str], n_features: int | None, labelle
             width = int(indices.max()) + 1 if len(indices) else 0
         widths.append(width)
         shards.append((stem, rows, kind))
-        truths.append(read_truth(stem, rows, dict.fromkeys(parts & set(LABELS)) if labelled else {}))
+        truths.append(read_truth(stem, rows, dict.fromkeys(parts & set(LABELS)) if reading["labels"] else {}))
     if DENSE in kinds and len(set(widths)) > 1:
         odd = next(k for k, width in enumerate(widths) if width != widths[0])
         raise FileError(f"{shards[odd][0]}: expected {widths[0]} columns, as in the first shard, got {widths[odd]}")
     width = _width(folder, max(widths), n_features, fixed=DENSE in kinds)
     made = [MappedShard(stem, rows, width, kind) for stem, rows, kind in shards]
-    labels, groups = join(folder, truths)
+    labels, groups = join(folder, truths, [rows for _, rows, _ in shards], whole=not reading["several"])
     return Found(made, width, labels, groups=groups)
 
 
@@ -258,7 +267,7 @@ def _from_files(
             progress(f"looking through file {number} of {len(names)}, {name}")
         seen = stat_of(folder / name)
         sizes = {"index_base": 0} if text else {"n_features": n_features}
-        data = load_data(folder / name, n_threads=n_threads, **sizes, **reading)
+        data = load_data(folder / name, n_threads=n_threads, **sizes, **(reading | {"several": True}))
         looks.append(_Look(folder / name, data, seen))
     looks = [look for look in looks if look.rows] or looks  # an empty file has no columns and no labels
     base = index_base
@@ -285,7 +294,10 @@ def _from_files(
     shards = [
         FileShard(look.path, look.rows, look.held, 2 * look.seen[0] + 4 * look.held, rest, look.seen) for look in looks
     ]
-    labels, groups = join(folder, [look.truth for look in looks]) if reading["labels"] else Truth(None)
+    truths, rows = [look.truth for look in looks], [look.rows for look in looks]
+    labels, groups = Truth(None)
+    if reading["labels"]:
+        labels, groups = join(folder, truths, rows, whole=not reading["several"])
     return Found(shards, width, labels, columns, base if text else None, groups)
 
 

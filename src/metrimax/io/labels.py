@@ -22,6 +22,13 @@ class Truth(NamedTuple):
     groups: Array | None = None
 
 
+def show(label: float | str) -> str:
+    """A label as it is written: 1, not 1.0, and 0.1 rather than all of its digits."""
+    if isinstance(label, str):
+        return label
+    return f"{label:.17g}" if float(label).is_integer() else repr(float(label))
+
+
 def are_names(names: Any, columns: int) -> bool:
     """Whether these are names, one for each of so many columns."""
     return isinstance(names, list) and len(names) == columns and all(isinstance(name, str) for name in names)
@@ -74,21 +81,50 @@ def _text(label: Any) -> str:
     return label.decode(errors="backslashreplace") if isinstance(label, bytes) else str(label)
 
 
-def join(folder: Path, parts: Sequence[Truth]) -> Truth:
-    """Labels and groups of all shards, or blocks of rows."""
+def join(folder: Path, parts: Sequence[Truth], rows: Sequence[int], *, whole: bool = True) -> Truth:
+    """Labels and groups of all shards, or blocks of rows, of so many rows each.
+
+    Where rows may have several labels, some may have none. Of blocks that are not the whole, others may show that.
+    """
+    several = any(isinstance(t.labels, list) for t in parts)
     for what, given in (("labels", [t.labels for t in parts]), ("groups (qid)", [t.groups for t in parts])):
-        if any(part is None for part in given) and not all(part is None for part in given):
+        known = [part for part in given if part is not None]
+        if known and len(known) < len(parts) and not (several and what == "labels"):
             raise FileError(f"{folder}: some rows have {what} and some have none")
     labels: Array | list[Vector] | None = None
-    if any(isinstance(t.labels, list) for t in parts):
-        labels = [np.atleast_1d(row) for t in parts if t.labels is not None for row in t.labels]
+    if several:
+        labels = [row for t, n in zip(parts, rows, strict=True) for row in _rows(t.labels, n)]
+        if whole:
+            check_labelled(folder, *unlabelled(labels, len(labels)))
     elif parts and parts[0].labels is not None:
         own = [np.asarray(t.labels) for t in parts]
         if any(part.dtype.kind == "U" for part in own):  # among names a number is one, too: 1, not 1.0
-            own = [part if part.dtype.kind == "U" else np.array([f"{v:.17g}" for v in part], dtype=str) for part in own]
+            own = [part if part.dtype.kind == "U" else np.array([show(v) for v in part], dtype=str) for part in own]
         labels = np.concatenate(own)
     groups = [t.groups for t in parts if t.groups is not None]
     return Truth(labels, np.concatenate(groups) if groups else None)
+
+
+def unlabelled(labels: Array | list[Vector] | None, n: int) -> tuple[int | None, int]:
+    """The first of n rows without a label, None where all have one, and the most labels of a row."""
+    if not isinstance(labels, list):
+        return (None, 1) if labels is not None or n == 0 else (0, 0)
+    counts = [len(row) for row in labels]
+    return counts.index(0) if 0 in counts else None, max(counts, default=0)
+
+
+def check_labelled(folder: Path, first: int | None, most: int) -> None:
+    """Raise where a row has no label, though others have one: only where some have several it may be so."""
+    if first is not None and most == 1:
+        raise FileError(
+            f"{folder}: expected a label for every row, for none has several, got none for row {first} (from 0): "
+            "fill it in, or remove the row"
+        )
+
+
+def _rows(labels: Array | list[Vector] | None, n: int) -> list[Vector]:
+    """The labels of each of n rows."""
+    return [np.empty(0)] * n if labels is None else [np.atleast_1d(row) for row in labels]
 
 
 def pack(truth: Truth) -> dict[str, Array]:

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from metrimax.designs.linear import CSR, Dense
-from metrimax.io.files import FileError
+from metrimax.io.files import BAD_HEADER, FileError
 from metrimax.io.labels import Truth, as_groups, as_labels
 from metrimax.protocols import Array, Design
 
@@ -76,8 +76,10 @@ class Layout(NamedTuple):
                 offset = file.tell()
         except OSError as error:
             raise FileError(f"{path}: {error.strerror or error}") from error
-        except (ValueError, EOFError) as error:
-            raise FileError(f"{path}: no NumPy array ({error})") from error
+        except BAD_HEADER as error:
+            raise FileError(f"{path}: no NumPy array ({error}): the file is damaged") from error
+        if any(size < 0 for size in shape):
+            raise FileError(f"{path}: no NumPy array (shape {shape}): the file is damaged")
         if dtype.hasobject:
             raise FileError(f"{path}: holds pickled objects, which are not read: expected numbers or strings")
         if path.stat().st_size < offset + math.prod(shape) * dtype.itemsize:

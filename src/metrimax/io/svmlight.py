@@ -41,8 +41,11 @@ class Svmlight(NamedTuple):
     @property
     def truth(self) -> Truth:
         """Labels and groups."""
-        labels = np.split(self.labels, self.label_starts[1:-1]) if self.multilabel else self.labels
-        return Truth(labels if len(self.labels) else None, self.qids if len(self.qids) else None)
+        groups = self.qids if len(self.qids) else None
+        if len(self.labels) == 0:
+            return Truth(None, groups)
+        one_each = len(self.labels) == self.n and not self.multilabel
+        return Truth(self.labels if one_each else np.split(self.labels, self.label_starts[1:-1]), groups)
 
 
 def parse_svmlight(
@@ -55,6 +58,8 @@ def parse_svmlight(
     most: int = 2**31 - 2,
     n_threads: int | None = None,
     lines_before: int = 0,
+    several: bool = False,
+    labels: bool = True,
 ) -> Svmlight:
     r"""Read svmlight text from memory; ``name`` is what errors call it.
 
@@ -74,6 +79,10 @@ def parse_svmlight(
         The most threads; all cores by default.
     lines_before : int
         Lines of the file before this text, for the line numbers of errors.
+    several : bool
+        Rows elsewhere may have several labels: so rows without one are no error, though no row here has several.
+    labels : bool
+        False where neither labels nor groups are wanted: some may be missing.
 
     Examples
     --------
@@ -86,7 +95,8 @@ def parse_svmlight(
         text = text[3:]
     try:
         threads = available_threads(n_threads)
-        return Svmlight(*_kernels.read_svmlight(text, allow_blank, light_tags, least, most, threads, lines_before))
+        options = (allow_blank, light_tags, least, most, threads, lines_before, several, not labels)
+        return Svmlight(*_kernels.read_svmlight(text, *options))
     except ValueError as error:
         raise FileError(f"{name}: {error}") from None
 

@@ -175,6 +175,13 @@ def format_svmperf_model(
     indices : ndarray (p,), optional
         The features' indices, ascending; 1, 2, ... by default.
     """
+    largest = float(np.abs(w).max(initial=0.0))
+    single = np.finfo(np.float32)
+    if largest and not single.tiny <= largest <= single.max:
+        raise ValueError(
+            f"expected weights that 32-bit floats can hold, which SVM-perf's model files are made of, got "
+            f"{largest:.3g} as the largest: scale the features, and train again"
+        )
     w = w.astype(np.float32)
     kept = np.flatnonzero(w)
     numbers = kept + 1 if indices is None else indices[kept]

@@ -45,7 +45,11 @@ def read_csv(path: Name, target: str | None, names: list[str] | None, n_features
     try:
         text = read_bytes(path).tobytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: expected UTF-8 text, got a bad byte at position {error.start}") from error
+        raise FileError(
+            f"{path}: expected UTF-8 text, got a bad byte at position {error.start}: save the table as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise FileError(f"{path}: expected UTF-8 text, got characters of value 0, as UTF-16 has them: save it as UTF-8")
     rows, lines = _split(path, text)
     header = rows[0] if _is_header(rows, target, names) else None
     if header is not None:
@@ -92,7 +96,7 @@ def _split(path: Name, text: str) -> tuple[list[list[str]], list[int]]:
         raise FileError(f"{path}: line {reader.line_num}: {error}") from error
     if not rows:
         raise FileError(f"{path}: expected rows of comma-separated values, got an empty file")
-    if len(rows[0]) == 1 and any(mark in rows[0][0] for mark in ";\t"):
+    if len(rows[0]) == 1 and any(mark in rows[0][0] for mark in ";\t|"):
         raise FileError(
             f"{path}: expected comma-separated values, got {rows[0][0]!r:.80} as the first row: write the table with "
             "commas between the values, and points in numbers"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from metrimax.io.files import FileError, Name, beginning, umask, unwritable, write_bytes
-from metrimax.io.labels import Truth, are_names, given_labels, join, pack
+from metrimax.io.labels import Truth, are_names, check_labelled, given_labels, join, pack, unlabelled
 from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, parse_size, part_file
 from metrimax.protocols import Array
 
@@ -36,12 +36,17 @@ class ShardWriter:
 
     def __init__(self, folder: Name, *, shard_size: int | str = 64 * 2**20, dtype: str | None = None) -> None:
         self.folder = Path(folder)
+        self._place = Path(os.path.realpath(folder))  # of a link, what it leads to
         try:
-            exists = self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir()))
+            exists = self._place.exists() and (not self._place.is_dir() or any(self._place.iterdir()))
         except OSError as error:
             raise unwritable(self.folder, error) from error
         if exists:
             raise FileError(f"{self.folder}: exists already: give the name of a new folder, or remove it")
+        if self._place == Path.cwd() or self._place.is_mount():  # which no folder can be renamed to, at the end of all
+            raise FileError(
+                f"{self.folder}: expected a folder to make, got the current one or a mounted one: name one inside it"
+            )
         self._size = parse_size(shard_size)
         self._dtype = None if dtype is None else np.dtype(dtype)
         if self._dtype not in (None, np.float32, np.float64):
@@ -53,11 +58,12 @@ class ShardWriter:
         self.n_cols = 0
         self.n = 0
         self.parts: tuple[str, ...] = ()
+        self._unlabelled: int | None = None  # the first row without a label
+        self._most_labels = 0
 
     def __enter__(self) -> ShardWriter:
-        parent = self.folder.absolute().parent
         try:
-            self._beside = Path(tempfile.mkdtemp(dir=parent, prefix=beginning(self.folder)))
+            self._beside = Path(tempfile.mkdtemp(dir=self._place.parent, prefix=beginning(self._place)))
         except OSError as error:
             raise unwritable(self.folder, error) from error
         return self
@@ -106,6 +112,10 @@ class ShardWriter:
         self.parts, self.n_cols = tuple(arrays), max(self.n_cols, width)
         own = None if labels is None else given_labels(self.folder, "labels", labels, n)
         queries: Any = None if groups is None else given_labels(self.folder, "groups", groups, n)
+        first, most = unlabelled(own, n)
+        if self._unlabelled is None and first is not None:
+            self._unlabelled = self.n + first
+        self._most_labels = max(self._most_labels, most)
         step = max(1, int(n * self._size / max(1, sum(a.nbytes for a in arrays.values()))))
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
@@ -123,15 +133,15 @@ class ShardWriter:
             return
         blocks, truths = zip(*self._waiting, strict=True)
         self._waiting, self._bytes = [], 0
-        arrays = _join(blocks) | pack(join(self.folder, truths))
+        matrix = _join(blocks)
+        arrays = matrix | pack(join(self.folder, truths, [_height(block) for block in blocks], whole=False))
         name = f"shard-{len(self._shards):05d}"
         files = {}
         for part, array in arrays.items():
             path = part_file(self._beside / name, part)
-            np.save(path, array, allow_pickle=False)
+            save_array(path, array)
             files[part] = {"bytes": path.stat().st_size, "crc32": crc(array)}
-        rows = len(arrays["X"]) if "X" in arrays else len(arrays["indptr"]) - 1
-        self._shards.append({"name": name, "rows": rows, "files": files})
+        self._shards.append({"name": name, "rows": _height(matrix), "files": files})
 
     def shift_columns(self, by: int) -> None:
         """Move all sparse columns written so far: what the first index is may become known late."""
@@ -139,7 +149,7 @@ class ShardWriter:
         for shard in self._shards:
             path = part_file(self._beside / shard["name"], "indices")
             indices = np.load(path) + np.int32(by)
-            np.save(path, indices, allow_pickle=False)
+            save_array(path, indices)
             shard["files"]["indices"]["crc32"] = crc(indices)
         self.n_cols += by
 
@@ -151,6 +161,7 @@ class ShardWriter:
         self._flush()
         if self.n == 0:
             raise FileError(f"{self.folder}: expected rows to write, got none")
+        check_labelled(self.folder, self._unlabelled, self._most_labels)
         if feature_names is not None and not are_names(feature_names, self.n_cols):
             raise FileError(
                 f"{self.folder}: expected feature_names as a list of {self.n_cols} strings, one per column, "
@@ -168,14 +179,30 @@ class ShardWriter:
         }
         write_bytes(self._beside / MANIFEST, json.dumps(manifest, indent=1).encode())
         self._beside.chmod(0o777 & ~umask())
-        os.replace(self._beside, self.folder)  # an empty folder gives way
+        os.replace(self._beside, self._place)  # an empty folder gives way
         self._finished = True
         return manifest
+
+
+def save_array(path: Path, array: Array) -> None:
+    """Write a ``.npy`` file.
+
+    Not by `numpy.save`: of a Ctrl-C that comes while it asks whether the file is a path it makes a TypeError, and of a
+    full disk an error without a reason.
+    """
+    array = np.ascontiguousarray(array)
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def _parts(X: Any) -> dict[str, Array]:
     """The arrays of a CSR matrix; none of what is none."""
     return {part: getattr(X, part) for part in SPARSE} if all(hasattr(X, part) for part in SPARSE) else {}
+
+
+def _height(arrays: dict[str, Array]) -> int:
+    return len(arrays["X"]) if "X" in arrays else len(arrays["indptr"]) - 1
 
 
 def _take(arrays: dict[str, Array], rows: slice, dtype: np.dtype[Any] | None) -> dict[str, Array]:
