@@ -11,7 +11,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from metrimax import _kernels
-from metrimax.measure import PRBEP, FBeta, PrecisionAtK, RecallAtK, ROCArea, TableFunction, contingency, get_measure
+from metrimax.measure import (
+    PRBEP,
+    FBeta,
+    PrecisionAtK,
+    RecallAtK,
+    ROCArea,
+    TableFunction,
+    contingency,
+    get_measure,
+    units,
+)
 from metrimax.measure.grouped import Grouped
 from metrimax.measure.hinged import Hinged
 from metrimax.measure.shifted import Shifted
@@ -234,6 +244,18 @@ def test_large_weights_do_not_make_the_search_endless():
             if getattr(oracle, "structure", None) == "scan":
                 assert oracle.pos.count * oracle.neg.count <= 2**22
         assert plain.n == pytest.approx(40e6 / 7)
+
+
+def test_copies_are_those_of_both_classes_or_of_none():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) < 10
+    weight = np.where(y, rng.integers(500, 1500, size=40), rng.integers(100_000, 300_000, size=40)).astype(float)
+    oracle = get_measure("f1").oracle(y, weight)
+    assert oracle.neg.total > units.MOST_COPIES > oracle.pos.total > units.MOST_UNITS
+    assert max(oracle.pos.count, oracle.neg.count) == units.MOST_UNITS
+    assert (oracle.pos.total, oracle.neg.total) == pytest.approx((weight[y].sum(), weight[~y].sum()))
+    few = np.where(y, 3.0, weight)  # less than the units there may be, which are copies then
+    assert get_measure("f1").oracle(y, few).pos.unit == 1.0
 
 
 def test_value_with_weights_against_all_tables_of_units():

@@ -20,7 +20,7 @@ from metrimax import _kernels
 from metrimax.protocols import Labels, Vector
 
 MOST_COPIES = 2**22
-"""Integer weights are expanded into copies up to this many per class; beyond it, units are larger than one."""
+"""Integer weights are expanded into copies up to this many per class; beyond it, in either, units are larger."""
 
 MOST_UNITS = 2**13
 """Fractional weights are divided into at most so many units per class, or as many as there are examples."""
@@ -164,14 +164,19 @@ def split(
     if len(y) > MOST_EXAMPLES:
         raise ValueError(f"expected at most {MOST_EXAMPLES} examples, got {len(y)}: train on a part of them")
 
-    def units(mask: Labels, sign: float) -> ClassUnits:
+    def units(mask: Labels, sign: float, most: int) -> ClassUnits:
         members = np.flatnonzero(mask if sample_weight is None else mask & (sample_weight > 0)).astype(np.uint32)
         if len(members) == 0:
             kind = "positive" if sign > 0 else "negative"
             raise ValueError(f"expected examples of both classes, got no {kind} example (of non-zero weight)")
         return ClassUnits(members, sign, None if sample_weight is None else sample_weight[members], most, unit)
 
-    return units(y, +1.0), units(~y, -1.0)
+    pos, neg = units(y, +1.0, most), units(~y, -1.0, most)
+    whole = sample_weight is not None and bool((sample_weight == np.round(sample_weight)).all())
+    if unit is None and whole and pos.copies != neg.copies:
+        # one class has too many copies to be expanded: those of the other, a great many as well, would be so in vain
+        return units(y, +1.0, min(most, MOST_UNITS)), units(~y, -1.0, min(most, MOST_UNITS))
+    return pos, neg
 
 
 def common_unit(pos: ClassUnits, neg: ClassUnits) -> float | None:
