@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, xi_alpha
+from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, _kernels, xi_alpha
 from metrimax.choice import defaults
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
@@ -45,6 +45,17 @@ def test_the_risk_is_the_sum_of_both(name):
         step = 1e-6
         ahead, behind = (both.line(scores, move)(t)[0] for t in (0.5 + step, 0.5 - step))
         assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-3, abs=1e-6)
+        for mu, asked in ((0.0, cut), (0.01, both.mean_cut(scores, 0.01))):  # what solvers ask in its place
+            loss, slopes = both.compiled.cut(scores, mu)
+            assert loss == pytest.approx(asked.loss)
+            np.testing.assert_allclose(slopes, asked.slope, atol=1e-14)
+        assert _kernels.Line(both.compiled, scores, move)(0.5) == pytest.approx((value, slope))
+
+
+def test_a_measure_without_a_kernel_is_asked_itself():
+    _, y = sample()
+    weight = np.random.default_rng(0).random(len(y))
+    assert Hinged(get_measure("f1").oracle(y, weight), y, weight, 1.0).compiled is None
 
 
 def test_the_optimum_is_that_of_the_objective_written_out():

@@ -11,7 +11,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from metrimax import _kernels
-from metrimax.measure import PRBEP, ROCArea, TableFunction, get_measure
+from metrimax.measure import (
+    PRBEP,
+    FBeta,
+    PrecisionAtK,
+    RecallAtK,
+    ROCArea,
+    TableFunction,
+    contingency,
+    get_measure,
+    units,
+)
 from metrimax.measure.grouped import Grouped
 from metrimax.measure.hinged import Hinged
 from metrimax.measure.shifted import Shifted
@@ -236,6 +246,18 @@ def test_large_weights_do_not_make_the_search_endless():
         assert plain.n == pytest.approx(40e6 / 7)
 
 
+def test_copies_are_those_of_both_classes_or_of_none():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) < 10
+    weight = np.where(y, rng.integers(500, 1500, size=40), rng.integers(100_000, 300_000, size=40)).astype(float)
+    oracle = get_measure("f1").oracle(y, weight)
+    assert oracle.neg.total > units.MOST_COPIES > oracle.pos.total > units.MOST_UNITS
+    assert max(oracle.pos.count, oracle.neg.count) == units.MOST_UNITS
+    assert (oracle.pos.total, oracle.neg.total) == pytest.approx((weight[y].sum(), weight[~y].sum()))
+    few = np.where(y, 3.0, weight)  # less than the units there may be, which are copies then
+    assert get_measure("f1").oracle(y, few).pos.unit == 1.0
+
+
 def test_value_with_weights_against_all_tables_of_units():
     """Restrictions on the number of positives hold for unequal weights too."""
     rng = np.random.default_rng(5)
@@ -254,6 +276,50 @@ def test_value_with_weights_against_all_tables_of_units():
             if cut.slope.any():
                 expected = float(case.measure.table_loss(*(np.asarray(t) for t in (10 - fn, fp, fn, 12 - fp))))
                 assert cut.loss == pytest.approx(expected, abs=1e-9), case.name
+
+
+@pytest.mark.parametrize("weights", ["by class", "balanced", "fractions"])
+@pytest.mark.parametrize(
+    "measure", [get_measure("mcc"), FBeta(0.5), PrecisionAtK(9, "at_least"), RecallAtK("1.5p", "at_most")], ids=str
+)
+def test_weighted_classes_are_counted_in_units_of_one_size_where_there_are_many_tables(measure, weights, monkeypatch):
+    monkeypatch.setattr(contingency, "SCANNED_UNITS", 4)
+    rng = np.random.default_rng(3)
+    y = np.arange(70) < 20
+    weight = {
+        "by class": np.where(y, 2.3, 0.7),
+        "balanced": np.where(y, 70 / 40, 70 / 100),
+        "fractions": rng.random(70) + 0.1,
+    }[weights]
+    oracle = measure.oracle(y, weight)
+    pos, neg = oracle.pos, oracle.neg
+    assert oracle.structure == "count"
+    assert pos.unit == neg.unit
+    assert min(pos.count - 20, neg.count - 50) >= 0
+    assert 0 <= neg.total - neg.count * neg.unit < neg.unit
+    assert (pos.total, neg.total) == pytest.approx((weight[y].sum(), weight[~y].sum()))
+    fn, fp = pos.unit * np.arange(pos.count + 1)[:, None], neg.unit * np.arange(neg.count + 1)
+    D = measure.table_loss(pos.total - fn, fp, fn, neg.total - fp)
+    if (counts := measure.counts(pos.total, neg.total)) is not None:
+        m = pos.total - fn + fp
+        D = np.where((m >= counts[0] - 1e-9) & (m <= counts[1] + 1e-9), D, -np.inf)
+    points = [rng.normal(size=70) * scale for scale in (0.0, 0.1, 1.0, 10.0)]
+    cuts = [oracle(scores) for scores in points]
+    for scores, cut in zip(points, cuts, strict=True):
+        given_up = [
+            np.concatenate(([0.0], np.cumsum(units.unit_costs(*units.sorted(scores))))) * units.unit / oracle.n
+            for units in (pos, neg)
+        ]
+        best = (D - given_up[0][:, None] - given_up[1]).max()
+        assert value(cut, scores) == pytest.approx(max(0.0, best), abs=1e-12)
+        assert all(value(cut, s) <= value(own, s) + 1e-9 for s, own in zip(points, cuts, strict=True))
+
+
+def test_weights_too_unlike_for_one_unit_are_scanned(monkeypatch):
+    monkeypatch.setattr(contingency, "SCANNED_UNITS", 4)
+    y = np.arange(20) < 8
+    oracle = get_measure("mcc").oracle(y, np.where(y, 1e9 / 7, 1 / 7))
+    assert oracle.structure == "scan"
 
 
 def test_scores_of_the_wrong_length():

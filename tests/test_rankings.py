@@ -290,6 +290,22 @@ def test_a_grouped_measure_is_the_mean_over_groups(measure):
             assert slope == pytest.approx(float(here.slope @ move))
 
 
+@pytest.mark.parametrize(
+    "measure", [NDCG(3), AveragePrecision(), ROCArea(), get_measure("prbep")], ids=lambda m: m.name
+)
+def test_the_kernel_of_groups_says_the_same(measure):
+    y, groups, scores, rng = grouped_sample(graded=isinstance(measure, NDCG))
+    oracle = Grouped(measure, groups).oracle(y)
+    kernel, oracle.compiled = oracle.compiled, None
+    move = rng.normal(size=len(y))
+    for mu, asked in ((0.0, oracle(scores)), (0.01, oracle.mean_cut(scores, 0.01))):
+        loss, slope = kernel.cut(scores, mu)
+        assert loss == pytest.approx(asked.loss)
+        np.testing.assert_allclose(slope, asked.slope, atol=1e-14)
+    for t in (0.0, 0.7, 2.0):
+        assert _kernels.Line(kernel, scores, move)(t) == pytest.approx(oracle.line(scores, move)(t))
+
+
 def test_smoothing_of_groups():
     y, groups, scores, _ = grouped_sample(graded=False)
     oracle = Grouped(ROCArea(), groups).oracle(y)
@@ -370,20 +386,21 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     d, g, gains = np.zeros(3), np.array([0, 1, 1]), np.array([0.0, 1.0])
     with pytest.raises(TypeError):
         _kernels.interleave(d.astype(np.float32), d, 1.0)
+    each = np.arange(3)
     with pytest.raises(TypeError):
-        _kernels.top_argmax(d, g.astype(np.int32), gains, d, 1.0, np.zeros(3))
-    with pytest.raises(TypeError):
-        _kernels.top_argmax(d, g, gains, d, 1.0, np.zeros(3, dtype=np.float32))
+        _kernels.TopRankingSearch(each, g.astype(np.int32), gains, d, 1.0, 3)
     with pytest.raises(ValueError, match="length"):
-        _kernels.top_argmax(d, g[:2].copy(), gains, d, 1.0, np.zeros(3))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.top_argmax(d, g, gains, d, 1.0, np.zeros(2))
+        _kernels.TopRankingSearch(each, g[:2].copy(), gains, d, 1.0, 3)
+    with pytest.raises(ValueError, match="an example is out of range"):
+        _kernels.TopRankingSearch(each, g, gains, d, 1.0, 2)
     for bad in (g - 1, g + 1):
         with pytest.raises(ValueError, match="grades must lie"):
-            _kernels.top_argmax(d, bad, gains, d, 1.0, np.zeros(3))
+            _kernels.TopRankingSearch(each, bad, gains, d, 1.0, 3)
     many = np.arange(30)
     with pytest.raises(ValueError, match="too many combinations"):
-        _kernels.top_argmax(np.zeros(30), many, np.zeros(30), np.zeros(30), 1.0, np.zeros(30))
+        _kernels.TopRankingSearch(many, many, np.zeros(30), np.zeros(30), 1.0, 30)
+    with pytest.raises(ValueError, match="expected length 3, got 2"):
+        _kernels.TopRankingSearch(each, g, gains, d, 1.0, 3).cut(d[:2].copy())
     assert len(_kernels.interleave(d, np.zeros(0), 1.0)) == 0
     one, two = np.array([0], dtype=np.uint32), np.array([1, 2], dtype=np.uint32)
     with pytest.raises(TypeError):
@@ -395,6 +412,15 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     search = _kernels.PrecisionSearch(one, two, 1.0, 3)
     with pytest.raises(ValueError, match="expected length 3, got 2"):
         search.cut(d[:2].copy())
+    start = np.zeros(1, dtype=np.int64)
+    with pytest.raises(ValueError, match="order must hold every example once"):
+        _kernels.MeanOfGroups(np.array([0, 1, 1]), start, [search])
+    with pytest.raises(ValueError, match="does not lie within the sample"):
+        _kernels.MeanOfGroups(np.arange(3), start + 1, [search])
+    with pytest.raises(ValueError, match="expected length 2, got 1"):
+        _kernels.MeanOfGroups(np.arange(3), start, [search, search])
+    with pytest.raises(ValueError, match="expected length 3, got 4"):
+        _kernels.SumOfRisks(search, _kernels.PrecisionSearch(one, two, 1.0, 4), 1.0)
     with pytest.raises(ValueError, match="move: expected length 3, got 2"):
         _kernels.Line(search, d, d[:2].copy())
 

@@ -324,10 +324,22 @@ def interleave(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order=
     How many positives stand above each negative in the most violated ranking of average precision; scores descending.
     """
 
-def top_argmax(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], grades: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gains: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], discounts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+class TopRankingSearch(Risk):
     """
-    Loss and slope of the most violated ranking, for a loss of the grades at the first ranks.
+    The most violated ranking, for a loss of the grades at the first ranks. Examples may be repeated: `of`.
     """
+
+    def __init__(self, of: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grades: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gains: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], discounts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: float, size: int) -> None: ...
+
+class MeanOfGroups(Risk):
+    """The mean of the risks of groups of a sample."""
+
+    def __init__(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], risks: Sequence[object]) -> None: ...
+
+class SumOfRisks(Risk):
+    """A risk, and so many times another one."""
+
+    def __init__(self, first: Risk, second: Risk, times: float) -> None: ...
 
 def viterbi(unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], transition: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
     """The highest-scoring tags of every sequence."""

@@ -6,6 +6,8 @@
 
 #include <nanobind/stl/pair.h>
 
+#include <vector>
+
 namespace metrimax {
 
 constexpr double kMostStates = 1 << 24; // nine bytes each
@@ -49,6 +51,73 @@ class PyPrecisionSearch : public Risk {
     Index enough = 0;
 };
 
+class PyTopRankingSearch : public Risk {
+  public:
+    // Whose example each of those ranked is a copy of, and its grade; the size of the sample.
+    PyTopRankingSearch(In1<Index> of, In1<Index> grades, In1<double> gains, In1<double> discounts, double weight,
+                       Index size)
+        : of(of), grades(grades), gains(gains), discounts(discounts), weight(weight),
+          n_scores(static_cast<size_t>(size)) {
+        const auto n = static_cast<Index>(of.size()), L = static_cast<Index>(gains.size());
+        check_length("TopRankingSearch: grades", grades.size(), of.size());
+        const auto within = [](const In1<Index> &values, Index end) {
+            return std::all_of(values.data(), values.data() + values.size(),
+                               [end](Index value) { return value >= 0 && value < end; });
+        };
+        require(within(of, size), "TopRankingSearch: an example is out of range");
+        require(L <= 100 && within(grades, L), "TopRankingSearch: grades must lie in 0 ... len(gains) - 1 < 100");
+        K = std::min(static_cast<Index>(discounts.size()), n);
+        require(TopArgmax::states(grades.data(), n, L, K) <= kMostStates,
+                "TopRankingSearch: too many combinations of grades in the first ranks");
+    }
+
+    size_t size() const override { return n_scores; }
+
+    double plane(const double *scores, double, double *slope) override {
+        const std::vector<double> its = copies([=](size_t i) { return scores[i]; });
+        std::vector<double> slopes(of.size());
+        const double loss = ranking(its, slopes);
+        std::fill_n(slope, n_scores, 0.0);
+        for (size_t i = 0; i < slopes.size(); ++i)
+            slope[of.data()[i]] += slopes[i];
+        return loss;
+    }
+
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) {
+            const std::vector<double> its = copies([=](size_t i) { return scores[i] + t * move[i]; });
+            std::vector<double> slopes(of.size());
+            double value = ranking(its, slopes), rise = 0;
+            for (size_t i = 0; i < slopes.size(); ++i) {
+                value += slopes[i] * its[i];
+                rise += slopes[i] * move[of.data()[i]];
+            }
+            return std::pair(value, rise);
+        };
+    }
+
+  private:
+    template <class Score> std::vector<double> copies(Score score) const {
+        std::vector<double> its(of.size());
+        for (size_t i = 0; i < its.size(); ++i)
+            its[i] = score(static_cast<size_t>(of.data()[i]));
+        return its;
+    }
+
+    double ranking(const std::vector<double> &scores, std::vector<double> &slopes) const {
+        const TopArgmax best(scores.data(), grades.data(), static_cast<Index>(of.size()), gains.data(),
+                             static_cast<Index>(gains.size()), discounts.data(), K, weight);
+        best.slope(grades.data(), slopes.data());
+        return best.loss();
+    }
+
+    In1<Index> of, grades;
+    In1<double> gains, discounts;
+    double weight;
+    size_t n_scores;
+    Index K;
+};
+
 void bind_rankings(nb::module_ &m) {
     nb::class_<PyPrecisionSearch, Risk>(m, "PrecisionSearch", "The most violated ranking of average precision.")
         .def(nb::init<In1<Place>, In1<Place>, double, Index>(), nb::arg("pos").noconvert(), nb::arg("neg").noconvert(),
@@ -68,29 +137,12 @@ void bind_rankings(nb::module_ &m) {
         nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("ratio"),
         "How many positives stand above each negative in the most violated ranking of average precision; scores "
         "descending.");
-    m.def(
-        "top_argmax",
-        [](In1<double> scores, In1<Index> grades, In1<double> gains, In1<double> discounts, double weight,
-           InOut1<double> slope) {
-            check_length("top_argmax: grades", grades.size(), scores.size());
-            check_length("top_argmax: slope", slope.size(), scores.size());
-            const auto n = static_cast<Index>(scores.size()), L = static_cast<Index>(gains.size());
-            const auto K = std::min(static_cast<Index>(discounts.size()), n);
-            const double *s = scores.data(), *G = gains.data(), *D = discounts.data();
-            const Index *y = grades.data();
-            double *out = slope.data();
-            if (L > 100 || std::any_of(y, y + n, [L](Index g) { return g < 0 || g >= L; }))
-                throw nb::value_error("top_argmax: grades must lie in 0 ... len(gains) - 1 < 100");
-            if (TopArgmax::states(y, n, L, K) > kMostStates)
-                throw nb::value_error("top_argmax: too many combinations of grades in the first ranks");
-            nb::gil_scoped_release unlocked;
-            const TopArgmax best(s, y, n, G, L, D, K, weight);
-            best.slope(y, out);
-            return best.loss();
-        },
-        nb::arg("scores").noconvert(), nb::arg("grades").noconvert(), nb::arg("gains").noconvert(),
-        nb::arg("discounts").noconvert(), nb::arg("weight"), nb::arg("slope").noconvert(),
-        "Loss and slope of the most violated ranking, for a loss of the grades at the first ranks.");
+    nb::class_<PyTopRankingSearch, Risk>(
+        m, "TopRankingSearch",
+        "The most violated ranking, for a loss of the grades at the first ranks. Examples may be repeated: `of`.")
+        .def(nb::init<In1<Index>, In1<Index>, In1<double>, In1<double>, double, Index>(), nb::arg("of").noconvert(),
+             nb::arg("grades").noconvert(), nb::arg("gains").noconvert(), nb::arg("discounts").noconvert(),
+             nb::arg("weight"), nb::arg("size"));
 }
 
 } // namespace metrimax

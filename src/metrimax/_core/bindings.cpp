@@ -11,5 +11,6 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_files(m);
     metrimax::bind_dual(m);
     metrimax::bind_rankings(m);
+    metrimax::bind_composed(m);
     metrimax::bind_structured(m);
 }

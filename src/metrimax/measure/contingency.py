@@ -10,6 +10,7 @@ Conventions
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -23,7 +24,7 @@ from metrimax.measure.hinge_sum import HingeSum
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import contingency_smoothing
 from metrimax.measure.tables import Structure
-from metrimax.measure.units import Queue, split
+from metrimax.measure.units import Queue, common_unit, split
 from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Smooth, Vector
 
 SCANNED_UNITS = 2**9
@@ -130,15 +131,19 @@ class ContingencyOracle(SampleOracle):
         if self.structure is None or (self.structure == "count" and not equal_units):
             self.structure = None  # so that the probe sees which tables are admissible
             self.structure = tables.probe(self._loss, self.pos.count, self.neg.count, equal_units=equal_units)
-        if self.structure == "scan" and sample_weight is not None:  # every table: keep them few
+        if self.structure == "scan" and sample_weight is not None:  # every table: keep them few, or do without
             self.pos, self.neg = split(y, sample_weight, most=SCANNED_UNITS)
+            self._count_in_common(y, sample_weight)
         n_pos, n_neg = self.pos.count, self.neg.count
         self._limits = _Limits(), _Limits()
         self._rises: tuple[float, float, float, float] | None = None
         self._top, self._rising = 1.0, False
         if self.structure == "count":
             unit = self.pos.unit
-            low, high = (0, n_pos + n_neg) if self._counts is None else (round(m / unit) for m in self._counts)
+            low, high = 0, n_pos + n_neg
+            if self._counts is not None:  # what lies between
+                low = math.ceil(self._counts[0] / unit * (1 - 1e-12))
+                high = min(high, math.floor(self._counts[1] / unit * (1 + 1e-12)))
             self._first_count = low
             self._u, self._v = self._coefficients(low, high)
             self._check_coefficients()
@@ -157,6 +162,14 @@ class ContingencyOracle(SampleOracle):
         self.compiled = self._compile() if self.pos.whole and self.neg.whole else None
         hinges = self.hinges() if self.compiled is None else None
         self._sum = None if hinges is None else HingeSum(hinges)  # whole examples flip, where they weigh unequally
+
+    def _count_in_common(self, y: Labels, sample_weight: Vector) -> None:
+        """Count both classes in units of one size, if there are many tables, where D is linear in tp for every m."""
+        if self._measure.structure != "count" or self.pos.count * self.neg.count <= SCANNED_UNITS**2:
+            return
+        if (unit := common_unit(self.pos, self.neg)) is not None:
+            self.pos, self.neg = split(y, sample_weight, unit=unit)
+            self.structure = "count"
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
@@ -220,7 +233,7 @@ class ContingencyOracle(SampleOracle):
         for units, others, order in ((self.pos, self.neg, 1), (self.neg, self.pos, -1)):
             counts = np.full(others.count + 1, units.count), np.arange(others.count + 1)
             loss = float(self._loss(*counts[::order]).min())
-            if loss >= worst - ROUNDING and (others.whole or others.copies):
+            if loss >= worst - ROUNDING and units.complete and (others.whole or others.copies):
                 sign, _, weight = self.mistakes()
                 return Kink(loss, sign, weight, others.members.astype(np.int64))
         return None

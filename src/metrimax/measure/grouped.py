@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from metrimax import _kernels
 from metrimax.measure.at_k import TopMeasure
 from metrimax.measure.contingency import of_one
 from metrimax.measure.ndcg import NDCG
@@ -140,21 +141,31 @@ class GroupedOracle(SampleOracle):
         self._groups = groups
         self._oracles = oracles
         self.price = sum(oracle.price * oracle.n for oracle in oracles.values()) / self.n
+        kernels = [getattr(oracle, "compiled", None) for oracle in oracles.values()]
+        if all(kernel is not None for kernel in kernels):  # small groups are mostly calls
+            starts = groups.starts[list(oracles)].astype(np.int64)
+            self.compiled = _kernels.MeanOfGroups(groups.order.astype(np.int64, copy=False), starts, kernels)
         if all(getattr(oracle, "smooth", None) is not None for oracle in oracles.values()):
             self.smooth: Smooth = self._smooth
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
+        if self.compiled is not None:
+            return Cut(*self.compiled.cut(np.ascontiguousarray(scores)))
         of = self._groups.split(scores)
         return self._mean({g: oracle(of[g]) for g, oracle in self._oracles.items()})
 
     def mean_cut(self, scores: Vector, mu: float) -> Cut:
         self.check(scores)
+        if self.compiled is not None:
+            return Cut(*self.compiled.cut(np.ascontiguousarray(scores), mu))
         of = self._groups.split(scores)
         return self._mean({g: oracle.mean_cut(of[g], mu) for g, oracle in self._oracles.items()})
 
     def line(self, scores: Vector, move: Vector) -> Line:
         """The mean of the lines of the groups."""
+        if self.compiled is not None:
+            return super().line(scores, move)
         of, moves = self._groups.split(scores), self._groups.split(move)
         lines = [oracle.line(of[g], moves[g]) for g, oracle in self._oracles.items()]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from metrimax import _kernels
 from metrimax.measure.classification import ErrorRate
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Cut, Labels, Line, Measure, Oracle, Vector
@@ -21,6 +22,8 @@ class Hinged:
         self._oracle, self._errors = oracle, ErrorRate().oracle(y, sample_weight)
         self._share = hinge / oracle.price
         self.n, self.price = oracle.n, oracle.price
+        own, errors = (getattr(one, "compiled", None) for one in (oracle, self._errors))
+        self.compiled = None if own is None or errors is None else _kernels.SumOfRisks(own, errors, self._share)
 
     def __call__(self, scores: Vector) -> Cut:
         return self._sum(self._oracle(scores), self._errors(scores))

@@ -33,41 +33,31 @@ class TopRankingOracle(SampleOracle):
         Whole numbers: how often each example is there.
     """
 
+    compiled: _kernels.TopRankingSearch
+
     def __init__(self, name: str, gains: Vector, discounts: Vector, sample_weight: Vector | None = None) -> None:
         times = whole_weights(name, sample_weight, len(gains))
-        self._repeated = sample_weight is not None
-        self._of = np.repeat(np.arange(len(gains)), times)
-        self._levels, grades = np.unique(gains[self._of], return_inverse=True)
-        if len(self._levels) < 2:
+        of = np.repeat(np.arange(len(gains)), times)
+        levels, grades = np.unique(gains[of], return_inverse=True)
+        if len(levels) < 2:
             raise ValueError(f"{name}: expected examples of both classes, or of several grades, got only one")
-        super().__init__(float(len(self._of)), len(gains))
-        self._grades = np.ascontiguousarray(grades, dtype=np.intp)
-        self._discounts = np.ascontiguousarray(discounts[: len(self._of)])
-        sizes = np.bincount(self._grades)
-        states = np.prod(np.minimum(sizes, len(self._discounts)) + 1.0)
+        super().__init__(float(len(of)), len(gains))
+        grades = np.ascontiguousarray(grades, dtype=np.intp)
+        ranks = np.ascontiguousarray(discounts[: len(of)])
+        sizes = np.bincount(grades)
+        states = np.prod(np.minimum(sizes, len(ranks)) + 1.0)
         if states > MOST_STATES or len(sizes) > 100:
             raise ValueError(
-                f"{name}: {len(sizes)} grades in the first {len(self._discounts)} ranks make {states:.2g} "
+                f"{name}: {len(sizes)} grades in the first {len(ranks)} ranks make {states:.2g} "
                 f"combinations to search, more than {MOST_STATES}; choose a smaller k, or fewer grades"
             )
-        pairs = (len(self._of) ** 2 - float(sizes @ sizes)) / 2
-        self._weight = 1 / pairs
-        self.price = max(1.0, pairs * _greatest_loss_of_a_move(self._levels[np.sort(self._grades)[::-1]], discounts))
+        pairs = (len(of) ** 2 - float(sizes @ sizes)) / 2
+        self.compiled = _kernels.TopRankingSearch(of, grades, levels, ranks, 1 / pairs, self.size)
+        self.price = max(1.0, pairs * _greatest_loss_of_a_move(levels[np.sort(grades)[::-1]], discounts))
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
-        slope = np.empty(len(self._of))
-        loss = _kernels.top_argmax(
-            scores[self._of] if self._repeated else np.ascontiguousarray(scores),
-            self._grades,
-            self._levels,
-            self._discounts,
-            self._weight,
-            slope,
-        )
-        if self._repeated:
-            slope = np.bincount(self._of, slope, minlength=self.size).astype(np.float64)
-        return Cut(loss, slope)
+        return Cut(*self.compiled.cut(np.ascontiguousarray(scores)))
 
 
 def whole_weights(name: str, sample_weight: Vector | None, n: int) -> npt.NDArray[np.intp]:

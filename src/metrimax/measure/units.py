@@ -8,6 +8,7 @@ risk stays convex and its cuts valid whatever the weights.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from metrimax import _kernels
 from metrimax.protocols import Labels, Vector
 
 MOST_COPIES = 2**22
-"""Integer weights are expanded into copies up to this many per class; beyond it, units are larger than one."""
+"""Integer weights are expanded into copies up to this many per class; beyond it, in either, units are larger."""
 
 MOST_UNITS = 2**13
 """Fractional weights are divided into at most so many units per class, or as many as there are examples."""
@@ -51,20 +52,30 @@ class Queue(NamedTuple):
 class ClassUnits:
     """The members of one class; ``sign`` is +1 for positives, -1 for negatives. The cost of a flip is sign * score.
 
-    ``count`` units of weight ``unit`` make up the class; ``whole`` says that every example is one unit.
+    ``count`` units of weight ``unit`` make up the class, if it is ``complete``; where the unit is given, less than one
+    may be left over. ``whole`` says that every example is one unit.
     """
 
     def __init__(
-        self, members: npt.NDArray[np.uint32], sign: float, weight: Vector | None, most: int = MOST_COPIES
+        self,
+        members: npt.NDArray[np.uint32],
+        sign: float,
+        weight: Vector | None,
+        most: int = MOST_COPIES,
+        unit: float | None = None,
     ) -> None:
         self.members = members
         self.sign = sign
         self._weight = weight
-        self.copies = True
+        self.copies = self.complete = True
         if weight is None:
             self.count, self.unit, self.whole = len(members), 1.0, True
+            self.total = float(self.count)
             return
-        self.count, self.unit = _units(weight, most)
+        total = float(weight.sum())
+        self.count, self.unit = _units(weight, most) if unit is None else (int(total / unit * (1 + 1e-12)), unit)
+        self.complete = unit is None or total - self.count * unit <= 1e-9 * unit
+        self.total = self.count * self.unit if self.complete else total  # the same but for rounding, if it is
         self.whole = bool((weight == self.unit).all())
         self.copies = self.unit == 1 and bool((weight == np.round(weight)).all())
 
@@ -81,10 +92,6 @@ class ClassUnits:
     def weight(self) -> Vector:
         """The weights of the members."""
         return np.ones(len(self.members)) if self._weight is None else self._weight
-
-    @property
-    def total(self) -> float:
-        return self.count * self.unit
 
     def queue(self, scores: Vector, low: float = -np.inf, high: float = np.inf) -> Queue:
         """Sort what may flip: costs from ``low`` up to ``high``; what is below flips, what is above does not."""
@@ -150,16 +157,34 @@ def _units(weight: Vector, most: int) -> tuple[int, float]:
     return count, total / count
 
 
-def split(y: Labels, sample_weight: Vector | None, most: int = MOST_COPIES) -> tuple[ClassUnits, ClassUnits]:
+def split(
+    y: Labels, sample_weight: Vector | None, most: int = MOST_COPIES, unit: float | None = None
+) -> tuple[ClassUnits, ClassUnits]:
     """The positives and the negatives of a sample, without what has weight zero."""
     if len(y) > MOST_EXAMPLES:
         raise ValueError(f"expected at most {MOST_EXAMPLES} examples, got {len(y)}: train on a part of them")
 
-    def units(mask: Labels, sign: float) -> ClassUnits:
+    def units(mask: Labels, sign: float, most: int) -> ClassUnits:
         members = np.flatnonzero(mask if sample_weight is None else mask & (sample_weight > 0)).astype(np.uint32)
         if len(members) == 0:
             kind = "positive" if sign > 0 else "negative"
             raise ValueError(f"expected examples of both classes, got no {kind} example (of non-zero weight)")
-        return ClassUnits(members, sign, None if sample_weight is None else sample_weight[members], most)
+        return ClassUnits(members, sign, None if sample_weight is None else sample_weight[members], most, unit)
 
-    return units(y, +1.0), units(~y, -1.0)
+    pos, neg = units(y, +1.0, most), units(~y, -1.0, most)
+    whole = sample_weight is not None and bool((sample_weight == np.round(sample_weight)).all())
+    if unit is None and whole and pos.copies != neg.copies:
+        # one class has too many copies to be expanded: those of the other, a great many as well, would be so in vain
+        return units(y, +1.0, min(most, MOST_UNITS)), units(~y, -1.0, min(most, MOST_UNITS))
+    return pos, neg
+
+
+def common_unit(pos: ClassUnits, neg: ClassUnits) -> float | None:
+    """A size that both classes may be counted in, if that takes no more than `MOST_COPIES` units.
+
+    Of either class there are at least as many as it has examples. The positives are a whole number of them; of the
+    negatives less than one is left, which never flips.
+    """
+    count = math.ceil(pos.total / min(pos.total / len(pos.members), neg.total / len(neg.members)))
+    unit = pos.total / count
+    return unit if count + neg.total / unit <= MOST_COPIES else None

@@ -1,0 +1,59 @@
+// Python bindings of risks made of risks.
+#include "bindings.hpp"
+#include "composed.hpp"
+
+#include <nanobind/stl/vector.h>
+
+namespace metrimax {
+
+// Together with the risks it asks.
+class PyMeanOfGroups : public MeanOfGroups {
+  public:
+    PyMeanOfGroups(In1<int64_t> order, In1<int64_t> starts, std::vector<nb::object> risks)
+        : MeanOfGroups(checked(order), order.size(), groups_of(order.size(), starts, risks)), kept(std::move(risks)) {}
+
+  private:
+    static const int64_t *checked(const In1<int64_t> &order) {
+        std::vector<bool> seen(order.size());
+        for (size_t i = 0; i < order.size(); ++i) {
+            const int64_t at = order.data()[i];
+            require(at >= 0 && static_cast<size_t>(at) < order.size() && !seen[static_cast<size_t>(at)],
+                    "MeanOfGroups: order must hold every example once");
+            seen[static_cast<size_t>(at)] = true;
+        }
+        return order.data();
+    }
+
+    static std::vector<Group> groups_of(size_t n, const In1<int64_t> &starts, const std::vector<nb::object> &risks) {
+        require(!risks.empty(), "MeanOfGroups: expected a group or more");
+        check_length("MeanOfGroups: starts", starts.size(), risks.size());
+        std::vector<Group> groups;
+        groups.reserve(risks.size());
+        for (size_t g = 0; g < risks.size(); ++g) {
+            auto &risk = nb::cast<Risk &>(risks[g]);
+            const int64_t start = starts.data()[g];
+            require(start >= 0 && risk.size() <= n && static_cast<size_t>(start) <= n - risk.size(),
+                    "MeanOfGroups: a group does not lie within the sample");
+            groups.push_back({&risk, static_cast<size_t>(start)});
+        }
+        return groups;
+    }
+
+    std::vector<nb::object> kept;
+};
+
+void bind_composed(nb::module_ &m) {
+    nb::class_<PyMeanOfGroups, Risk>(m, "MeanOfGroups", "The mean of the risks of groups of a sample.")
+        .def(nb::init<In1<int64_t>, In1<int64_t>, std::vector<nb::object>>(), nb::arg("order").noconvert(),
+             nb::arg("starts").noconvert(), nb::arg("risks"));
+    nb::class_<SumOfRisks, Risk>(m, "SumOfRisks", "A risk, and so many times another one.")
+        .def(
+            "__init__",
+            [](SumOfRisks *self, Risk &first, Risk &second, double times) {
+                check_length("SumOfRisks: second", second.size(), first.size());
+                new (self) SumOfRisks(first, second, times);
+            },
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::arg("first"), nb::arg("second"), nb::arg("times"));
+}
+
+} // namespace metrimax
