@@ -365,3 +365,10 @@ def test_estimator_checks(estimator, check):
     if "check_sample_weight_equivalence" in str(check):
         pytest.skip("a tree depends on the order of the rows: test_sample_weight_reaches_the_auxiliaries takes another")
     check(estimator)
+
+
+def test_outputs_that_are_no_numbers_are_named_as_such():
+    X, y = np.repeat([[0.0, 1.0], [1.0, 1.0]], 5, axis=0), np.arange(10) < 5
+    broken = GaussianNB(var_smoothing=0.0)  # of a feature that does not vary it makes 0/0
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="expected finite outputs of the auxiliaries"):
+        CAPOClassifier([("bayes", broken)], outputs="score").fit(X, y)

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 
-from metrimax import MeasureSVC, MeasureSVCCV, open_dataset
+from metrimax import MeasureSVC, MeasureSVCCV, PrecisionAtK, RecallAtK, open_dataset
 from metrimax.cli import main
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.io.files import FileError
@@ -135,6 +135,28 @@ def test_other_rows_other_labels_other_measures(tall, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="cannot be a folder for checkpoints"):
         clone(clf).set_params(checkpoint=tmp_path / "file").fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:w = 0 is optimal")
+@pytest.mark.parametrize(
+    ("stopped", "other"),
+    [
+        (PrecisionAtK(5, labellings="at_least"), PrecisionAtK(5, labellings="at_most")),
+        (RecallAtK(20, labellings="at_least"), RecallAtK(20, labellings="at_most")),
+    ],
+)
+def test_cuts_of_other_labellings_are_not_taken(stopped, other, tmp_path):
+    """Measures of one name, one price and one loss, whose risks are different maxima."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) < 12
+    X = rng.normal(size=(40, 3)) + 0.7 * y[:, None]
+    place = Checkpoint(tmp_path, minutes=0)
+    with pytest.raises(Stop):
+        MeasureSVC(stopped, C=1.0, tol=1e-6, checkpoint=place, callback=stop_at(6)).fit(X, y)
+    after = MeasureSVC(other, C=1.0, tol=1e-6, checkpoint=place).fit(X, y)
+    straight = MeasureSVC(other, C=1.0, tol=1e-6).fit(X, y)
+    assert after.objective_ == pytest.approx(straight.objective_, rel=1e-4)
+    assert after.dual_bound_ <= straight.objective_ * (1 + 1e-9)
 
 
 def test_a_checkpoint_without_one_of_its_arrays(tall, tmp_path):

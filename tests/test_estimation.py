@@ -369,3 +369,12 @@ def test_a_radius_that_is_too_small_proves_nothing():
         radius = xi_alpha(model, X, y, rho=2).R2
         given = {factor: xi_alpha(model, X, y, rho=2, R2=factor * radius) for factor in (0.0, 0.1, 1.0, 2.0)}
         assert [estimate.proven for estimate in given.values()] == [False, False, True, True]
+
+
+def test_features_that_are_all_zero_are_estimated_too():
+    X, y = np.zeros((7, 2)), np.arange(7) < 3
+    for solver in ("auto", "dual_cd"):
+        model = MeasureSVC("error", fit_intercept=False, solver=solver).fit(X, y)
+        exact = leave_one_out(model, X, y, verbose=0)
+        assert (exact.d_pos, exact.d_neg) == (3, 0), "a score of 0 is called negative"
+        assert xi_alpha(model, X, y).d_pos == 3

@@ -277,3 +277,13 @@ def test_a_rule_that_calls_all_alike_is_warned_of(measure):
         warnings.simplefilter("error")
         MeasureSVC(measure, C=1.0, hinge=1.0, threshold="placed").fit(X, y)
         MeasureSVC("error", C=1.0).fit(X, y)  # which is right for all but a few
+
+
+def test_no_threshold_is_placed_between_scores_that_differ_by_rounding():
+    """What is learnt without a signal is the intercept, and weights of 1e-16 that would decide all labels."""
+    rng = np.random.default_rng(0)
+    y = np.arange(30) < 9
+    for noise in (0.0, 1e-16, 1e-13):
+        assert place(get_measure("mcc"), y, -1.0 + noise * rng.normal(size=30)) == 0.0
+    scores = np.concatenate((0.3 + 1e-16 * rng.normal(size=9), 0.1 + 1e-16 * rng.normal(size=21)))
+    assert place(get_measure("mcc"), y, scores) == pytest.approx(0.2)

@@ -291,3 +291,17 @@ def test_estimator_checks(estimator, check):
     if "check_sample_weight_equivalence" in str(check):
         estimator = clone(estimator).set_params(tol=1e-10)
     check(estimator)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(20))
+def test_where_nothing_but_the_intercept_is_learnt_rounding_is_no_negative_curvature(seed, dtype):
+    """The coefficients then are such that K makes nothing of them but rounding, of either sign."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(24, 2)), np.arange(24) % 3 == 0
+    for measure, hinge in (("mcc", 0.0), ("prbep", 1.0)):
+        by_kernel = MeasureSVC(measure, C=10.0, hinge=hinge, kernel="precomputed").fit((X @ X.T).astype(dtype), y)
+        linear = MeasureSVC(measure, C=10.0, hinge=hinge).fit(X, y)
+        slack = 1e-9 if dtype is np.float64 else 1e-4
+        assert by_kernel.dual_bound_ <= linear.objective_ * (1 + slack)
+        assert linear.dual_bound_ <= by_kernel.objective_ * (1 + slack)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -197,3 +198,23 @@ def test_bounds_are_true_where_the_tolerance_is_beyond_what_smoothing_can_tell(t
         for one, accuracy in ((LBFGS(300), tol), (Bundle(), 1e-12))
     )
     assert solution.bound <= best.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_objective_is_that_of_the_weights_where_scores_are_put_together_from_past_ones(seed):
+    """Far from the origin all but a little of every product cancels, and quasi-Newton steps multiply what is lost."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(6, 60)) + 1000, np.arange(6) < 4
+    for name in ("lbfgs", "agm"):
+        solver = replace(SOLVERS[name], max_iter=200)
+        solution, design, oracle, weight = solve(solver, X, y, "rae", C=0.1, tol=1e-6)
+        true = objective(solution.w, design, oracle, weight)
+        assert abs(true - solution.objective) <= 1e-8 * weight
+        assert solution.status.ok == (solution.gap <= 1e-6)
+
+
+def test_a_gap_that_closes_as_mu_gets_to_its_least_is_closed():
+    X, y = np.array([[0.4], [1.3]]), np.array([True, False])
+    for C in (10.0, 30.0, 100.0, 1000.0):
+        solution, *_ = solve(LBFGS(), X, y, "f1", C=C, tol=1e-6)
+        assert solution.status.ok == (solution.gap <= 1e-6)

@@ -247,3 +247,18 @@ def test_scores_so_large_that_rounding_raises_the_best_piece_above_all(name, n):
         scores = scale * rng.normal(size=n)
         _, cut = oracle.smooth(scores, 1e-7)
         assert cut.loss + cut.slope @ scores <= risk(oracle, scores) + 1e-12 * scale
+
+
+@pytest.mark.parametrize("name", ["prbep", "roc_area"])
+def test_what_all_scores_have_in_common_counts_for_nothing(name):
+    """Ramps are narrow, and what rounding does to the shares of flips counts times the score common to all."""
+    rng = np.random.default_rng(0)
+    y = np.arange(30) < 8
+    oracle, scores = get_measure(name).oracle(y), rng.normal(size=30)
+    for mu in (1e-2, 1e-4, 1e-6):
+        value, cut = oracle.smooth(scores, mu)
+        shifted, far = oracle.smooth(scores + 4e5, mu)
+        assert shifted == pytest.approx(value, abs=1e-8)
+        assert abs(far.slope.sum()) < 1e-15, "or the plane would lie above the risk where scores are large"
+        np.testing.assert_allclose(far.slope, cut.slope, atol=1e-3)
+        assert far.loss == pytest.approx(cut.loss, abs=1e-3)

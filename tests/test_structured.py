@@ -202,6 +202,15 @@ def test_statuses():
         assert StructuredSVM(MultiClass(), max_iter=2).fit(X, y).status_ is Status.MAX_ITER
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_gap_that_the_last_bound_closes_is_closed():
+    X, y = sample()
+    gap = StructuredSVM(MultiClass(), max_iter=3).fit(X, y).gap_
+    for tol in gap * np.array([0.9, 1.0, 1.1, 1.5]):
+        svm = StructuredSVM(MultiClass(), max_iter=3, tol=tol).fit(X, y)
+        assert svm.status_.ok == (svm.gap_ <= tol)
+
+
 def test_a_tolerance_beyond_floating_point_ends():
     X, y = sample(n=30)
     with warnings.catch_warnings():

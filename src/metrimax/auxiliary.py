@@ -43,7 +43,7 @@ class AuxiliaryOutputs:
 
     def shape(self, values: npt.ArrayLike) -> Vector:
         """Scores as a block (n, L), as labels +1 and -1 if that is what was asked for."""
-        block = np.asarray(values, dtype=np.float64)
+        block = _finite(np.asarray(values, dtype=np.float64))
         block = block.reshape(len(block), -1)
         if block.shape[1] != self.labels.shape[1]:
             raise ValueError(f"expected {self.labels.shape[1]} output(s) of an auxiliary, got {block.shape[1]}")
@@ -82,7 +82,7 @@ class AuxiliaryOutputs:
                 pairs = zip(values, auxiliary.classes_, strict=True)
                 values = np.column_stack([v[:, list(c).index(1)] if 1 in c else 0 * v[:, 0] for v, c in pairs])
             return self.shape(values)
-        own = np.asarray(auxiliary.classes_)
+        own, values = np.asarray(auxiliary.classes_), _finite(values)
         if values.ndim == 1:  # two classes, one score
             values = np.column_stack([-values, values])
         elif values.shape[1] != len(own) or (len(own) > 2 and _one_vs_one(auxiliary)):
@@ -94,6 +94,16 @@ class AuxiliaryOutputs:
         block = np.full((len(values), len(self.classes)), rest)
         block[:, np.searchsorted(self.classes, own)] = values
         return block[:, 1:] if len(self.classes) == 2 else block
+
+
+def _finite(values: Vector) -> Vector:
+    """The outputs of an auxiliary, if they are numbers: what is none would be taken for a negative label."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "expected finite outputs of the auxiliaries, got NaN or infinity: give an auxiliary other parameters "
+            "(GaussianNB needs var_smoothing where a feature does not vary), or leave it out"
+        )
+    return values
 
 
 def _one_vs_one(auxiliary: Any) -> bool:

@@ -29,6 +29,9 @@ from metrimax.protocols import (
 )
 from metrimax.solvers import along, pack, unpack
 
+PROBED = 0.0, 0.01, 0.1, 1.0, 10.0
+"""Sizes of the scores at which the risk of a kept run is compared."""
+
 
 class FittedLabel(NamedTuple):
     """What the training of one label leaves."""
@@ -238,13 +241,17 @@ def _identity(
 ) -> Generator[Ask, Vector, tuple[str, Vector]]:
     """What the state of this label of this problem is known by, and what tells its rows of X from others.
 
-    A name may stand for any function, so the measure is told by its name, its price and the loss of one labelling.
+    Measures of one name may have other parameters, or compare other labellings, so that the cuts of the one do not hold
+    for the other: the risk is told by its values too, at scores of all sizes.
     """
     rng = np.random.default_rng(0)
-    loss = measure.loss(labels, rng.normal(size=len(labels)) if measure.ranks else rng.random(len(labels)) < 0.5)
-    digest = hashlib.sha256(
-        repr((type(solver).__name__, measure.name, oracle.price, oracle.n, loss, design.shape, hinge)).encode()
-    )
+    values = []
+    for size in PROBED:
+        scores = size * rng.normal(size=len(labels))
+        cut = oracle(scores)
+        values.append(f"{cut.loss + float(cut.slope @ scores):.9g}")
+    told = type(solver).__name__, measure.name, oracle.price, oracle.n, values, design.shape, hinge
+    digest = hashlib.sha256(repr(told).encode())
     for part in (labels, weight, offset):
         digest.update(b"none" if part is None else part.tobytes())
     scores = yield Ask("scores", rng.normal(size=design.shape[1]))

@@ -152,6 +152,8 @@ class HingeMachine(Machine):
 
     def polish(self) -> None:
         """Go on with the training until the gap moves no score by more than a hundredth of the margin."""
+        if self._largest == 0:
+            return  # features that are all zero: so are the scores
         most = 0.5 * (0.01 * float(self.margin.max())) ** 2 / self._largest
         accuracy = 0.01 * float(self.margin.max())
         self.alpha, self.w = self.alpha.copy(), self.w.copy()

@@ -227,6 +227,7 @@ class Gram:
     def __init__(self, K: Array, kernel: Kernel | None = None, X: Any = None, n_threads: int | None = None) -> None:
         self._K = Dense(K, n_threads)
         self._kernel, self._X = kernel, X
+        self._rounding = 8 * np.finfo(K.dtype).eps * float(np.abs(K.diagonal()).max(initial=0.0))
         if kernel is None or not kernel.definite:
             check_definite(self._K)
 
@@ -238,7 +239,8 @@ class Gram:
         """``K w``, as ``K' w``: rows of K where w is zero are not read."""
         scores = self._K.rmatvec(w)
         square, scale = np.sum(w * scores, axis=0), np.sum(np.abs(w * scores), axis=0)
-        if np.any(square < -1e-6 * scale):
+        lost = self._rounding * np.sum(np.abs(w), axis=0) ** 2  # all there is, where K makes nothing of w
+        if np.any(square < -1e-6 * scale - lost):
             raise ValueError(
                 f"the kernel must be positive semidefinite, but w'Kw = {np.min(square):.3g} for one w: "
                 "use another kernel, or other parameters"

@@ -9,6 +9,11 @@ from metrimax.measure.classification import ErrorRate
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Cut, Labels, Line, Measure, Oracle, Vector
 
+ROUNDING = 1e-12
+"""Scores that differ by no more than this share are equal: where nothing but the intercept is learnt, their order is
+that of rounding.
+"""
+
 
 class Hinged:
     """``R'(s) = R(s) + hinge / kappa R_error(s)``, so that C kappa n R' counts every hinge with weight C hinge.
@@ -76,7 +81,8 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
         y, scores, weight = y[used], scores[used], weight[used]
     order = np.argsort(-scores, kind="stable")
     ordered, positive = scores[order], np.where(y, weight, 0.0)[order]
-    last = np.flatnonzero(ordered[:-1] > ordered[1:])
+    size = np.abs(ordered)
+    last = np.flatnonzero(ordered[:-1] - ordered[1:] > ROUNDING * np.maximum(size[:-1], size[1:]))
     if not len(last):
         return 0.0
     tp = np.cumsum(positive)

@@ -181,6 +181,8 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
 
     def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
         check_positive("mu", mu)
+        shift = _level(scores, neg)
+        scores = scores - shift
         h = np.array([2 * (mu if truth else mu / 2) * n / max(flips, 1e-9 * n)])
         tau = np.array([-n * v])
         sides = [
@@ -193,12 +195,12 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
         t = tau - t_neg, t_neg
         (fn, gain_pos), (_, gain_neg) = (ramp_sums(c, at, h, w) for (c, w), at in zip(sides, t, strict=True))
         loss = u + v * (pos.total - float(fn[0]))
-        value = loss + float(gain_pos[0] + gain_neg[0]) / n
+        value = loss + float(gain_pos[0] + gain_neg[0]) / n + shift * (k - pos.total) / n
         value, share = (value, 1.0) if truth else above_zero(value, mu / 2)
         slope = np.zeros(len(scores))
         for units, at in zip((pos, neg), t, strict=True):
             units.spread(scores, Ramps(np.ones(1), at, h).shares, n, slope)
-        return value, Cut(share * loss, share * slope)
+        return value, Cut(share * loss, share * _balanced(slope, (k - pos.total) / n))
 
     return smooth
 
@@ -215,6 +217,7 @@ def pair_smoothing(pos: ClassUnits, neg: ClassUnits) -> Smooth:
     def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
         check_positive("mu", mu)
         slope = np.zeros(len(scores))
+        scores = scores - _level(scores, neg)
         queues = [units.sorted(scores) for units in (pos, neg)]
         value = loss = 0.0
         for (own, weight, order), (other, other_weight, _), units in zip(
@@ -225,9 +228,24 @@ def pair_smoothing(pos: ClassUnits, neg: ClassUnits) -> Smooth:
             count, gain = ramp_sums(other, t, np.full(len(t), 2 * mu), other_weight)
             slope[units.members[order]] = -units.sign / pairs * weight * count
             value, loss = _kernels.dot(weight, gain + t * count) / pairs, _kernels.dot(weight, count) / pairs
-        return value, Cut(loss, slope)
+        return value, Cut(loss, _balanced(slope, 0.0))
 
     return smooth
+
+
+def _level(scores: Vector, units: ClassUnits) -> float:
+    """What all scores may have in common, which a ranking does not see: sums of squares would drown in it."""
+    return float(scores[units.members].mean())
+
+
+def _balanced(slope: Vector, total: float) -> Vector:
+    """The slope with the sum that it has to have: what rounding did to it would count times what scores have in common.
+
+    Those that flip share it.
+    """
+    flips = np.flatnonzero(slope)
+    slope[flips] += (total - slope.sum()) / max(1, len(flips))
+    return slope
 
 
 def above_zero(value: float, mu: float) -> tuple[float, float]:

@@ -154,12 +154,15 @@ class Progress:
         """What a gap within the tolerance means."""
         return Status.TRIVIAL if self._at_zero - self.model.bound <= self.tol else Status.CONVERGED
 
-    def solution(self) -> Steps:
-        if self.status is Status.MAX_ITER and self.closed:  # by the last iteration of all
-            self.status = self._reached
+    def solution(self, *, drifted: bool = False) -> Steps:
+        """The best point with its certificate; ``drifted``: its scores may have parted from its weights on the way."""
         w = yield from self.model.weights(self.best.point)
-        if self.model.lost > DOUBT * self.tol and w.any():
+        if (drifted or self.model.lost > DOUBT * self.tol) and w.any():
             yield from self._look_again(w)
+        if self.status.missed and self.closed:  # by the last iteration of all
+            self.status = self._reached
+        if self.status.ok and not self.closed:
+            self.status = Status.STALLED
         if self._at_zero < self.best.value:
             rep, scores, _ = self.best.point
             self.best = Best(Point(np.zeros_like(rep), np.zeros_like(scores), 0.0), self._at_zero, self.lam)
@@ -185,8 +188,6 @@ class Progress:
         cut = self._oracle(scores)
         risk = cut.loss + _kernels.dot(cut.slope, scores)
         self.best = Best(Point(rep, scores, _kernels.dot(rep, scores)), risk, self.lam)
-        if self.status.ok and not self.closed:
-            self.status = Status.STALLED
 
     def _state(self) -> Cuts:
         """Where the run is, for another to start from it."""

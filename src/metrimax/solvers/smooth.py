@@ -175,7 +175,7 @@ class LBFGS:
             here, slope = yield from state.move(moved.point)
             if changed:
                 matrix.forget()
-        return (yield from run.solution())
+        return (yield from run.solution(drifted=model.images))
 
 
 @dataclass(frozen=True)
@@ -255,4 +255,4 @@ class AGM:
             target = combine((1.0, moved), (momentum, progress))
             here, slope = yield from state.move(target._replace(square=model.inner(target, target)))
             last = moved
-        return (yield from run.solution())
+        return (yield from run.solution(drifted=model.images))

@@ -266,6 +266,8 @@ class Cached:
             cuts = inner.cuts
             bound = max(bound, inner.bound / weight)
             w, n_support = inner.w, inner.n_support
+        if status is Status.MAX_ITER and best - bound <= tol:  # by the last bound of all
+            status = Status.CONVERGED
         if status is Status.CONVERGED and at_zero - bound <= tol:
             status = Status.TRIVIAL
         return Solution(
