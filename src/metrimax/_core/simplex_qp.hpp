@@ -6,15 +6,26 @@
 // step goes to the boundary. No regularisation is needed and none is added.
 #pragma once
 
+#include "loops.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace metrimax {
 
 using Index = std::ptrdiff_t;
+
+METRIMAX_CLONES inline double dot(const double *METRIMAX_RESTRICT x, const double *METRIMAX_RESTRICT y, Index size) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index k = 0; k < size; ++k)
+        sum += x[k] * y[k];
+    return sum;
+}
 
 class SimplexQP {
   public:
@@ -38,12 +49,8 @@ class SimplexQP {
         while (true) {
             while (!minimise_on_free() && changes < max_changes)
                 ++changes;
-            for (Index k = 0; k < size; ++k) {
-                double g = -b[k];
-                for (Index f : F)
-                    g += H(k, f) * a[f];
-                gradient[k] = g;
-            }
+            for (Index k = 0; k < size; ++k)
+                gradient[k] = H_times(k, a) - b[k];
             double level = 0, objective = 0; // level is a'gradient: the common value on the free set
             for (Index f : F) {
                 level += a[f] * gradient[f];
@@ -67,6 +74,8 @@ class SimplexQP {
 
   private:
     double H(Index i, Index j) const { return scale * G[i * ld + j]; }
+    double H_times(Index row, const double *x) const { return scale * dot(G + row * ld, x, size); }
+    double *l(Index row) { return L.data() + row * size; }
     double &l(Index row, Index column) { return L[row * size + column]; }
 
     void start() {
@@ -89,10 +98,7 @@ class SimplexQP {
         const Index m = static_cast<Index>(F.size());
         double diagonal = H(k, k) + sigma, rest = diagonal;
         for (Index r = 0; r < m; ++r) {
-            double sum = H(F[r], k) + sigma;
-            for (Index c = 0; c < r; ++c)
-                sum -= l(r, c) * l(m, c);
-            l(m, r) = sum / l(r, r);
+            l(m, r) = (H(F[r], k) + sigma - dot(l(r), l(m), r)) / l(r, r);
             rest -= l(m, r) * l(m, r);
         }
         if (rest > 1e-13 * diagonal) {
@@ -101,13 +107,8 @@ class SimplexQP {
             free_[k] = true;
             return;
         }
-        std::vector<double> y(m); // column k = sum of y_f column f, sum(y) = 1
-        for (Index r = m; r-- > 0;) {
-            double sum = l(m, r);
-            for (Index c = r + 1; c < m; ++c)
-                sum -= l(c, r) * y[c];
-            y[r] = sum / l(r, r);
-        }
+        std::vector<double> y(l(m), l(m) + m); // column k = sum of y_f column f, sum(y) = 1
+        backward(y);
         double gain = b[k]; // of moving weight from the others to k
         for (Index r = 0; r < m; ++r)
             gain -= y[r] * b[F[r]];
@@ -144,43 +145,36 @@ class SimplexQP {
         const Index m = static_cast<Index>(F.size());
         free_[F[static_cast<std::size_t>(position)]] = false;
         F.erase(F.begin() + position);
-        std::vector<double> x(m - position - 1);
-        for (Index r = position; r + 1 < m; ++r) {
-            x[r - position] = l(r + 1, position);
-            for (Index c = 0; c < position; ++c)
-                l(r, c) = l(r + 1, c);
-            for (Index c = position; c <= r; ++c)
-                l(r, c) = l(r + 1, c + 1);
-        }
-        for (Index c = position; c + 1 < m; ++c) {
-            double &pivot = l(c, c);
-            double &first = x[c - position];
-            const double length = std::hypot(pivot, first);
-            const double cosine = pivot / length, sine = first / length;
-            pivot = length;
-            for (Index r = c + 1; r + 1 < m; ++r) {
-                double &below = l(r, c);
-                double &rest = x[r - position];
-                const double old = below;
-                below = cosine * old + sine * rest;
-                rest = cosine * rest - sine * old;
+        std::vector<std::pair<double, double>> turns; // cosine and sine, for every column from `position` on
+        turns.reserve(m - position);
+        for (Index r = position; r + 1 < m; ++r) { // row by row, as they lie: each is turned as the columns were before
+            const double *from = l(r + 1);
+            double *to = l(r), x = from[position];
+            std::copy_n(from, position, to);
+            for (Index c = position; c < r; ++c) {
+                const auto [cosine, sine] = turns[c - position];
+                const double old = from[c + 1];
+                to[c] = cosine * old + sine * x;
+                x = cosine * x - sine * old;
             }
+            const double length = std::hypot(from[r + 1], x);
+            turns.emplace_back(from[r + 1] / length, x / length);
+            to[r] = length;
         }
     }
 
     // x := M^-1 x on the free set.
     void backsolve(std::vector<double> &x) {
-        const Index m = static_cast<Index>(x.size());
-        for (Index r = 0; r < m; ++r) {
-            double sum = x[r];
-            for (Index c = 0; c < r; ++c)
-                sum -= l(r, c) * x[c];
-            x[r] = sum / l(r, r);
-        }
-        for (Index r = m; r-- > 0;) {
+        for (Index r = 0; r < static_cast<Index>(x.size()); ++r)
+            x[r] = (x[r] - dot(l(r), x.data(), r)) / l(r, r);
+        backward(x);
+    }
+
+    // x := L'^-1 x.
+    void backward(std::vector<double> &x) {
+        for (Index r = static_cast<Index>(x.size()); r-- > 0;) {
             x[r] /= l(r, r);
-            for (Index c = 0; c < r; ++c)
-                x[c] -= l(r, c) * x[r];
+            add_scaled(-x[r], l(r), x.data(), static_cast<size_t>(r));
         }
     }
 
@@ -199,17 +193,16 @@ class SimplexQP {
     // what became zero, and return false.
     bool minimise_on_free() {
         const Index m = static_cast<Index>(F.size());
-        std::vector<double> x(m), ones(m, 1.0), rest(m);
+        std::vector<double> x(m), ones(m, 1.0), rest(m), everywhere(size);
         for (Index r = 0; r < m; ++r)
             x[r] = b[F[r]];
         backsolve(x);
         backsolve(ones);
         fix_sum(x, ones, 1);
-        for (Index r = 0; r < m; ++r) { // one step of refinement: sigma may be far from the scale of some cuts
-            rest[r] = b[F[r]];
-            for (Index c = 0; c < m; ++c)
-                rest[r] -= H(F[r], F[c]) * x[c];
-        }
+        for (Index r = 0; r < m; ++r)
+            everywhere[F[r]] = x[r];
+        for (Index r = 0; r < m; ++r) // one step of refinement: sigma may be far from the scale of some cuts
+            rest[r] = b[F[r]] - H_times(F[r], everywhere.data());
         backsolve(rest);
         fix_sum(rest, ones, 0);
         for (Index r = 0; r < m; ++r)

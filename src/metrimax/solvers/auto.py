@@ -36,10 +36,11 @@ EASY, EASY_FINE = 30, 50
 `FINE`, since it converges linearly (on text it then goes on to the end).
 """
 
-LOOSE, LOOSE_TEXT = 3000.0, 5000.0
-"""Where an example's own score (`own_score`) is more than `LOOSE` times the margin, coordinate descent takes long and
-is not begun. On text it is ended after a few epochs where that is more than `LOOSE_TEXT` times the share of the smaller
-class and the root of n / p: the easier it is to tell the class from the others, the sooner.
+LOOSE_FEW, LOOSE, LOOSE_TEXT = 0.3, 3000.0, 5000.0
+"""Where an example's own score (`own_score`) is more than `LOOSE_FEW` times the margin on few features, or `LOOSE` times
+on more, coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more than
+`LOOSE_TEXT` times the share of the smaller class and the root of n / p: the easier it is to tell the class from the
+others, the sooner.
 """
 
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
@@ -78,9 +79,9 @@ class Auto:
 
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
     What does not look like being solved soon is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
-    get away from a kink, but with the plane that the multipliers make up as its first cut. On few features the hybrid
-    begins, and on text for classes of a few examples, which it solves in three passes. (For labels side by side, and
-    tolerances below `FINE`, coordinate descent always does.)
+    get away from a kink, but with the plane that the multipliers make up as its first cut. On few features that is for
+    small C only, and on text not for classes of a few examples, which the hybrid solves in three passes. (For labels
+    side by side, and tolerances below `FINE`, it always is.)
 
     For large C the hybrid begins at once. On many features a few epochs of coordinate descent then make its start
     (`metrimax.solvers.head_start`), which count as passes and not as iterations: the data can nearly be separated, and
@@ -137,7 +138,7 @@ class Auto:
         if start is not None or self.labels > 1 or tol < FINE:
             return self._after_descent(oracle, design, weight, tol, start, callback)
         if features <= MANY:
-            if features <= FEW or own_score(oracle, design, weight) > LOOSE:
+            if own_score(oracle, design, weight) > (LOOSE_FEW if features <= FEW else LOOSE):
                 chosen = self._hybrid(design, PLAIN_HINGES)
                 return chosen.steps(oracle, design, weight, tol=tol, callback=callback)
         else:
