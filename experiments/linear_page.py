@@ -132,14 +132,16 @@ in the CSV file.
   Both end within `tol`, but where classes overlap much quite different weights do: on class 6 of Covertype, C = 4, the
   PRBEP on the test part is 19, with `tol=1e-5` 34, and 36 along C; on abalone 0.5, and 26 along C. With the last fit
   along C, too, PRBEP changes by +1.7 on the development half (21/21, p = 0.10) and by +0.3 on the confirmation half
-  (17/19, p = 0.59), Rec@2p there by +0.4 (17/14), precision at p/2 by -0.1 (12/12), ROC area by +0.1 (29/16, p = 0.01).
+  (17/19, p = 0.59), Rec@2p there by +0.4 (17/14), precision at p/2 by -0.1 (12/12), ROC area by +0.1 (29/16, p =
+  0.01), balanced accuracy by +0.2 (17/31, p = 0.07).
   A few classes gain much and as many lose a little, which is no confirmation; but if a PRBEP on the training examples
   is far below that of the folds, a smaller `tol` is worth a try.
 
 So no default was changed. On the confirmation half balanced accuracy is behind, most of all on rare categories of
-Reuters (three of them, with 5 to 23 positives, make up most of it: 0.99 and more on the training part, 0.74 on the test
-part). The training examples are all but separable there, so a threshold placed on their scores says little of where
-the measure is best, in which one of the 2 to 4 positives of the test part weighs as much as hundreds of negatives: it
-lies below. The development half, where thresholds from held-out scores did not help, hardly shows it, so what would
-help there remains to be confirmed on other data.
+Reuters (three of them, with 5 to 23 positives, make up most of it: 0.99 and more on the training part, 0.74 on the
+test part). The training examples are all but separable there, so a threshold placed on their scores says little of
+where the measure is best, in which one of the 2 to 4 positives of the test part weighs as much as hundreds of
+negatives: it lies below. (Two of the three do better with the last fit along C.) The development half, where
+thresholds from held-out scores did not help, hardly shows it, so what would help there remains to be confirmed on
+other data.
 """
