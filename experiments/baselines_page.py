@@ -179,12 +179,12 @@ Made by `python -m experiments baselines --data DIR`; the numbers are in
 The collections and splits of [Joachims (2005)](joachims2005.md), one class against the rest. *default*: the settings
 with which the estimator comes (max_iter of logistic regression raised to 1000); *tuned*: a threshold for F1 by
 `TunedThresholdClassifierCV`, 3 folds, for classes with at least 3 positives (the others keep the threshold they were
-trained with). `MeasureSVCCV` chooses C by 5 folds, on Reuters one C for all categories at a time; there and on the
-whole of Covertype it is trained for F1 alone. *hold-out*: C (for "SVM with costs" also j), and where it says tuned also
-the threshold, by the paper's hold-out of one third, chosen for F1 where a method is not trained for a measure; on the
-whole of Covertype all of these on the same 100,000 of the training examples. The default C of `MeasureSVC` was chosen
-by cross-validation on other collections and on training parts ([how](default_c.md)); Reuters' test figures with that C
-had been seen by then. LibMultiLabel {libmultilabel}.
+trained with). `MeasureSVCCV` chooses C by 5 folds, on Reuters one C for all categories at a time; there it is not
+trained for ROC area, and on the whole of Covertype for F1 alone. *hold-out*: C (for "SVM with costs" also j), and where
+it says tuned also the threshold, by the paper's hold-out of one third, chosen for F1 where a method is not trained for
+a measure; on the whole of Covertype all of these on the same 100,000 of the training examples. The default C of
+`MeasureSVC` was chosen by cross-validation on other collections and on training parts ([how](default_c.md)); Reuters'
+test figures with that C had been seen by then. LibMultiLabel {libmultilabel}.
 
 Macro-averages in percent. The rank is the average over classes (and draws) by F1 among all rows of the table. The
 column after it counts the classes on which the classifier named there, with its defaults, was better and worse than

@@ -176,13 +176,15 @@ ones, with and without a tuned threshold: [the whole tables](baselines.md).
 
 All places where a baseline is ahead with p <= 0.05. Two reasons cover most of them. Where classes overlap so much that
 no linear labelling is nearly right, the risk hears only the most violated labelling and may end at w = 0; a cost model
-adds up its mistakes one by one and does not (`MeasureSVC(hinge=...)`, which `MeasureSVCCV` tries for F1 and its like,
-is between the two). And where a nonlinear classifier fits the data, no linear one catches up by its training:
+adds up its mistakes one by one and does not (`MeasureSVC(hinge=...)`, which is what `MeasureSVCCV` trains for F1 and
+its like, PRBEP and the measures at k, is between the two: [beside linear classifiers that choose their own
+C](linear.md)). And where a nonlinear classifier fits the data, no linear one catches up by its training:
 [`CAPOClassifier`](capo.md) adapts such a classifier to the measure, and `kernel=` makes ours nonlinear.
 
 {elsewhere}
 ## What else was measured
 
+* [Linear classifiers that choose their own C](linear.md), beside `MeasureSVCCV`, for six measures.
 * [The default C](default_c.md), by cross-validation on training parts.
 * [CAPO](capo.md): adapting classifiers of any kind to a measure.
 * [Xi-alpha](xi_alpha.md): estimating recall, precision and F1 without a test set.

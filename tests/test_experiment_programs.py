@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from experiments import smoothing
+from experiments import linear, linear_page, smoothing
 from experiments.data import documents, load, tfidf
-from experiments.harness import Options
+from experiments.harness import Options, Program, Table
 from experiments.smoothing_page import EPSILON, METHODS, SETS, Run
 from metrimax.measure import get_measure
 
@@ -87,3 +87,18 @@ def test_tasks_cover_every_method():
     for quick, panels in ((True, 1), (False, 2 * len(SETS))):
         found = [task.key["method"] for task in smoothing.tasks(Options(quick=quick))]
         assert found == panels * list(METHODS)
+
+
+def test_linear_classifiers_choose_their_C_beside_ours(tmp_path):
+    options = Options(data=tmp_path / "none", out=tmp_path, pages=tmp_path, quick=True)
+    assert Program("linear", linear.tasks, linear_page.page).run(options) == 0
+    rows = Table(tmp_path / "linear.csv").rows
+    found = linear_page.results(rows, "f1")
+    assert found.keys() == {linear_page.OURS, *linear.LINEAR, *(name + " + threshold" for name in linear.LINEAR)}
+    assert all(own.keys() == {"made:0", "made:1"} for own in found.values())
+    assert "+ threshold" not in "".join(linear_page.results(rows, "roc_area"))  # a threshold changes no ranking
+    assert linear_page.best_of({linear_page.OURS: {"a": 9.0}, "x": {"a": 1.0}, "y": {"a": 2.0}}, ["a"]) == "y"
+    page = (tmp_path / "linear.md").read_text()
+    assert all(f"| {title} | made up |" in page for title in linear_page.TITLES.values())
+    without = [row for row in rows if (row["method"], row["data"]) != ("LinearSVC", "made:1")]
+    assert linear_page.results(without, "f1")[linear_page.OURS].keys() == {"made:0"}  # what all methods have
