@@ -37,10 +37,10 @@ EASY, EASY_FINE = 30, 50
 """
 
 LOOSE_FEW, LOOSE, LOOSE_TEXT = 0.3, 3000.0, 5000.0
-"""Where an example's own score (`own_score`) is more than `LOOSE_FEW` times the margin on few features, or `LOOSE` times
-on more, coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more than
-`LOOSE_TEXT` times the share of the smaller class and the root of n / p: the easier it is to tell the class from the
-others, the sooner.
+"""Where an example's own score (`own_score`) is more than `LOOSE_FEW` times the margin on few features, or `LOOSE`
+times on more, coordinate descent takes long and is not begun. On text it is ended after a few epochs where that is more
+than `LOOSE_TEXT` times the share of the smaller class and the root of n / p: the easier it is to tell the class from
+the others, the sooner.
 """
 
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
