@@ -12,7 +12,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.risk import run
 from metrimax.solvers import Auto, Bundle, DualCD, Hybrid, path
-from metrimax.solvers.auto import RARE
+from metrimax.solvers.auto import RARE, SMALL
 from metrimax.solvers.head_start import EPOCHS, EPOCHS_MISTAKES, head_start, own_score, start_with_mistakes
 from metrimax.solvers.path import along, further
 
@@ -216,7 +216,8 @@ def test_sums_of_hinges_begin_by_the_size_of_c():
     few = X[:, :20].toarray()
     assert epochs(few, 0.01) > 0
     assert epochs(few, 1e4) == 0, "the hybrid at once"
-    X, y = sample(1000, 60)
+    assert epochs(X[:, :60], 0.01) == 0, "a small sample"
+    X, y = sample(SMALL + 1, 60)
     oracle = get_measure("error").oracle(y)
     assert epochs(X, 0.01) > 0
     assert epochs(X, 1e6) == 0, "a large C: the hybrid at once"

@@ -43,6 +43,11 @@ than `LOOSE_TEXT` times the share of the smaller class and the root of n / p: th
 the others, the sooner.
 """
 
+SMALL = 1000
+"""Nor is it begun for up to so many examples with more than a few features, text aside: the hybrid takes fewer passes
+there.
+"""
+
 MISTAKES, LOOSE_MISTAKES, RARE = 200, 10.0, 10
 """For other measures a few epochs on mistakes are a good start: on more than `MISTAKES` features, where an example's
 own score is more than `LOOSE_MISTAKES` times the margin, and either class has at least `RARE` examples. (Sums of hinges
@@ -80,8 +85,8 @@ class Auto:
     Sums of hinges (error, cost, balanced error) are begun by dual coordinate descent, where the rows of X are at hand.
     What does not look like being solved soon is taken over by the hybrid: from w = 0, since quasi-Newton steps do not
     get away from a kink, but with the plane that the multipliers make up as its first cut. On few features that is for
-    small C only, and on text not for classes of a few examples, which the hybrid solves in three passes. (For labels
-    side by side, and tolerances below `FINE`, it always is.)
+    small C only, on more not for small samples, and on text not for classes of a few examples, which the hybrid solves
+    in three passes. (For labels side by side, and tolerances below `FINE`, it always is.)
 
     For large C the hybrid begins at once. On many features a few epochs of coordinate descent then make its start
     (`metrimax.solvers.head_start`), which count as passes and not as iterations: the data can nearly be separated, and
@@ -138,7 +143,8 @@ class Auto:
         if start is not None or self.labels > 1 or tol < FINE:
             return self._after_descent(oracle, design, weight, tol, start, callback)
         if features <= MANY:
-            if own_score(oracle, design, weight) > (LOOSE_FEW if features <= FEW else LOOSE):
+            few = features <= FEW
+            if (n <= SMALL and not few) or own_score(oracle, design, weight) > (LOOSE_FEW if few else LOOSE):
                 chosen = self._hybrid(design, PLAIN_HINGES)
                 return chosen.steps(oracle, design, weight, tol=tol, callback=callback)
         else:
