@@ -261,11 +261,14 @@ def measure_orders(table: Path, data: Path, path: Path) -> None:
     cells = by_cell(csv.DictReader(table.open()))
     rows: list[dict[str, Any]] = []
     for name, limit, _ in SETS:
+        keys = [key for key in cells if key[0] == name]
+        if not keys:
+            continue
         X, y, _, _ = load(name, data, limit)
         for order in range(ORDERS):
             kept = np.random.default_rng(order).permutation(len(y)) if order > 0 else np.arange(len(y))
             design = as_design(X[kept], intercept_scaling=1.0, n_threads=1)
-            for key in (key for key in cells if key[0] == name):
+            for key in keys:
                 oracle = get_measure(key[1]).oracle(y[kept])
                 weight = float(cells[key]["auto"]["C"]) * oracle.price * oracle.n
                 for solver in (one for one in ORDERED if _suits(one, oracle)):
