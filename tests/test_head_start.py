@@ -12,7 +12,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.risk import run
 from metrimax.solvers import Auto, Bundle, DualCD, Hybrid, path
-from metrimax.solvers.auto import RARE, SMALL
+from metrimax.solvers.auto import RARE, RARE_AT_K, SMALL
 from metrimax.solvers.head_start import EPOCHS, EPOCHS_MISTAKES, head_start, own_score, start_with_mistakes
 from metrimax.solvers.path import along, further
 
@@ -188,6 +188,9 @@ def test_the_start_is_for_text_with_large_c():
     assert epochs(X, 100.0) == 0, "a class of a few examples"
     oracle = get_measure("prbep").oracle(y)
     assert epochs(X, 100.0) >= EPOCHS_MISTAKES
+    assert epochs(X[:, :900], 100.0) == 0, "too few features, at k"
+    oracle = get_measure("prbep").oracle(np.arange(len(y)) < RARE_AT_K - 1)
+    assert epochs(X, 100.0) == 0, "a class of a few examples, at k"
 
 
 def test_sums_of_hinges_begin_by_the_size_of_c():

@@ -54,6 +54,9 @@ own score is more than `LOOSE_MISTAKES` times the margin, and either class has a
 with fewer are solved by the hybrid, on text, before an epoch has ended.)
 """
 
+MISTAKES_AT_K, RARE_AT_K = 1000, 20
+"""The same for measures at k, where the start saves less: no threshold is to be found."""
+
 PLAIN, PLAIN_TEXT, PLAIN_SMOOTH, PLAIN_HINGES = 4, 2, 1, 0
 """Plain iterations that come first in the hybrid: on up to `MANY` features, on text, where the risk is smooth; and for
 sums of hinges, smooth as they are, on all but text (where those with a rare class have none either).
@@ -119,10 +122,11 @@ class Auto:
         if (start is None or len(start.losses) == 0) and has_rows(design):
             if has_hinges(oracle):
                 return self._additive(oracle, design, weight, tol, start, callback)
+            features, rare = (MISTAKES_AT_K, RARE_AT_K) if hasattr(oracle, "k") else (MISTAKES, RARE)
             may = start is None and self.labels == 1 and hasattr(oracle, "mistakes")
-            may = may and design.shape[1] > MISTAKES and cast(RowDesign, design).by_rows
+            may = may and design.shape[1] > features and cast(RowDesign, design).by_rows
             may = may and own_score(oracle, design, weight) > LOOSE_MISTAKES
-            if may and cast(LabellingOracle, oracle).smaller >= RARE:
+            if may and cast(LabellingOracle, oracle).smaller >= rare:
                 return self._after_mistakes(oracle, design, weight, tol, callback)
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
         return self._from_zero(chosen, oracle, design).steps(
