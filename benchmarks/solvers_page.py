@@ -141,10 +141,10 @@ def _chance(cells: dict[Key, Cell], orders: list[Row]) -> list[str]:
     middle = {key: {name: float(np.median(found)) for name, found in mine.items()} for key, mine in runs.items()}
     first = sum(mine["auto"][0] > AIM * min(found[0] for found in mine.values()) for mine in runs.values())
     typical = sum(mine["auto"] > AIM * min(mine.values()) for mine in middle.values())
-    names = ", ".join(f"`{name}`" for name in next(iter(runs.values())))
+    names = ", ".join(f"`{name}`" for name in {name: None for mine in runs.values() for name in mine})
     return [
-        f"The same cells with their rows in {count} orders ({names} where it is for the measure; numbers in",
-        "[solvers_orders.csv](solvers_orders.csv)). It is the same problem, but sums round otherwise and ties go",
+        f"The same cells with their rows in {count} orders, by {names} where they are for the measure (the numbers are",
+        "in [solvers_orders.csv](solvers_orders.csv)). It is the same problem, but sums round otherwise and ties go",
         "otherwise, and the way to the solution is another one.",
         "",
         f"* The default takes more than {AIM} times as many passes in one order as in another in "
