@@ -21,9 +21,9 @@ from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Solution
-from metrimax.risk import run
 from metrimax.solvers import SOLVERS
 from metrimax.solvers.auto import LARGE, LINGER, LINGER_FEW, LINGER_LONG
+from metrimax.training.lockstep import run
 
 RUNS = ("auto", "bundle", "cutting_plane", "lbfgs")
 MEASURES = ("f1", "gmean", "prbep")

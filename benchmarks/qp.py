@@ -23,9 +23,9 @@ from benchmarks.products import best
 from metrimax import _kernels
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.risk import run
 from metrimax.solvers import SOLVERS
 from metrimax.solvers.model import CutModel
+from metrimax.training.lockstep import run
 
 # the plain cutting-plane algorithm, for it makes many cuts
 REAL = (("optdigits:8", "f1", 100.0), ("splice", "f1", 10.0), ("usps:8", "roc_area", 100.0))

@@ -12,8 +12,8 @@ from benchmarks import data
 from metrimax import _kernels
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.risk import run
 from metrimax.solvers import SOLVERS
+from metrimax.training.lockstep import run
 
 CASES = [
     ("reuters:money-fx", "f1", 1.0),

@@ -24,8 +24,8 @@ from benchmarks.solvers_page import AIM, TOL, by_cell, page, ratio
 from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.risk import run
 from metrimax.solvers import SOLVERS
+from metrimax.training.lockstep import run
 
 SETS = [  # name, rows, part (see PARTS)
     ("optdigits:8", None, 1),

@@ -49,7 +49,7 @@ from typing import Any, NamedTuple
 from joblib import Parallel, delayed
 
 from experiments.data import DATA
-from metrimax.progress import ProgressLine
+from metrimax.training.progress import ProgressLine
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"

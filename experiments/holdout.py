@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from metrimax.designs import as_design
-from metrimax.fitting import FittedLabel, Training, fit_path
 from metrimax.measure import RecallAtK, get_measure
-from metrimax.risk import run
 from metrimax.solvers import Auto
+from metrimax.training.label import FittedLabel, Training, fit_path
+from metrimax.training.lockstep import run
 
 MEASURES = {"f1": "F1", "prbep": "PRBEP", "recall_at_2p": "Rec@2p", "roc_area": "ROC area"}
 GRID = tuple(2.0**k for k in range(-6, 7))

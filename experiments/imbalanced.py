@@ -35,10 +35,10 @@ from experiments.data import _svm
 from experiments.harness import Options, Program, Row, Task
 from experiments.imbalanced_page import VARIANTS, page
 from metrimax import MeasureSVC, MeasureSVCCV
-from metrimax.c_path import GRID
 from metrimax.measure import FBeta
 from metrimax.measure.contingency import contingency
 from metrimax.measure.hinged import place
+from metrimax.training.path import GRID
 
 COLLECTIONS = ("imblearn", "keel_imbalanced")
 FOLDS = 5

@@ -24,8 +24,8 @@ from experiments.smoothing_page import EPSILON, MEASURES, METHODS, SETS, page
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Cuts, Record
-from metrimax.risk import run
 from metrimax.solvers import LBFGS, Auto, CuttingPlane
+from metrimax.training.lockstep import run
 
 FOR_CHOICE = 60_000
 """Of more training examples than this, a random part of this size chooses C."""

@@ -10,8 +10,8 @@ import pytest
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Status
-from metrimax.risk import run
 from metrimax.solvers import LBFGS, Bundle, CuttingPlane, Hybrid
+from metrimax.training.lockstep import run
 
 
 class Counted:

@@ -9,9 +9,9 @@ from metrimax import _kernels
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Cut
-from metrimax.risk import run
 from metrimax.solvers import Bundle, Hybrid
 from metrimax.solvers.hybrid import PAUSE, VAIN
+from metrimax.training.lockstep import run
 
 
 def sample(n, p, seed=0, shift=1.0):

@@ -22,9 +22,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metrimax import CAPOClassifier, MeasureSVC
-from metrimax.auxiliary import AuxiliaryOutputs
-from metrimax.auxiliary import report as report_of
 from metrimax.designs import ExtraColumns, as_design
+from metrimax.estimators._auxiliary import AuxiliaryOutputs
+from metrimax.estimators._auxiliary import report as report_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Status
 

@@ -270,7 +270,7 @@ def test_the_command_goes_on(tall, tmp_path, capsys, monkeypatch):
 
     arguments = ["train", str(tmp_path / "data"), str(tmp_path / "model"), "--checkpoint", str(tmp_path / "state")]
     with monkeypatch.context() as patch:
-        patch.setattr("metrimax.progress.ProgressLine.__call__", killed)
+        patch.setattr("metrimax.training.progress.ProgressLine.__call__", killed)
         assert main(arguments) == 130
     assert len(list((tmp_path / "state").iterdir())) == 1
     assert not (tmp_path / "model").exists()

@@ -12,7 +12,9 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.utils.validation import validate_data
 
-from metrimax import MeasureSVC, checks, labels
+from metrimax import MeasureSVC
+from metrimax.estimators import _checks as checks
+from metrimax.estimators import _targets as labels
 
 DENSE = np.random.default_rng(0).normal(size=(6, 3))
 Y = np.array([1, 0, 0, 1, 0, 1])

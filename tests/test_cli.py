@@ -17,8 +17,8 @@ import pytest
 
 from metrimax.cli import main
 from metrimax.io.models import load_model
-from metrimax.progress import ProgressLine
 from metrimax.protocols import Record
+from metrimax.training.progress import ProgressLine
 
 Capture = pytest.CaptureFixture[str]
 
@@ -297,7 +297,7 @@ def test_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream in (terminal, pipe):
         monkeypatch.setattr("sys.stderr", stream)
         clock = iter(range(100))
-        monkeypatch.setattr("metrimax.progress.time.monotonic", lambda clock=clock: next(clock))
+        monkeypatch.setattr("metrimax.training.progress.time.monotonic", lambda clock=clock: next(clock))
         with ProgressLine("fitting", 1e-3) as line:
             for k in range(1, 4):
                 line(Record(k, 2 * k, 0.1**k, 0.0, k, float(k)))
@@ -314,7 +314,7 @@ def test_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "left" not in terminal.getvalue()  # not millions of iterations, by a rate that nobody knows yet
     files, terminal = SimpleNamespace(bytes_read=2_500_000_000), Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("metrimax.progress.time.monotonic", lambda: 1.0)
+    monkeypatch.setattr("metrimax.training.progress.time.monotonic", lambda: 1.0)
     ProgressLine("fitting", 1e-3, files)(Record(1, 2, 0.1, 0.0, 1, 1.0))
     assert "1.0 s, 2.50 GB read" in terminal.getvalue()
 
@@ -343,7 +343,7 @@ def test_broken_pipe_is_quiet(train: Path) -> None:
 
 
 def test_demo(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metrimax import demo
+    from metrimax.cli import comparison as demo
 
     monkeypatch.setattr(demo, "tasks", lambda: [("small", *numbers(n=120))])
     table = run(capsys, "demo", "--plot", tmp_path / "plot.png")
@@ -355,7 +355,7 @@ def test_demo(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_demo_threshold_is_the_best_one() -> None:
-    from metrimax.demo import best_threshold
+    from metrimax.cli.comparison import best_threshold
 
     rng = np.random.default_rng(0)
     y = rng.random(40) < 0.3

@@ -109,7 +109,7 @@ def test_names_that_are_empty(folder: Path, capsys: Capture, arguments: list[str
 
 def test_a_plot_is_complete_or_not_there(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     figure = pytest.importorskip("matplotlib.figure")
-    from metrimax import demo
+    from metrimax.cli import comparison as demo
 
     def full(self: object, file: object, **_: object) -> None:
         file.write(b"half")  # type: ignore[attr-defined]

@@ -304,7 +304,7 @@ def test_quiet_leaves_out_remarks(folder: Path, capsys: Capture) -> None:
 def test_the_plot_of_the_demo(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is written where it was said to be, or nothing is trained."""
     pytest.importorskip("matplotlib")
-    from metrimax import demo
+    from metrimax.cli import comparison as demo
 
     rng = np.random.default_rng(0)
     y = rng.random(120) < 0.4

@@ -15,10 +15,10 @@ from sklearn.svm import SVC
 
 from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.designs.kernel import Kernel
+from metrimax.estimates.machines import machine
+from metrimax.estimates.resampling import MEASURES, estimator_table
+from metrimax.estimators._sample_path import SamplePath
 from metrimax.protocols import Status
-from metrimax.resampling import MEASURES, estimator_table
-from metrimax.sample_path import SamplePath
-from metrimax.trained import machine
 
 
 def sample(seed=0, n=300, p=6, shift=0.8, classes=2):
@@ -231,7 +231,7 @@ def test_refusals():
 def test_a_scoring_that_is_no_measure_is_refused_before_training(scoring):
     X, y = sample(6)
     with (
-        mock.patch("metrimax.folds.BySplits._fold", side_effect=AssertionError("trained")),
+        mock.patch("metrimax.estimators._folds.BySplits._fold", side_effect=AssertionError("trained")),
         pytest.raises((TypeError, ValueError), match=r"a function of \(tp, fp, fn, tn\)|unknown measure 'roc_auc'"),
     ):
         MeasureSVCCV("error", scoring=scoring).fit(X, y)

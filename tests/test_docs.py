@@ -20,7 +20,7 @@ NAMES = {
     "metrimax.measure": [name for name in measure.__all__ if name != "REGISTRY" and name not in metrimax.__all__],
     "metrimax.structured": structured.__all__,
     "metrimax.display": ["EstimateDisplay", "LearningCurveDisplay"],
-    "metrimax.resampling": ["estimator_table"],
+    "metrimax.estimates.resampling": ["estimator_table"],
     "metrimax.designs": ["as_design"],
     "metrimax.io.data": ["load_data"],
     "metrimax.io.models": ["LinearModel", "load_model", "save_model"],

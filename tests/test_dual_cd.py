@@ -12,8 +12,8 @@ from metrimax.designs import CSR, as_design
 from metrimax.measure import get_measure
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.protocols import Cuts, Hinges, Status, Working
-from metrimax.risk import run
 from metrimax.solvers import Bundle, DualCD
+from metrimax.training.lockstep import run
 
 
 def sample(seed=0, n=150, p=5, shift=1.0):

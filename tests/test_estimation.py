@@ -17,8 +17,8 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from metrimax import CAPOClassifier, CostModel, MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
-from metrimax.machine import linear_R2
-from metrimax.trained import machine
+from metrimax.estimates.dual_view import linear_R2
+from metrimax.estimates.machines import machine
 
 problems = st.fixed_dictionaries(
     {
@@ -205,13 +205,13 @@ def test_R2_of_many_examples_is_a_bound(monkeypatch):
         rbf = SVC(gamma=0.1).fit(data, y)
         exact_rbf = xi_alpha(rbf, data, y).R2
         with monkeypatch.context() as patch:
-            patch.setattr("metrimax.machine.EXACT", 10)
+            patch.setattr("metrimax.estimates.dual_view.EXACT", 10)
             assert exact <= linear_R2(data) + 1e-9
             assert linear_R2(sparse.csr_matrix(data)) == pytest.approx(linear_R2(data))
             assert exact_rbf <= xi_alpha(rbf, data, y).R2 + 1e-12 <= 1 + 1e-9
     unit = np.abs(X) / np.linalg.norm(X, axis=1, keepdims=True)
     unit[0], unit[1] = [1, 0, 0], [0, 1, 0]
-    monkeypatch.setattr("metrimax.machine.EXACT", 10)
+    monkeypatch.setattr("metrimax.estimates.dual_view.EXACT", 10)
     assert linear_R2(unit) == pytest.approx(1.0)
 
 

@@ -10,11 +10,11 @@ from scipy import sparse
 
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.risk import run
 from metrimax.solvers import Auto, Bundle, DualCD, Hybrid, path
 from metrimax.solvers.auto import RARE, RARE_AT_K, SMALL
 from metrimax.solvers.head_start import EPOCHS, EPOCHS_MISTAKES, head_start, own_score, start_with_mistakes
 from metrimax.solvers.path import along, further
+from metrimax.training.lockstep import run
 
 SHAPES = [(60, 8), (40, 90)]  # cuts are kept by weights, and by slopes and scores
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, _kernels, xi_alpha
-from metrimax.choice import defaults
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.hinged import Hinged, place, wants_hinges
 from metrimax.protocols import Status
+from metrimax.training.choose import defaults
 
 
 def sample(seed=0, n=120, rate=0.2, shift=1.0):

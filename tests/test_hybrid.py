@@ -12,9 +12,9 @@ from metrimax import _kernels
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Status
-from metrimax.risk import run
 from metrimax.solvers import Bundle, Hybrid
 from metrimax.solvers.hybrid import BRISK, LONG, MEMORY, SHORT
+from metrimax.training.lockstep import run
 
 
 def sample(n=300, p=8, seed=0, shift=1.0):

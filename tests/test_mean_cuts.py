@@ -9,8 +9,8 @@ from scipy import sparse
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Cut
-from metrimax.risk import run
 from metrimax.solvers import Auto, Bundle, Hybrid, along
+from metrimax.training.lockstep import run
 
 
 class Other:

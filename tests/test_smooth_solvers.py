@@ -13,8 +13,8 @@ from metrimax import MeasureSVC
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Status
-from metrimax.risk import run
 from metrimax.solvers import AGM, LBFGS, Bundle, Hybrid
+from metrimax.training.lockstep import run
 
 SOLVERS = {"lbfgs": LBFGS(), "agm": AGM(), "hybrid": Hybrid()}
 

@@ -16,9 +16,9 @@ from sklearn.svm import LinearSVC
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Ask, Cuts, Status
-from metrimax.risk import run
 from metrimax.solvers import SOLVERS, Auto, Bundle, CuttingPlane, along
 from metrimax.solvers.auto import EASY_FINE
+from metrimax.training.lockstep import run
 
 #: the solvers that take every measure, to any tolerance (accelerated gradients are slow beyond 1e-2)
 GENERAL = {name: solver for name, solver in SOLVERS.items() if name not in ("dual_cd", "agm")}
@@ -252,7 +252,7 @@ def test_many_runs_in_lockstep_equal_separate_runs():
 
 
 def test_fewer_runs_are_open_where_vectors_are_long(monkeypatch):
-    monkeypatch.setattr("metrimax.risk.LENGTH", 40)  # of vectors of length 4: ten at a time
+    monkeypatch.setattr("metrimax.training.lockstep.LENGTH", 40)  # of vectors of length 4: ten at a time
     opened, closed, most = 0, 0, 0
 
     def steps():

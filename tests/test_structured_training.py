@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from metrimax.risk import run
 from metrimax.solvers import Bundle
 from metrimax.structured.training import Cache, CachedRisk, Constraints, Weights
+from metrimax.training.lockstep import run
 
 
 def test_cached_risk_against_loops():

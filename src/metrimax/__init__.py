@@ -9,31 +9,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metrimax.c_path import path
-    from metrimax.capo import CAPOClassifier
-    from metrimax.cv import MeasureSVCCV
-    from metrimax.estimation import leave_one_out, xi_alpha
-    from metrimax.estimators import MeasureSVC
+    from metrimax.estimates.xi_alpha import leave_one_out, xi_alpha
+    from metrimax.estimators.capo import CAPOClassifier
+    from metrimax.estimators.ranker import MeasureRanker
+    from metrimax.estimators.svc import MeasureSVC
+    from metrimax.estimators.svc_cv import MeasureSVCCV
     from metrimax.io.dataset import open_dataset
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
-    from metrimax.ranker import MeasureRanker
+    from metrimax.training.path import path
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "CAPOClassifier": "metrimax.capo",
-    "MeasureRanker": "metrimax.ranker",
-    "MeasureSVC": "metrimax.estimators",
-    "MeasureSVCCV": "metrimax.cv",
-    "path": "metrimax.c_path",
-    "leave_one_out": "metrimax.estimation",
+    "CAPOClassifier": "metrimax.estimators.capo",
+    "MeasureRanker": "metrimax.estimators.ranker",
+    "MeasureSVC": "metrimax.estimators.svc",
+    "MeasureSVCCV": "metrimax.estimators.svc_cv",
+    "path": "metrimax.training.path",
+    "leave_one_out": "metrimax.estimates.xi_alpha",
     "measures": "metrimax.measure",
     "open_dataset": "metrimax.io.dataset",
     "FBeta": "metrimax.measure",
     "PrecisionAtK": "metrimax.measure",
     "RecallAtK": "metrimax.measure",
     "CostModel": "metrimax.measure",
-    "xi_alpha": "metrimax.estimation",
+    "xi_alpha": "metrimax.estimates.xi_alpha",
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax.cv import MeasureSVCCV
+from metrimax.estimators.svc_cv import MeasureSVCCV
 from metrimax.measure import get_measure
 
 NAMES = {"error": "error", "recall": "recall", "precision": "precision", "f1": "F1"}

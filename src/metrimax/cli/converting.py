@@ -7,7 +7,7 @@ import argparse
 from metrimax.cli.main import OK
 from metrimax.cli.report import check_threads, emit, size
 from metrimax.io.converting import convert as write_shards
-from metrimax.progress import ProgressLine
+from metrimax.training.progress import ProgressLine
 
 
 def convert(arguments: argparse.Namespace) -> int:

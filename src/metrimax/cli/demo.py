@@ -22,7 +22,7 @@ def demo(arguments: argparse.Namespace) -> int:
     if find_spec("matplotlib") is not None:
         check_writable(arguments.plot)
     sys.stderr.write("metrimax demo: training on three small sets, some seconds ...\n")
-    from metrimax import demo as comparison
+    from metrimax.cli import comparison
 
     rows = comparison.run()
     if arguments.json:

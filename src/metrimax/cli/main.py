@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from metrimax import streams
+from metrimax.io import streams
 
 OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 

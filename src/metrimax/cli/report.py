@@ -15,8 +15,8 @@ from metrimax.io.files import same_file
 from metrimax.io.folders import would_be_part
 from metrimax.io.shards import parse_size
 from metrimax.measure import get_measure, ranking_measure
-from metrimax.progress import ProgressLine
 from metrimax.protocols import Measure
+from metrimax.training.progress import ProgressLine
 
 SHOWN = 10
 """Entries of a list that are shown on a terminal."""

@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.choice import defaults
 from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
 from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import as_design
-from metrimax.fitting import FittedLabel, Training, fit_label
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.io.data import Data, encode, grades
 from metrimax.io.files import FileError, check_writable, is_standard_output, write_bytes
@@ -22,10 +20,12 @@ from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
 from metrimax.measure.classes import score_classes
 from metrimax.measure.positive import doubtful_positive
-from metrimax.progress import ProgressLine
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
-from metrimax.risk import run
 from metrimax.solvers import Auto
+from metrimax.training.choose import defaults
+from metrimax.training.label import FittedLabel, Training, fit_label
+from metrimax.training.lockstep import run
+from metrimax.training.progress import ProgressLine
 
 
 class Task(NamedTuple):

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.choice import choose_C, choose_column, defaults, standard_error
 from metrimax.cli.main import UsageError
 from metrimax.cli.report import note
 from metrimax.cli.training import Task, check, design_of, finish, judged, load
 from metrimax.designs import CSR
-from metrimax.fitting import FittedLabel, Training, fit_path
 from metrimax.io.data import take_rows
-from metrimax.progress import ProgressLine
 from metrimax.protocols import Labels, Measure, Solver, Vector
-from metrimax.risk import run
 from metrimax.solvers import Auto
+from metrimax.training.choose import choose_C, choose_column, defaults, standard_error
+from metrimax.training.label import FittedLabel, Training, fit_path
+from metrimax.training.lockstep import run
+from metrimax.training.progress import ProgressLine
 
 Folds = npt.NDArray[np.intp]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from metrimax import streams
+from metrimax.io import streams
 
 
 class OptionError(ValueError):

@@ -19,11 +19,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from metrimax._validation import check_positive
 from metrimax.compat.training import solve
 from metrimax.designs import as_design
-from metrimax.given import check_positive
-from metrimax.progress import ProgressLine
 from metrimax.protocols import Vector
+from metrimax.training.progress import ProgressLine
 
 
 class SVMperf(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

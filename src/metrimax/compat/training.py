@@ -18,8 +18,8 @@ from metrimax.io.files import FileError
 from metrimax.io.svmlight import Svmlight, read_svmlight
 from metrimax.io.svmperf_model import HIGHEST
 from metrimax.protocols import Callback, Labels, Solution, Vector
-from metrimax.risk import run
 from metrimax.solvers import Bundle
+from metrimax.training.lockstep import run
 
 
 def read_examples(path: str) -> Svmlight:

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
 
+from metrimax._validation import check_positive, check_whole, dense, is_number, is_whole
 from metrimax.designs.definite import check_definite
 from metrimax.designs.linear import Dense, columns
-from metrimax.given import check_positive, check_whole, dense, is_number, is_whole
 from metrimax.protocols import Array, Vector
 
 KERNELS = ("rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance")

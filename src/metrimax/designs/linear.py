@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.given import check_whole
+from metrimax._validation import check_whole
 from metrimax.protocols import Epochs, Hinges, Product, Vector, Working
 
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from metrimax import _kernels
+from metrimax._validation import is_number
 from metrimax.designs.linear import columns
-from metrimax.given import is_number
 from metrimax.protocols import Design, Epochs, Hinges, Product, RowDesign, Vector
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.given import is_whole, warn
+from metrimax._validation import is_whole, warn
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, of_one, ratio
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import top_smoothing

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.given import is_whole
+from metrimax._validation import is_whole
 from metrimax.measure.ranking import RankingMeasure
 from metrimax.measure.top import TopRankingOracle, whole_weights
 from metrimax.protocols import Labels, Oracle, Vector

@@ -36,7 +36,7 @@ from collections.abc import Callable
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.given import check_positive
+from metrimax._validation import check_positive
 from metrimax.measure import tables
 from metrimax.measure.pieces import (
     NONE,

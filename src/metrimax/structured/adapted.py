@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from metrimax.given import check_positive
+from metrimax._validation import check_positive
 from metrimax.protocols import Vector
 from metrimax.structured.problem import Constraints, Rescaling, StructuredProblem
 

@@ -22,9 +22,9 @@ from metrimax import _kernels
 from metrimax.designs import as_design
 from metrimax.measure.sample import SampleOracle
 from metrimax.protocols import Callback, Cut, Cuts, Line, Record, Solution, Solver, Status, Vector
-from metrimax.risk import run
 from metrimax.solvers import Bundle
 from metrimax.structured.problem import Constraints, Rescaling, StructuredProblem
+from metrimax.training.lockstep import run
 
 Indices = npt.NDArray[np.intp]
 

@@ -27,13 +27,13 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from metrimax.auxiliary import AuxiliaryOutputs, report
-from metrimax.base import refuse_design
-from metrimax.checks import check_rows
+from metrimax._validation import check_positive, dense, is_whole
 from metrimax.designs import ExtraColumns, as_design
-from metrimax.estimators import MeasureSVC
-from metrimax.given import check_positive, dense, is_whole
-from metrimax.labels import encode, weights_of
+from metrimax.estimators._auxiliary import AuxiliaryOutputs, report
+from metrimax.estimators._base import refuse_design
+from metrimax.estimators._checks import check_rows
+from metrimax.estimators._targets import encode, weights_of
+from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Design, Measure, Status, Vector
 

@@ -8,18 +8,18 @@ from typing import Any, cast
 
 import numpy as np
 
-from metrimax.base import refuse_design
+from metrimax._validation import check_positive
 from metrimax.designs.kernel import Gram, LowRank
-from metrimax.estimation import Estimate
-from metrimax.estimators import MeasureSVC
-from metrimax.fitting import FittedLabel
-from metrimax.given import check_positive
+from metrimax.estimates.dual_view import path_machines
+from metrimax.estimates.xi_alpha import Estimate
+from metrimax.estimators._base import refuse_design
+from metrimax.estimators._sample_path import SamplePath, gap_of, passes_of
+from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint
-from metrimax.machine import path_machines
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure, of_one
 from metrimax.protocols import Hinges, Measure, RowDesign, Solution, Vector, hinges_of
-from metrimax.sample_path import SamplePath, gap_of, passes_of
+from metrimax.training.label import FittedLabel
 
 Row = dict[str, Any]
 """One C: its settings and scores, by the names of `cv_results_`."""

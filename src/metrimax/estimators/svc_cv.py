@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from metrimax.base import is_learnt
-from metrimax.c_path import GRID
-from metrimax.choice import PLAIN, Defaults, choose_C, defaults, standard_error
-from metrimax.estimators import MeasureSVC
-from metrimax.folds import BySplits
-from metrimax.given import check_grid, is_number
+from metrimax._validation import check_grid, is_number
+from metrimax.estimators._base import is_learnt
+from metrimax.estimators._folds import BySplits
+from metrimax.estimators._selection import ByXiAlpha, Row
+from metrimax.estimators._targets import encode, weights_of
+from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Vector
-from metrimax.selection import ByXiAlpha, Row
+from metrimax.training.choose import PLAIN, Defaults, choose_C, defaults, standard_error
+from metrimax.training.path import GRID
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
 MOST_EXTENSIONS = 10

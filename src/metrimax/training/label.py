@@ -1,4 +1,4 @@
-"""The training of one label, as a run for `metrimax.risk.run`: shared by the estimators and the command line."""
+"""The training of one label, as a run for `lockstep.run`: shared by the estimators and the command line."""
 
 from __future__ import annotations
 

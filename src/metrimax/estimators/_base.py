@@ -12,15 +12,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from metrimax.checks import check_rows, check_sample
+from metrimax._validation import check_positive, check_whole, dense, refuse_missing, warn
 from metrimax.designs import as_design, is_design
-from metrimax.fitting import FittedLabel
-from metrimax.given import check_positive, check_whole, dense, refuse_missing, warn
+from metrimax.estimators._checks import check_rows, check_sample
+from metrimax.estimators._pickle import PlainState
 from metrimax.io.folders import difference
-from metrimax.progress import ProgressLine
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
 from metrimax.solvers import SOLVERS
-from metrimax.state import PlainState
+from metrimax.training.label import FittedLabel
+from metrimax.training.progress import ProgressLine
 
 
 def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:

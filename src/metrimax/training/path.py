@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from metrimax._validation import check_grid, check_positive, check_whole, refuse_missing, warn
 from metrimax.designs import as_design, is_design
-from metrimax.given import check_grid, check_positive, check_whole, refuse_missing, warn
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Solution, Vector
-from metrimax.risk import run
 from metrimax.solvers import Auto, along
+from metrimax.training.lockstep import run
 
 GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 """The grid of Joachims (2005)."""

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_regressor
 
-from metrimax.given import dense
-from metrimax.labels import judge
+from metrimax._validation import dense
+from metrimax.estimators._targets import judge
 from metrimax.measure.classes import highest
 from metrimax.protocols import Array, Labels, Measure, Vector
 

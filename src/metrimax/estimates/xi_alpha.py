@@ -1,7 +1,7 @@
 """How good will it be? Estimates of a support vector machine's performance from its training sample alone.
 
 `xi_alpha` reads them off the dual solution at no cost; `leave_one_out` is exact, and retrains only where the bound
-leaves a doubt. What both need to know of a model, whatever its class, is a `Machine` (see `metrimax.machine`).
+leaves a doubt. What both need to know of a model, whatever its class, is a `Machine` (`metrimax.estimates.dual_view`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.progress import ProgressLine
+from metrimax.estimates.machines import machine
 from metrimax.protocols import Labels
-from metrimax.trained import machine
+from metrimax.training.progress import ProgressLine
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metrimax.designs import as_design
-from metrimax.estimators import MeasureSVC
-from metrimax.labels import weights_of
-from metrimax.machine import HingeMachine, KernelMachine, as_vector
+from metrimax.estimates.dual_view import HingeMachine, KernelMachine, as_vector
+from metrimax.estimators._targets import weights_of
+from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.protocols import Hinges, Labels, RowDesign, Vector, hinges_of
-from metrimax.risk import run
 from metrimax.solvers import DualCD
+from metrimax.training.lockstep import run
 
 
 def machine(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachine | KernelMachine:

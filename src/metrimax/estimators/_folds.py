@@ -15,20 +15,20 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length
 
-from metrimax.base import labels_of
-from metrimax.choice import choose_column
 from metrimax.designs import is_design
-from metrimax.estimators import MeasureSVC
-from metrimax.fitting import FittedLabel
+from metrimax.estimators._base import labels_of
+from metrimax.estimators._sample_path import SamplePath, gap_of, passes_of
+from metrimax.estimators._selection import Row
+from metrimax.estimators._targets import weights_of
+from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint
-from metrimax.labels import weights_of
 from metrimax.protocols import Solution, Vector
-from metrimax.risk import run
-from metrimax.sample_path import SamplePath, gap_of, passes_of
-from metrimax.selection import Row
+from metrimax.training.choose import choose_column
+from metrimax.training.label import FittedLabel
+from metrimax.training.lockstep import run
 
 if TYPE_CHECKING:
-    from metrimax.cv import MeasureSVCCV
+    from metrimax.estimators.svc_cv import MeasureSVCCV
 
 Rows = npt.NDArray[np.intp]
 FoldScores = list[tuple[list[float], list[FittedLabel]]]

@@ -1,4 +1,4 @@
-"""The generic estimators of performance, side by side with those of `metrimax.estimation`."""
+"""The generic estimators of performance, side by side with those of `metrimax.estimates.xi_alpha`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import column_or_1d
 
-from metrimax.estimation import Estimate, leave_one_out, xi_alpha
-from metrimax.given import check_whole
+from metrimax._validation import check_whole
+from metrimax.estimates.machines import machine
+from metrimax.estimates.xi_alpha import Estimate, leave_one_out, xi_alpha
 from metrimax.protocols import Labels
-from metrimax.trained import machine
 
 MEASURES = ("error", "recall", "precision", "f1")
 

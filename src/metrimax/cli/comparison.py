@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from metrimax.estimators import MeasureSVC
+from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.files import replacing
 from metrimax.protocols import Labels, Vector
 

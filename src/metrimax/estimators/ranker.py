@@ -15,16 +15,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metrimax.base import CertifiedEstimator, labels_of
-from metrimax.checks import OPTIONS
+from metrimax._validation import refuse_missing
 from metrimax.designs import as_design, is_design
-from metrimax.fitting import Training, fit_label
-from metrimax.given import refuse_missing
+from metrimax.estimators._base import CertifiedEstimator, labels_of
+from metrimax.estimators._checks import OPTIONS
+from metrimax.estimators._targets import check_weight
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.labels import check_weight
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
 from metrimax.protocols import Callback, Measure, Vector
-from metrimax.risk import run
+from metrimax.training.label import Training, fit_label
+from metrimax.training.lockstep import run
 
 
 class MeasureRanker(CertifiedEstimator):

@@ -12,7 +12,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
-from metrimax.given import dense, is_number, refuse_missing
+from metrimax._validation import dense, is_number, refuse_missing
 from metrimax.io.labels import WHOLE
 from metrimax.measure.classes import score_classes
 from metrimax.protocols import Array, Labels, Measure, Vector

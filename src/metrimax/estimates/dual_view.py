@@ -1,4 +1,4 @@
-"""A trained SVM as `metrimax.estimation` sees it: multipliers, slacks, radius, and what leaving out does."""
+"""A trained SVM as `metrimax.estimates.xi_alpha` sees it: multipliers, slacks, radius, and what leaving out does."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from metrimax._validation import dense
 from metrimax.designs import as_design
 from metrimax.designs.kernel import squares as row_squares
-from metrimax.given import dense
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.protocols import Hinges, Labels, RowDesign, Solution, Vector
-from metrimax.risk import run
 from metrimax.solvers import Bundle
+from metrimax.training.lockstep import run
 
 Mask = npt.NDArray[np.bool_]
 EXACT = 2000

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from metrimax.estimators import MeasureSVC
-from metrimax.fitting import FittedLabel, fit_path, restate
+from metrimax.estimators._targets import encode, weights_of
+from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint
-from metrimax.labels import encode, weights_of
 from metrimax.measure import get_measure
 from metrimax.protocols import Ask, Callback, Oracle, Vector
-from metrimax.risk import run
 from metrimax.solvers import side_by_side
+from metrimax.training.label import FittedLabel, fit_path, restate
+from metrimax.training.lockstep import run
 
 Run = Generator[Ask, Vector, list[FittedLabel]]
 

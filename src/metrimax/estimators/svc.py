@@ -12,18 +12,18 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax.base import CertifiedEstimator, labels_of
+from metrimax._validation import check_flag, dense, is_number, is_whole, warn
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
-from metrimax.fitting import FittedLabel, Training, fit_label, kept, restate
-from metrimax.given import check_flag, dense, is_number, is_whole, warn
+from metrimax.estimators._base import CertifiedEstimator, labels_of
+from metrimax.estimators._targets import check_truth, encode, judge, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.labels import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
-from metrimax.risk import run
 from metrimax.solvers import side_by_side
+from metrimax.training.label import FittedLabel, Training, fit_label, kept, restate
+from metrimax.training.lockstep import run
 
 THRESHOLDS = ("trained", "placed")
 
