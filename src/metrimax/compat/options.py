@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from metrimax.io import streams
+from metrimax.cli import streams
 
 
 class OptionError(ValueError):
