@@ -37,7 +37,7 @@ def main():
     print(f"\n{model.status_}; {model.n_support_} cuts carry the solution")
 
     # The objective needs no trust: J(w) = 1/2 |w|^2 + C kappa n R(w), the intercept being one of the weights.
-    w = np.append(model.coef_, model.intercept_ / model.intercept_scaling)
+    w = np.append(model.coef_, model.trained_intercept_ / model.intercept_scaling)
     risk = (model.objective_ - w @ w / 2) / (model.C * model.price_ * len(y))
     print(f"F1 loss on the training sample {1 - model.score(X, y):.4f}, at most the risk R(w) = {risk:.4f}")
 

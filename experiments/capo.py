@@ -176,7 +176,7 @@ def kernel_rows(problem: Problem) -> Iterator[Row]:
         clf = make(C).fit(X, problem.y)
         weights = np.zeros(X.shape[1])
         weights[clf.support_ if exact else slice(None)] = (clf.kernel_coef_ if exact else clf.coef_)[0]
-        fitted.append((weights, clf.intercept_[0] - clf.threshold_[0]))
+        fitted.append((weights, clf.intercept_[0]))
         rows.append(
             {
                 "measure": measure,

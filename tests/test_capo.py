@@ -72,7 +72,7 @@ def test_learned_weights_are_a_linear_problem_on_augmented_rows(measure, B):
     np.testing.assert_allclose(clf.aux_weights_, plain.coef_[0, :2] / np.sqrt(B), atol=1e-3)
     np.testing.assert_allclose(clf.coef_, plain.coef_[:, 2:], atol=1e-3)
     F_new = np.column_stack([signs(a.predict(new)) for a in clf.estimators_])
-    scores = F_new @ clf.aux_weights_ + new @ clf.coef_[0] + clf.intercept_ - clf.threshold_
+    scores = F_new @ clf.aux_weights_ + new @ clf.coef_[0] + clf.intercept_
     np.testing.assert_allclose(clf.decision_function(new), scores)
 
 
@@ -165,7 +165,7 @@ def test_out_of_fold_outputs(outputs):
 def test_scores_of_all_kinds_of_auxiliaries(auxiliary, score):
     clf = CAPOClassifier([("a", auxiliary)], outputs="score", delta=None, cv=None, measure="roc_area").fit(X, y)
     f = score(clf.named_estimators_["a"])
-    scores = clf.aux_weights_[0] * f + clf.intercept_ - clf.threshold_
+    scores = clf.aux_weights_[0] * f + clf.intercept_
     np.testing.assert_allclose(clf.decision_function(new), scores)
 
 

@@ -49,8 +49,8 @@ def test_objective_recomputed_over_all_labellings(name):
     measure = next((c.measure for c in ref.CASES if c.name == name), name)
     for options in ({}, {"fit_intercept": False}, {"intercept_scaling": 3.0}):
         svc = MeasureSVC(measure, C=0.7, tol=1e-6, **options).fit(X, y)
-        scores = X @ svc.coef_[0] + svc.intercept_[0]
-        bias = 0 if "fit_intercept" in options else svc.intercept_[0] / options.get("intercept_scaling", 1.0)
+        scores = X @ svc.coef_[0] + svc.trained_intercept_[0]
+        bias = 0 if "fit_intercept" in options else svc.trained_intercept_[0] / options.get("intercept_scaling", 1.0)
         norm = svc.coef_[0] @ svc.coef_[0] + bias**2
         weight = 0.7 * svc.price_ * 9
         assert svc.objective_ == pytest.approx(norm / 2 + weight * ref.risk(name, y, scores), rel=1e-9)

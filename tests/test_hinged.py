@@ -70,7 +70,7 @@ def test_the_optimum_is_that_of_the_objective_written_out():
         hinges = np.maximum(0, 1 - sign * scores).sum()
         return w @ w / 2 + 0.1 * (oracle.price * len(y) * (cut.loss + cut.slope @ scores) + 2.0 * hinges)
 
-    w = np.append(model.coef_[0], model.intercept_)
+    w = np.append(model.coef_[0], model.trained_intercept_)
     assert objective(w) == pytest.approx(model.objective_, rel=1e-9)
     found = minimize(objective, w + 0.01, method="Nelder-Mead", options={"maxiter": 4000, "fatol": 1e-10}).fun
     assert model.dual_bound_ <= found + 1e-9

@@ -168,7 +168,7 @@ def test_sparse_float32_and_dual_form():
     single = MeasureSVC("f1", kernel="rbf", tol=1e-6).fit(X.astype(np.float32), y)
     np.testing.assert_allclose(single.decision_function(new), dense.decision_function(new), atol=0.02)
     kernel = Kernel("rbf", choose_gamma("scale", X))
-    scores = kernel(new, X[dense.support_]) @ dense.kernel_coef_[0] + dense.intercept_ - dense.threshold_
+    scores = kernel(new, X[dense.support_]) @ dense.kernel_coef_[0] + dense.intercept_
     np.testing.assert_allclose(dense.decision_function(new), scores)
     assert not hasattr(dense, "coef_")
     assert hasattr(dense.set_params(kernel="linear").fit(X, y), "coef_")

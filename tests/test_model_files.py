@@ -46,7 +46,7 @@ def test_round_trip(tmp_path: Path, kind: str) -> None:
     for name in ("classes", "kind", "measure", "index_base", "feature_names", "target", "training"):
         assert getattr(back, name) == getattr(model, name), name
     X = np.random.default_rng(1).normal(size=(6, 4))
-    np.testing.assert_allclose(back.scores(X), X @ model.coef.T + model.intercept - model.threshold)
+    np.testing.assert_allclose(back.scores(X), X @ model.coef.T + model.intercept)
 
 
 def rewrite(path: Path, change: object, body: bytes | None = None) -> None:
@@ -124,7 +124,7 @@ def test_every_cut_and_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
         (pickle.dumps([1]), "expected a model file"),
         (b"metrimax-model\n{}\n", "the file is damaged"),
         (b"metrimax-model x\n{}\n", "the file is damaged"),
-        (b"metrimax-model 99\n{}\n", "expected version 1 of the model format, got 99: update metrimax"),
+        (b"metrimax-model 99\n{}\n", "expected a version of the model format up to 2, got 99: update metrimax"),
         (b"metrimax-model 1\n{", "ends inside its header"),
         (b"metrimax-model 1\n{\n", "the header is no JSON"),
         (b"metrimax-model 1\n[1]\n", "the header is no JSON object"),

@@ -47,7 +47,7 @@ def test_onnx_recipe(fitted: tuple[MeasureSVC, np.ndarray]) -> None:
     clf, X = fitted
     plain = LinearSVC()
     plain.classes_, plain.coef_ = clf.classes_, clf.coef_
-    plain.intercept_ = clf.intercept_ - clf.threshold_
+    plain.intercept_ = clf.intercept_
     plain.n_features_in_ = clf.n_features_in_
     np.testing.assert_allclose(plain.decision_function(X), clf.decision_function(X), atol=1e-12)
     np.testing.assert_array_equal(plain.predict(X), clf.predict(X))

@@ -39,7 +39,7 @@ class _Prepared:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             svc.fit(self.task.X, self.task.y)
-        w = np.append(svc.coef_[0], svc.intercept_[0])
+        w = np.append(svc.coef_[0], svc.trained_intercept_[0])
         return Answer(w, int(svc.n_iter_), int(svc.n_passes_), float(svc.dual_bound_))
 
 

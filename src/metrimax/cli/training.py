@@ -183,6 +183,7 @@ def _model(
 ) -> LinearModel:
     """What was trained, as it is written, with what is known about the training."""
     scale = _intercept(arguments)
+    threshold = np.array([label.threshold for label in fitted])
     W = np.column_stack([label.solution.w for label in fitted])
     coef = np.ascontiguousarray((W if scale is None else W[:-1]).T)
     per_label = [
@@ -200,8 +201,8 @@ def _model(
     ]
     return LinearModel(
         coef=coef,
-        intercept=np.zeros(len(coef)) if scale is None else W[-1] * scale,
-        threshold=np.array([label.threshold for label in fitted]),
+        intercept=(0.0 if scale is None else W[-1] * scale) - threshold,
+        threshold=threshold,
         classes=task.classes,
         kind=task.kind,
         measure=arguments.measure,
@@ -216,7 +217,7 @@ def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> No
     if arguments.model_format == "metrimax":
         save_model(arguments.model, model)
         return
-    threshold = float(model.threshold[0] - model.intercept[0])
+    threshold = -float(model.intercept[0])
     highest = model.n_features + 1 + (not arguments.no_intercept)
     write_bytes(arguments.model, format_svmperf_model(model.coef[0], threshold, highest=highest, n_cuts=n_cuts))
 

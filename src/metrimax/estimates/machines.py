@@ -93,7 +93,7 @@ def _refuse_other_machines(model: MeasureSVC) -> None:
 
 def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -> None:
     """What the model has minimised is known, and comes out again on the sample that it was trained on."""
-    bias = model.intercept_ / (model.intercept_scaling if model.fit_intercept else 1.0)
+    bias = model.trained_intercept_ / (model.intercept_scaling if model.fit_intercept else 1.0)
     half = 0.5 * float(np.sum(model.coef_**2) + bias @ bias)
     slack = np.maximum(0.0, hinges.margin - hinges.sign * scores)
     objective = half + float(hinges.weight @ slack)

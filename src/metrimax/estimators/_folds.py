@@ -128,7 +128,7 @@ class BySplits:
             models = [path.model(float(C), own) for path, own in zip(paths, fitted, strict=True)]
             S = X.matvec(np.ascontiguousarray(np.vstack([model.coef_ for model in models]).T))
             for f, (model, (_, test)) in enumerate(zip(models, splits, strict=True)):
-                scores = S[test, f * L : (f + 1) * L] + model.intercept_
+                scores = S[test, f * L : (f + 1) * L] + model.trained_intercept_
                 values = self._by_threshold(model, fitted[f], scores, test)
                 results[f].append((values, [label.slim() for label in fitted[f]]))
         return results

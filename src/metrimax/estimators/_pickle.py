@@ -24,6 +24,9 @@ class PlainState:
             state["status_"] = _map(state["status_"], str, lambda name: Status[name])
         if "history_" in state:
             state["history_"] = _map(state["history_"], tuple, lambda values: Record(*values))
+        if "threshold_" in state and "trained_intercept_" not in state:  # stored when the threshold was kept apart
+            state["trained_intercept_"] = state["intercept_"]
+            state["intercept_"] = state["intercept_"] - state["threshold_"]
         super().__setstate__(state)  # type: ignore[misc]
 
 

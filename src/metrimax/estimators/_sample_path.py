@@ -61,7 +61,7 @@ class SamplePath:
         def scored(steps: Run) -> Generator[Ask, Vector, tuple[list[FittedLabel], Vector]]:
             fitted = yield from steps
             model = self.model(self.template.C, fitted)  # the label for each C, side by side
-            scores = model._feature_scores(X) + model.intercept_
+            scores = model._feature_scores(X) + model.trained_intercept_
             return [label.slim() for label in fitted], scores
 
         with self.template._progress(self._measure, self.features, self._part) as callback:

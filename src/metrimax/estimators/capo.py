@@ -91,7 +91,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         What the adaptation changed on the training sample: the "measure"'s name, its value "before" for every auxiliary
         and "after", and how many of the "n" predictions it "flipped" for every auxiliary.
     coef_ or kernel_coef_, intercept_, threshold_, objective_, gap_, status_, ...
-        As in `MeasureSVC`; ``coef_`` is the delta function.
+        As in `MeasureSVC`; ``coef_`` is the delta function, whose scores and `intercept_` are added to
+        ``F aux_weights_``.
 
     Notes
     -----
@@ -219,7 +220,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         self.aux_weights_ = self._mix[:, 0] if self._binary else np.ascontiguousarray(self._mix.T)
         if features is not None:
             self._store_weights(features, W[learned:])
-        scores = design.matvec(W) + (0 if offset is None else offset) + (self.intercept_ - self.threshold_)
+        scores = design.matvec(W) + (0 if offset is None else offset) + self.intercept_
         self.report_ = report(measure, problem, self._names, blocks, scores, weight)
         self._warn([label.solution for label in fitted])
         self._warn_of_positive(measure, labels)
@@ -232,7 +233,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         X = check_rows(self, X)
         rest = _rest(X, self._columns)
         F = np.column_stack([self._output(a, _inputs(given, X, rest), X, self._problem) for a in self.estimators_])
-        scores: Vector = F @ self._mix + (self.intercept_ - self.threshold_)
+        scores: Vector = F @ self._mix + self.intercept_
         if hasattr(self, "kernel_kept_"):  # a delta function was fitted
             scores += self._feature_scores(rest)
         return scores[:, 0] if self._binary else scores

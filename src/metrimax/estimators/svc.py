@@ -106,12 +106,15 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     kernel_kept_ : float
         Share of the kernel's trace that the features keep: 1 for an exact kernel.
     intercept_ : ndarray (1,) or (L,)
+        Of the rule: `decision_function` is ``X coef_ + intercept_``, with a threshold that was placed taken off.
+    trained_intercept_ : ndarray (1,) or (L,)
+        What training gave it; ``intercept_ = trained_intercept_ - threshold_``.
     threshold_ : ndarray (1,) or (L,)
-        Subtracted from ``X coef_ + intercept_`` by `decision_function`. Zero where training puts the threshold; for
-        ROC area, PRBEP and the measures at k, which leave it open, the score halfway between the last of the top
-        k training examples and the next (k: the number of positives for ROC area and PRBEP).
+        The score of ``X coef_ + trained_intercept_`` above which an example is called positive. Zero where training
+        puts it there; for ROC area, PRBEP and the measures at k, which leave it open, the score halfway between the
+        last of the top k training examples and the next (k: the number of positives for ROC area and PRBEP).
     objective_, dual_bound_ : float, or ndarray (L,)
-        J at the solution, and a proven lower bound of the least J.
+        J at the solution, `coef_` with `trained_intercept_`, and a proven lower bound of the least J.
     gap_ : float, or ndarray (L,)
         ``(objective_ - dual_bound_) / (C kappa n)``.
     price_ : float, or ndarray (L,)
@@ -235,7 +238,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self, measure: Measure, features: Design, labels: Labels, weight: Vector | None, fitted: list[FittedLabel]
     ) -> None:
         """Say which classifiers call all training examples alike, though half of all there is to lose is lost by it."""
-        called = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self.intercept_ > self.threshold_
+        called = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self.intercept_ > 0
         used = slice(None) if weight is None else weight > 0
         learnt = [label.solution.w.any() for label in fitted]  # of the others it was said, or they do not vary
         constant = [
@@ -329,11 +332,11 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         if self._expansion is not None and is_design(X):
             raise self._out_of_reach(X)
         scores = self._feature_scores(self._check_rows(X))
-        scores += self.intercept_ - self.threshold_
+        scores += self.intercept_
         return scores[:, 0] if self._binary else scores
 
     def _feature_scores(self, X: Any) -> Vector:
-        """Scores (n, L) without intercept and threshold."""
+        """Scores (n, L) without the intercept."""
         if self._expansion is not None:
             return self._expansion.scores(X)
         return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
@@ -396,8 +399,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
         self._target = kind
-        self.intercept_ = last * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
+        self.trained_intercept_ = last * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
         self.threshold_ = np.array([label.threshold for label in fitted])
+        self.intercept_ = self.trained_intercept_ - self.threshold_
         self._store_certificate(fitted, single=kind != "multilabel-indicator" and len(fitted) == 1)
         if all(s.dual_coef is not None for s in solutions):
             self.dual_coef_ = np.array([s.dual_coef for s in solutions])

@@ -20,18 +20,21 @@ from metrimax.io.labels import are_names
 from metrimax.protocols import Vector
 
 MAGIC = b"metrimax-model"
-VERSION = 1
+VERSION = 2
 KINDS = ("binary", "multiclass", "multilabel", "ranking")
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A trained linear model: scores are ``X coef' + intercept - threshold``.
+    """A trained linear model: scores are ``X coef' + intercept``.
 
     Attributes
     ----------
     coef : ndarray (L, p)
-    intercept, threshold : ndarray (L,)
+    intercept : ndarray (L,)
+        Of the rule, with the threshold taken off.
+    threshold : ndarray (L,)
+        The score above which an example is called positive, by the intercept that was trained.
     classes : list
         Labels, numbers or strings; [negative, positive] for a binary model (L = 1), none for a ranking (L = 1), else L.
     kind : {"binary", "multiclass", "multilabel", "ranking"}
@@ -60,6 +63,11 @@ class LinearModel:
     training: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def trained_intercept(self) -> Vector:
+        """The intercept before the threshold was taken off: that of the point that the certificate is about."""
+        return self.intercept + self.threshold
+
+    @property
     def n_features(self) -> int:
         return int(self.coef.shape[1])
 
@@ -69,7 +77,7 @@ class LinearModel:
 
         with np.errstate(over="ignore", invalid="ignore"):
             product = as_design(X, n_threads=n_threads).matvec(np.ascontiguousarray(self.coef.T))
-            scores: Vector = product + (self.intercept - self.threshold)
+            scores: Vector = product + self.intercept
         wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
         if len(wrong):
             raise ValueError(
@@ -132,8 +140,8 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     version = raw[len(MAGIC) : first].strip() if first >= 0 else b""
     if not version.isdigit() or not version.isascii():
         raise fail("expected 'metrimax-model VERSION' on the first line: the file is damaged")
-    if int(version) != VERSION:
-        raise fail(f"expected version {VERSION} of the model format, got {int(version)}: update metrimax")
+    if not 1 <= int(version) <= VERSION:
+        raise fail(f"expected a version of the model format up to {VERSION}, got {int(version)}: update metrimax")
     second = raw.find(b"\n", first + 1)
     if second < 0:
         raise fail("the file ends inside its header: it was cut off")
@@ -156,7 +164,8 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     _check_header(fail, header, coef.shape)
     keys = ("classes", "kind", "measure", "index_base", "feature_names", "target", "training")
     described: dict[str, Any] = {key: header.get(key) for key in keys}
-    return LinearModel(coef, intercept, threshold, **described)
+    rule = intercept - threshold if int(version) == 1 else intercept  # the first version kept them apart
+    return LinearModel(coef, rule, threshold, **described)
 
 
 def _check_header(fail: Callable[[str], FileError], header: dict[str, Any], shape: tuple[int, ...]) -> None:

@@ -22,7 +22,11 @@ GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 
 @dataclass(frozen=True)
 class Path:
-    """Solutions along C: row k belongs to ``Cs[k]``."""
+    """Solutions along C: row k belongs to ``Cs[k]``.
+
+    The rule is ``X coefs[k] + intercepts[k] > 0``: ``thresholds[k]`` is taken off the intercept that was trained, which
+    ``solutions[k].w`` has as its last entry.
+    """
 
     Cs: Vector
     coefs: Vector
@@ -42,7 +46,7 @@ class Path:
     def decision_function(self, X: Any) -> Vector:
         """Scores (n, number of C); positive means the positive class."""
         scores = as_design(_matrix(X)).matvec(np.ascontiguousarray(self.coefs.T))
-        return scores + (self.intercepts - self.thresholds)
+        return scores + self.intercepts
 
 
 def path(
@@ -126,11 +130,12 @@ def path(
         )
     W = np.array([solution.w for solution in solutions])
     scores = design.matvec(np.ascontiguousarray(W.T))
+    thresholds = np.array([chosen.threshold(labels, np.ascontiguousarray(s), weight) for s in scores.T])
     return Path(
         Cs=grid,
         coefs=W[:, :-1].copy() if fit_intercept else W,
-        intercepts=W[:, -1] * intercept_scaling if fit_intercept else np.zeros(len(W)),
-        thresholds=np.array([chosen.threshold(labels, np.ascontiguousarray(s), weight) for s in scores.T]),
+        intercepts=(W[:, -1] * intercept_scaling if fit_intercept else 0.0) - thresholds,
+        thresholds=thresholds,
         price=oracle.price,
         solutions=solutions,
     )
