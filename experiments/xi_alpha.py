@@ -18,8 +18,8 @@ from experiments.data import documents, tfidf
 from experiments.harness import Options, Program, Row, Task
 from experiments.xi_alpha_page import page
 from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
+from metrimax.estimates.estimate import Estimate
 from metrimax.estimates.resampling import estimator_table
-from metrimax.estimates.xi_alpha import Estimate
 
 C = 0.5
 SIZES = (64, 194, 645, 1935, 6451)

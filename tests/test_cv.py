@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.designs.kernel import Kernel
-from metrimax.estimates.machines import machine
+from metrimax.estimates.dual_view import dual_view
 from metrimax.estimates.resampling import MEASURES, estimator_table
 from metrimax.estimators._sample_path import SamplePath
 from metrimax.protocols import Status
@@ -123,7 +123,7 @@ def test_xi_alpha_trains_once_per_C_and_says_what_xi_alpha_says():
 def test_drift_is_the_fall_of_left_out_scores():
     X, y = sample(4, n=80)
     model = MeasureSVC("error", C=3.0, solver="dual_cd", tol=1e-7).fit(X, y)
-    m = machine(model, X, y)
+    m = dual_view(model, X, y)
     R2 = m.R2()
     counted = np.flatnonzero(m.doubtful(1.0, R2) & (m.advantage > 0) & (m.alpha > 0))
     falls = []

@@ -17,8 +17,8 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from metrimax import CAPOClassifier, CostModel, MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
-from metrimax.estimates.dual_view import linear_R2
-from metrimax.estimates.machines import machine
+from metrimax.estimates.dual_view import dual_view
+from metrimax.estimates.radius import linear_R2
 
 problems = st.fixed_dictionaries(
     {
@@ -108,13 +108,69 @@ def _room(model, y, C):
     return min(up[label].sum() + down[~label].sum(), up[~label].sum() + down[label].sum())
 
 
+UNSTABLE = [
+    (SVC(kernel="linear", C=0.05), [[0.345], [0.481], [0.549], [-0.797], [-1.866]], [1, 0, 1, 0, 1]),
+    (
+        SVC(kernel="rbf", C=1.0, gamma=1.0),
+        [[2.087, -0.208], [-1.149, -1.054], [-1.39, -0.64], [-0.724, -1.325], [0.53, -2.611]],
+        [1, 1, 0, 0, 1],
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "X", "y"), UNSTABLE)
+def test_lemma_1_is_not_claimed_where_it_fails(model, X, y):
+    """The machine is stable, but not without the example: what Lemma 1 counts is less than the mistakes."""
+    X, y = np.array(X), np.array(y) > 0
+    bound = xi_alpha(model.fit(X, y), X, y, rho=2)
+    assert bound.stable
+    assert bound.error < brute_force(model, X, y).mean() == 1
+    assert not bound.proven
+    assert leave_one_out(model, X, y, verbose=0).error == 1
+
+
+@settings(max_examples=60, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(
+    st.integers(0, 10**6),
+    st.integers(5, 14),
+    st.sampled_from([0.01, 0.05, 0.3, 1.0, 10.0]),
+    st.sampled_from(["linear", "rbf", "poly"]),
+    st.sampled_from([0.1, 1.0, 3.0]),
+    st.sampled_from([1, 2]),
+)
+def test_proven_for_a_free_bias_is_never_broken(seed, n, C, kernel, scale, rho):
+    X, y = draw(seed, n, 2, 0.7)
+    model = SVC(kernel=kernel, C=C, gamma=1.0, max_iter=100_000).fit(scale * X, y)
+    bound = xi_alpha(model, scale * X, y, rho=rho)
+    truth = brute_force(clone(model).set_params(tol=1e-6), scale * X, y)
+    if bound.proven:
+        assert np.count_nonzero(truth & y) <= bound.d_pos
+        assert np.count_nonzero(truth & ~y) <= bound.d_neg
+    cleared = dual_view(model, scale * X, y).cleared()
+    assert not (cleared & truth).any()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_free_bias_is_proven_where_there_is_room(kernel):
+    """With many unbounded support vectors, and most examples are cleared without retraining."""
+    X, y = draw(0, 200, 5, 1.5)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    model = SVC(kernel=kernel, C=1.0).fit(X, y)
+    bound, exact = xi_alpha(model, X, y, rho=2), leave_one_out(model, X, y, verbose=0)
+    assert bound.proven
+    assert bound.error < 0.5
+    assert exact.n_retrained < 0.25 * len(y)
+    np.testing.assert_array_equal(exact.mistakes, brute_force(model, X, y))
+    assert not xi_alpha(SVC(kernel="sigmoid").fit(X, y), X, y, rho=2).proven  # no inner product, no proof
+
+
 @pytest.mark.parametrize("weights", [None, {False: 1.0, True: 3.0}])
 @pytest.mark.parametrize("measure", ["error", CostModel(2.0, 1.0), "balanced_error"])
 def test_leave_one_out_of_weighted_problems(measure, weights):
     """Against a solver that knows nothing of leaving out: the term of the example gets weight zero."""
     X, y = draw(3, 30, 3, 1.0)
     model = MeasureSVC(measure, solver="dual_cd", tol=1e-9, class_weight=weights, C=0.3).fit(X, y)
-    m = machine(model, X, y)
+    m = dual_view(model, X, y)
     truth = np.zeros(len(y), dtype=bool)
     for t in range(len(y)):
         upper = m.upper.copy()
@@ -146,9 +202,9 @@ def test_multipliers_are_found_for_models_that_keep_none():
 
 def test_svc_and_hinge_machine_agree_for_a_large_intercept():
     X, y = draw(6, 60, 4, 1.5)
-    free = machine(SVC(kernel="linear", C=0.5, tol=1e-8).fit(X, y), X, y)
+    free = dual_view(SVC(kernel="linear", C=0.5, tol=1e-8).fit(X, y), X, y)
     model = MeasureSVC("error", C=0.5, solver="dual_cd", intercept_scaling=30.0, tol=1e-8).fit(X, y)
-    near = machine(model, X, y)
+    near = dual_view(model, X, y)
     np.testing.assert_allclose(near.alpha, free.alpha, atol=0.05)
     np.testing.assert_allclose(near.slack, free.slack, atol=0.05)
 
@@ -205,13 +261,13 @@ def test_R2_of_many_examples_is_a_bound(monkeypatch):
         rbf = SVC(gamma=0.1).fit(data, y)
         exact_rbf = xi_alpha(rbf, data, y).R2
         with monkeypatch.context() as patch:
-            patch.setattr("metrimax.estimates.dual_view.EXACT", 10)
+            patch.setattr("metrimax.estimates.radius.EXACT", 10)
             assert exact <= linear_R2(data) + 1e-9
             assert linear_R2(sparse.csr_matrix(data)) == pytest.approx(linear_R2(data))
             assert exact_rbf <= xi_alpha(rbf, data, y).R2 + 1e-12 <= 1 + 1e-9
     unit = np.abs(X) / np.linalg.norm(X, axis=1, keepdims=True)
     unit[0], unit[1] = [1, 0, 0], [0, 1, 0]
-    monkeypatch.setattr("metrimax.estimates.dual_view.EXACT", 10)
+    monkeypatch.setattr("metrimax.estimates.radius.EXACT", 10)
     assert linear_R2(unit) == pytest.approx(1.0)
 
 
@@ -354,7 +410,7 @@ def test_a_pipeline_is_told_to_give_its_last_step():
 
 
 @pytest.mark.parametrize("model", [KNeighborsClassifier(), SVR()])
-def test_models_that_are_no_machine(model):
+def test_models_that_are_no_dual_view(model):
     X, y = draw(3, 40, 3, 1.0)
     with pytest.raises(ValueError, match=rf"(?s)got {type(model).__name__}.*: the estimate is for hinge losses"):
         xi_alpha(model.fit(X, y), X, y)

@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metrimax.estimates.xi_alpha import leave_one_out, xi_alpha
+    from metrimax.estimates.leave_one_out import leave_one_out
+    from metrimax.estimates.xi_alpha import xi_alpha
     from metrimax.estimators.capo import CAPOClassifier
     from metrimax.estimators.ranker import MeasureRanker
     from metrimax.estimators.svc import MeasureSVC
@@ -26,7 +27,7 @@ _HOME = {
     "MeasureSVC": "metrimax.estimators.svc",
     "MeasureSVCCV": "metrimax.estimators.svc_cv",
     "path": "metrimax.training.path",
-    "leave_one_out": "metrimax.estimates.xi_alpha",
+    "leave_one_out": "metrimax.estimates.leave_one_out",
     "measures": "metrimax.measure",
     "open_dataset": "metrimax.io.dataset",
     "FBeta": "metrimax.measure",

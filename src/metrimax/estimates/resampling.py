@@ -1,4 +1,4 @@
-"""The generic estimators of performance, side by side with those of `metrimax.estimates.xi_alpha`."""
+"""The generic estimators of performance, side by side with xi-alpha and leave-one-out."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import column_or_1d
 
 from metrimax._validation import check_whole
-from metrimax.estimates.machines import machine
-from metrimax.estimates.xi_alpha import Estimate, leave_one_out, xi_alpha
+from metrimax.estimates.dual_view import dual_view
+from metrimax.estimates.estimate import Estimate
+from metrimax.estimates.leave_one_out import leave_one_out
+from metrimax.estimates.xi_alpha import xi_alpha
 from metrimax.protocols import Labels
 
 MEASURES = ("error", "recall", "precision", "f1")
@@ -77,7 +79,7 @@ def estimator_table(
     check_whole("n_bootstrap", n_bootstrap)
     X = X if hasattr(X, "shape") else np.asarray(X)
     y = column_or_1d(y)
-    machine(model, X, y)  # which raises for what has no such estimates, before anything is trained
+    dual_view(model, X, y)  # which raises for what has no such estimates, before anything is trained
     truth: Labels = np.asarray(y == model.classes_[1])
     rng = np.random.default_rng(random_state)
     n = len(truth)

@@ -10,8 +10,8 @@ import numpy as np
 
 from metrimax._validation import check_positive
 from metrimax.designs.kernel import Gram, LowRank
-from metrimax.estimates.dual_view import path_machines
-from metrimax.estimates.xi_alpha import Estimate
+from metrimax.estimates.estimate import Estimate
+from metrimax.estimates.machines import path_machines
 from metrimax.estimators._base import refuse_design
 from metrimax.estimators._sample_path import SamplePath, gap_of, passes_of
 from metrimax.estimators.svc import MeasureSVC
