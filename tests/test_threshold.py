@@ -1,0 +1,120 @@
+"""Thresholds for scores of examples that the model has not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metrimax.measure import MCC, REGISTRY, BalancedError, FBeta, PrecisionAtK, ROCArea, TableFunction
+from metrimax.training.threshold import choose_threshold
+
+TABLE_MEASURES = sorted(name for name, kind in REGISTRY.items() if not kind().ranks)
+
+
+def overlapping(n_pos, n_neg, seed=0, shift=2.0):
+    """Scores of two normal classes: their log-odds are linear in the score."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_pos + n_neg) < n_pos
+    return y, rng.normal(size=len(y)) + shift * y
+
+
+@pytest.mark.parametrize("measure", [FBeta(), BalancedError(), MCC()])
+def test_many_examples_have_nearly_the_best_threshold(measure):
+    y, scores = overlapping(20_000, 60_000)
+    best = max(measure.score(y, scores - t) for t in np.linspace(-2, 4, 601))
+    assert measure.score(y, scores - choose_threshold(measure, y, scores)) > best - 0.002
+
+
+@pytest.mark.parametrize("measure", [FBeta(), BalancedError(), MCC()])
+def test_few_examples_have_a_better_threshold_than_the_best_of_the_sample(measure):
+    """Averaged over samples and judged on a large one; the best of the sample is found by trying all."""
+    truth, others = overlapping(20_000, 200_000, seed=99)
+    chosen, greedy = [], []
+    for seed in range(40):
+        y, scores = overlapping(15, 150, seed)
+        places = np.sort(scores)[:-1] + np.diff(np.sort(scores)) / 2
+        greedy.append(measure.score(truth, others - max(places, key=lambda t: measure.score(y, scores - t))))
+        chosen.append(measure.score(truth, others - choose_threshold(measure, y, scores)))
+    assert np.mean(chosen) > np.mean(greedy) + 0.005
+    assert np.min(chosen) >= np.min(greedy)
+
+
+@pytest.mark.parametrize("name", TABLE_MEASURES)
+def test_every_measure_of_the_table_has_one_between_the_scores(name):
+    y, scores = overlapping(40, 160, shift=3.0)
+    threshold = choose_threshold(REGISTRY[name](), y, scores)
+    assert scores.min() < threshold < scores.max()
+    assert threshold not in scores
+
+
+@pytest.mark.parametrize("measure", [FBeta(), MCC()])
+def test_weights_are_copies(measure):
+    y, scores = overlapping(20, 60)
+    copies = np.random.default_rng(1).integers(0, 4, len(y))
+    repeated = choose_threshold(measure, np.repeat(y, copies), np.repeat(scores, copies))
+    assert choose_threshold(measure, y, scores, copies.astype(float)) == pytest.approx(repeated)
+
+
+def test_order_scale_and_shift_change_nothing():
+    y, scores = overlapping(20, 100)
+    threshold = choose_threshold(MCC(), y, scores)
+    order = np.random.default_rng(0).permutation(len(y))
+    assert choose_threshold(MCC(), y[order], scores[order]) == pytest.approx(threshold)
+    assert choose_threshold(MCC(), y, 1e-4 * scores + 7) == pytest.approx(1e-4 * threshold + 7)
+
+
+def test_equal_scores_are_not_parted():
+    y, scores = overlapping(30, 90)
+    rounded = np.round(scores)
+    threshold = choose_threshold(FBeta(), y, rounded)
+    assert threshold % 1 == 0.5
+    assert choose_threshold(FBeta(), y, rounded + 1e-15 * scores) == pytest.approx(threshold)
+
+
+@pytest.mark.parametrize(("positives", "called"), [(30, False), (90, True)])
+def test_scores_that_are_all_equal_call_the_greater_class(positives, called):
+    y = np.arange(120) < positives
+    threshold = choose_threshold(TableFunction(lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn)), y, np.ones(120))
+    assert (threshold < 1) == called
+
+
+def test_classes_that_the_scores_separate():
+    y = np.arange(40) < 10
+    threshold = choose_threshold(MCC(), y, np.where(y, 5.0, -5.0))
+    assert threshold == 0.0
+
+
+def test_scores_in_the_wrong_order_are_no_error():
+    y, scores = overlapping(30, 90, shift=-3.0)
+    assert np.isfinite(choose_threshold(FBeta(), y, scores))
+
+
+def test_one_class_calls_all_or_none():
+    scores = np.arange(10.0)
+    assert choose_threshold(FBeta(), np.ones(10, dtype=bool), scores) < 0
+    assert choose_threshold(FBeta(), np.zeros(10, dtype=bool), scores) > 9
+
+
+def test_a_constraint_holds_on_the_sample():
+    def precise(tp, fp, fn, tn):
+        return tp >= 0.9 * (tp + fp)
+
+    recall = TableFunction(lambda tp, fp, fn, tn: tp / np.maximum(tp + fn, 1), kind="score", where=precise)
+    y, scores = overlapping(2000, 6000)
+    called = scores > choose_threshold(recall, y, scores)
+    assert np.mean(y[called]) == pytest.approx(0.9, abs=0.01)
+    best = max((scores[y] > t).mean() for t in scores if np.mean(y[scores >= t]) >= 0.9)
+    assert called[y].mean() > best - 0.02
+
+
+def test_a_constraint_that_no_threshold_meets_is_said():
+    never = TableFunction(lambda tp, fp, fn, tn: tp / (tp + fn), kind="score", where=lambda tp, fp, fn, tn: tp > 1e6)
+    y, scores = overlapping(20, 60)
+    with pytest.raises(ValueError, match="admits no threshold on these scores"):
+        choose_threshold(never, y, scores)
+
+
+@pytest.mark.parametrize("measure", [ROCArea(), PrecisionAtK(7)])
+def test_measures_of_rankings_have_their_own_rule(measure):
+    y, scores = overlapping(20, 60)
+    assert choose_threshold(measure, y, scores) == measure.threshold(y, scores)
