@@ -37,7 +37,7 @@ from experiments.imbalanced_page import VARIANTS, page
 from metrimax import MeasureSVC, MeasureSVCCV
 from metrimax.measure import FBeta
 from metrimax.measure.contingency import contingency
-from metrimax.measure.hinged import place
+from metrimax.measure.place import place
 from metrimax.training.path import GRID
 
 COLLECTIONS = ("imblearn", "keel_imbalanced")

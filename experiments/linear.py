@@ -31,7 +31,7 @@ from experiments.harness import Options, Program, Row, Task
 from experiments.linear_page import HALVES, OURS, page
 from metrimax import MeasureSVCCV, PrecisionAtK, RecallAtK
 from metrimax.measure import get_measure
-from metrimax.measure.hinged import place
+from metrimax.measure.place import place
 
 CS = 4.0 ** np.arange(-3, 4)
 FOLDS = 5

@@ -22,8 +22,8 @@ from metrimax.measure import (
     get_measure,
     units,
 )
+from metrimax.measure.base_loss import Losses
 from metrimax.measure.grouped import Grouped
-from metrimax.measure.hinged import Hinged
 from metrimax.measure.shifted import Shifted
 
 CASES = [pytest.param(case, id=case.name) for case in ref.CASES]
@@ -392,7 +392,7 @@ def test_mean_cuts_of_hinged_shifted_and_grouped_risks_are_put_together():
     own = oracle.mean_cut(scores + offset, 0.1)
     shifted = Shifted(oracle, offset).mean_cut(scores, 0.1)
     assert value(shifted, scores) == pytest.approx(value(own, scores + offset))
-    for together in (Hinged(oracle, y, None, 2.0), Grouped(PRBEP(), np.arange(len(y)) % 3).oracle(y)):
+    for together in (Losses(hinge=2.0).oracle(oracle, y, None), Grouped(PRBEP(), np.arange(len(y)) % 3).oracle(y)):
         exact, cut = together(scores), together.mean_cut(scores, 0.1)
         assert value(exact, scores) - 0.1 <= value(cut, scores) < value(exact, scores)
 

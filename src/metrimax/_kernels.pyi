@@ -337,9 +337,16 @@ class MeanOfGroups(Risk):
     def __init__(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], risks: Sequence[object]) -> None: ...
 
 class SumOfRisks(Risk):
-    """A risk, and so many times another one."""
+    """A sum of risks, each so many times."""
 
-    def __init__(self, first: Risk, second: Risk, times: float) -> None: ...
+    def __init__(self, risks: Sequence[object], times: Sequence[float]) -> None: ...
+
+class BaseLosses(Risk):
+    """
+    Hinges and logistic losses of examples, whose shares have the signs of their labels.
+    """
+
+    def __init__(self, shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], hinge: float, logistic: float) -> None: ...
 
 def viterbi(unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], transition: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
     """The highest-scoring tags of every sequence."""

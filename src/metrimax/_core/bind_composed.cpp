@@ -42,18 +42,34 @@ class PyMeanOfGroups : public MeanOfGroups {
     std::vector<nb::object> kept;
 };
 
+// Together with the risks it asks.
+class PySumOfRisks : public SumOfRisks {
+  public:
+    PySumOfRisks(std::vector<nb::object> risks, const std::vector<double> &times)
+        : SumOfRisks(parts_of(risks, times)), kept(std::move(risks)) {}
+
+  private:
+    static std::vector<Part> parts_of(const std::vector<nb::object> &risks, const std::vector<double> &times) {
+        require(!risks.empty(), "SumOfRisks: expected a risk or more");
+        check_length("SumOfRisks: times", times.size(), risks.size());
+        std::vector<Part> parts;
+        for (size_t k = 0; k < risks.size(); ++k) {
+            parts.push_back({&nb::cast<Risk &>(risks[k]), times[k]});
+            check_length("SumOfRisks: a risk", parts[k].risk->size(), parts[0].risk->size());
+            require(times[k] > 0, "SumOfRisks: expected positive numbers of times");
+        }
+        return parts;
+    }
+
+    std::vector<nb::object> kept;
+};
+
 void bind_composed(nb::module_ &m) {
     nb::class_<PyMeanOfGroups, Risk>(m, "MeanOfGroups", "The mean of the risks of groups of a sample.")
         .def(nb::init<In1<int64_t>, In1<int64_t>, std::vector<nb::object>>(), nb::arg("order").noconvert(),
              nb::arg("starts").noconvert(), nb::arg("risks"));
-    nb::class_<SumOfRisks, Risk>(m, "SumOfRisks", "A risk, and so many times another one.")
-        .def(
-            "__init__",
-            [](SumOfRisks *self, Risk &first, Risk &second, double times) {
-                check_length("SumOfRisks: second", second.size(), first.size());
-                new (self) SumOfRisks(first, second, times);
-            },
-            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::arg("first"), nb::arg("second"), nb::arg("times"));
+    nb::class_<PySumOfRisks, Risk>(m, "SumOfRisks", "A sum of risks, each so many times.")
+        .def(nb::init<std::vector<nb::object>, std::vector<double>>(), nb::arg("risks"), nb::arg("times"));
 }
 
 } // namespace metrimax

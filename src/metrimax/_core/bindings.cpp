@@ -12,5 +12,6 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_dual(m);
     metrimax::bind_rankings(m);
     metrimax::bind_composed(m);
+    metrimax::bind_logistic(m);
     metrimax::bind_structured(m);
 }

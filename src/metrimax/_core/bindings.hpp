@@ -73,6 +73,7 @@ void bind_files(nb::module_ &m);
 void bind_dual(nb::module_ &m);
 void bind_rankings(nb::module_ &m);
 void bind_composed(nb::module_ &m);
+void bind_logistic(nb::module_ &m);
 void bind_structured(nb::module_ &m);
 
 } // namespace metrimax

@@ -1,4 +1,4 @@
-// Risks made of risks: the mean over groups of examples, and a sum of two. Plain C++17, no Python.
+// Risks made of risks: the mean over groups of examples, and sums. Plain C++17, no Python.
 #pragma once
 
 #include "bundle.hpp"
@@ -67,32 +67,50 @@ class MeanOfGroups : public Risk {
     double share;
 };
 
-// The risk `first`, and so many times the risk `second`; a mean of cuts is one of the first alone.
+// A sum of risks, each so many times; a mean of cuts is one of the first alone.
 class SumOfRisks : public Risk {
   public:
-    SumOfRisks(Risk &first, Risk &second, double times) : first(first), second(second), times(times) {}
+    struct Part {
+        Risk *risk;
+        double times;
+    };
 
-    size_t size() const override { return first.size(); }
+    explicit SumOfRisks(std::vector<Part> parts) : parts(std::move(parts)) {}
+
+    size_t size() const override { return parts.front().risk->size(); }
 
     double plane(const double *scores, double mu, double *slope) override {
+        const auto [first, share] = parts.front();
+        double loss = share * first->plane(scores, mu / share, slope);
+        for (size_t i = 0; i < size(); ++i)
+            slope[i] *= share;
         std::vector<double> others(size());
-        const double loss = first.plane(scores, mu, slope) + times * second.plane(scores, 0.0, others.data());
-        for (size_t i = 0; i < others.size(); ++i)
-            slope[i] += times * others[i];
+        for (size_t k = 1; k < parts.size(); ++k) {
+            const auto [risk, times] = parts[k];
+            loss += times * risk->plane(scores, 0.0, others.data());
+            for (size_t i = 0; i < others.size(); ++i)
+                slope[i] += times * others[i];
+        }
         return loss;
     }
 
     Line line(const double *scores, const double *move) override {
-        return [own = first.line(scores, move), other = second.line(scores, move), times = times](double t) {
-            const auto [value, rise] = own(t);
-            const auto [others, their_rise] = other(t);
-            return std::pair(value + times * others, rise + times * their_rise);
+        std::vector<std::pair<Line, double>> lines;
+        for (const auto &[risk, times] : parts)
+            lines.emplace_back(risk->line(scores, move), times);
+        return [lines = std::move(lines)](double t) {
+            double value = 0, rise = 0;
+            for (const auto &[line, times] : lines) {
+                const auto [one, its_rise] = line(t);
+                value += times * one;
+                rise += times * its_rise;
+            }
+            return std::pair(value, rise);
         };
     }
 
   private:
-    Risk &first, &second;
-    double times;
+    std::vector<Part> parts;
 };
 
 } // namespace metrimax

@@ -18,6 +18,7 @@ from metrimax.io.labels import show
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
+from metrimax.measure.base_loss import Losses
 from metrimax.measure.classes import score_classes
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
@@ -133,7 +134,9 @@ def _fit(
     placed = threshold == "placed"
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         callback = None if arguments.quiet else line
-        training = Training(measure, solver, arguments.tol, kind, arguments.hinge, placed, callback, checkpoint)
+        training = Training(
+            measure, solver, arguments.tol, kind, Losses(hinge=arguments.hinge), placed, callback, checkpoint
+        )
         return run(design, (fit_label(training, design, y, None, C) for y in task.labels.T))
 
 

@@ -13,6 +13,7 @@ from metrimax.cli.report import note
 from metrimax.cli.training import Task, check, design_of, finish, judged, load
 from metrimax.designs import CSR
 from metrimax.io.data import take_rows
+from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Labels, Measure, Solver, Vector
 from metrimax.solvers import Auto
 from metrimax.training.choose import choose_C, choose_column, defaults, standard_error
@@ -166,7 +167,7 @@ def _training(
 ) -> Training:
     kind = "multiclass" if task.together else "binary"  # a class that a fold has no example of is never the highest
     placed, callback = _thresholds(arguments, task)[0] == "placed", None if arguments.quiet else line
-    return Training(measure, solver, arguments.tol, kind, arguments.hinge, placed, callback)
+    return Training(measure, solver, arguments.tol, kind, Losses(hinge=arguments.hinge), placed, callback)
 
 
 def _trained(task: Task, varied: list[int]) -> list[int]:

@@ -80,8 +80,10 @@ def _refuse_other_machines(model: MeasureSVC) -> None:
         came, remedy = "auxiliaries beside X", "judge it by cross-validation"
     elif model._expansion is not None:
         came, remedy = "a kernel", "train scikit-learn's SVC, or a linear model on features of the kernel (Nystroem)"
-    elif hinge := getattr(model, "plain", lambda: model)().hinge:  # what cross-validation took for None
-        came, remedy = f"hinge={hinge!r}", "train with hinge=0"
+    elif (losses := getattr(model, "plain", lambda: model)().losses()).base:  # what cross-validation took for None
+        beside = {"hinge": losses.hinge, "logistic": losses.logistic}
+        came = " and ".join(f"{name}={weight!r}" for name, weight in beside.items() if weight)
+        remedy = "train with hinge=0"
     elif model.threshold == "placed" or np.any(model.threshold_):
         came, remedy = "a placed threshold", "train with threshold='trained'"
     else:

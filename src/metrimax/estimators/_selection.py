@@ -123,7 +123,7 @@ def _check_machine(template: MeasureSVC) -> None:
             f"balanced_error, got {measure.name}: train for one of these and give {measure.name} as scoring, or choose "
             "selection='cv'"
         )
-    if template.hinge or template.threshold == "placed":
+    if template.losses().base or template.threshold == "placed":
         raise ValueError(
             "selection='xi_alpha' estimates machines with hinge=0 and threshold='trained', got "
             f"hinge={template.hinge!r} and threshold={template.threshold!r}: leave them out, or choose selection='cv'"

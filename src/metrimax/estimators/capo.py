@@ -117,7 +117,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     True
     """
 
-    hinge = 0.0  # the auxiliaries have learnt from all examples
+    hinge = logistic = 0.0  # the auxiliaries have learnt from all examples
+    risk, balanced = 1.0, False
     threshold = "trained"
 
     def __init__(

@@ -12,13 +12,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax._validation import check_flag, dense, is_number, is_whole, warn
+from metrimax._validation import check_flag, dense, is_whole, warn
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.estimators._base import CertifiedEstimator, labels_of
 from metrimax.estimators._targets import check_truth, encode, judge, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
+from metrimax.measure.base_loss import Losses
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.solvers import side_by_side
@@ -60,11 +61,17 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Value of that constant feature.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
-    hinge : float, default=0.0
+    hinge : float or None, default=None
         Adds the plain hinge loss: ``C hinge sum_i max(0, 1 - y_i s_i)``. With 1 (what `MeasureSVCCV` does for F1 and
         its like) the weights are learnt from all examples, which pays where classes overlap
-        (docs/results/imbalanced.md).
-        The bound on the measure's loss stays a bound, and the gap keeps its unit.
+        (docs/results/imbalanced.md). None is 0.
+    logistic : float or None, default=None
+        Adds the logistic loss: ``C logistic sum_i log(1 + exp(-y_i s_i))``. None is 0.
+    risk : float, default=1.0
+        Weight of the measure's own risk. With 0 a base loss remains: ``risk=0, logistic=1`` is logistic regression,
+        ``risk=0, hinge=1`` the plain SVM; the measure then decides on the threshold alone.
+    balanced : bool, default=False
+        Whether the two classes weigh the same in the base losses, hinge and logistic, whatever they weigh in the risk.
     threshold : {"trained", "placed"}, default="trained"
         "trained": where training puts it. "placed": where the measure is best on the training sample, if that is
         better; more precisely, the mean of all thresholds that are worse than the best by no more than what one
@@ -171,7 +178,10 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
-        hinge: float = 0.0,
+        hinge: float | None = None,
+        logistic: float | None = None,
+        risk: float = 1.0,
+        balanced: bool = False,
         threshold: str = "trained",
         kernel: str | Callable[..., Any] = "linear",
         gamma: float | str = "scale",
@@ -194,6 +204,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.hinge = hinge
+        self.logistic = logistic
+        self.risk = risk
+        self.balanced = balanced
         self.threshold = threshold
         self.kernel = kernel
         self.gamma = gamma
@@ -321,10 +334,14 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """How labels of a kind are trained with these parameters."""
         if self.threshold not in THRESHOLDS:
             raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
-        if not (is_number(self.hinge) and 0 <= self.hinge < np.inf):
-            raise ValueError(f"expected a finite hinge >= 0, got {self.hinge!r}")
         placed = self.threshold == "placed"
-        return Training(measure, solver, self.tol, kind, float(self.hinge), placed, callback, checkpoint)
+        return Training(measure, solver, self.tol, kind, self.losses(), placed, callback, checkpoint)
+
+    def losses(self) -> Losses:
+        """The losses that these parameters ask for."""
+        check_flag("balanced", self.balanced)
+        hinge, logistic = (0.0 if weight is None else weight for weight in (self.hinge, self.logistic))
+        return Losses(self.risk, hinge, logistic, self.balanced)
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""

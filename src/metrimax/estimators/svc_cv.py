@@ -67,7 +67,9 @@ class MeasureSVCCV(MeasureSVC):
     n_jobs : int or None, default=None
         Folds trained at a time, each then in one thread. Those of a dataset (`metrimax.open_dataset`), or of what Dask
         holds, are always trained side by side: each pass over the rows serves them all.
-    hinge : float or None, default=None
+    hinge, logistic : float or None, default=None
+    risk, balanced
+        As for `MeasureSVC`, but where both hinge and logistic are None.
     threshold : {"trained", "placed"} or None, default=None
         As for `MeasureSVC`. A hinge of None is 0 for the error rate and the measures of rankings, and 1 for all others.
         A threshold of None is "trained" where ``standard_errors=None`` is 0; otherwise it is, for every C, the one that
@@ -127,6 +129,9 @@ class MeasureSVCCV(MeasureSVC):
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         hinge: float | None = None,
+        logistic: float | None = None,
+        risk: float = 1.0,
+        balanced: bool = False,
         threshold: str | None = None,
         kernel: str | Callable[..., Any] = "linear",
         gamma: float | str = "scale",
@@ -155,7 +160,10 @@ class MeasureSVCCV(MeasureSVC):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
-        self.hinge = hinge  # type: ignore[assignment]
+        self.hinge = hinge
+        self.logistic = logistic
+        self.risk = risk
+        self.balanced = balanced
         self.threshold = threshold  # type: ignore[assignment]
         self.kernel = kernel
         self.gamma = gamma
@@ -225,7 +233,7 @@ class MeasureSVCCV(MeasureSVC):
         """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state}
-        if self.hinge is None:
+        if self.hinge is None and self.logistic is None:
             given["hinge"] = self._defaults.hinge
         return MeasureSVC(**given | {"threshold": self.thresholds[0]} | changes)
 

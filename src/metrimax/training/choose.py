@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrimax.measure.hinged import wants_hinges
+from metrimax.measure.base_loss import wants_hinges
 from metrimax.protocols import Measure, Vector
 
 

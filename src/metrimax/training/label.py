@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metrimax.io.checkpoints import Checkpoint, KeptRun
-from metrimax.measure.hinged import Hinged, place
+from metrimax.measure.base_loss import PAPER, Losses
+from metrimax.measure.place import place
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import (
     Ask,
@@ -85,8 +86,8 @@ class Training:
     kind : str
         Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a
         constant.
-    hinge : float
-        Weight of the plain hinge loss that is added to the risk.
+    losses : Losses
+        The measure's risk and what stands beside it.
     placed : bool
         Whether the threshold is the best one on the training scores.
     callback : callable or None
@@ -98,7 +99,7 @@ class Training:
     solver: Solver
     tol: float
     kind: str = "binary"
-    hinge: float = 0.0
+    losses: Losses = PAPER
     placed: bool = False
     callback: Callback | None = None
     checkpoint: Checkpoint | None = None
@@ -124,16 +125,15 @@ def fit_path(
 
     With an ``offset`` (n,) what is trained is a correction of these scores.
     """
-    measure, kind, hinge, checkpoint = training.measure, training.kind, training.hinge, training.checkpoint
+    measure, kind, losses, checkpoint = training.measure, training.kind, training.losses, training.checkpoint
     labels = np.ascontiguousarray(labels)
     used = labels if weight is None else labels[weight > 0]
     if kind != "binary" and (used.all() or not used.any()):
         # all scores are zero, and the threshold lies below them or above; a class never seen is never the highest
         threshold = -1.0 if used.all() else 1.0 if kind.startswith("multilabel") else np.inf
         return [FittedLabel(_constant(design), 1.0, threshold)] * len(Cs)
-    oracle = measure.oracle(labels, weight)
-    if hinge:
-        oracle = Hinged(oracle, labels, weight, hinge)
+    own = measure.oracle(labels, weight)
+    oracle = losses.oracle(own, labels, weight)
     if offset is not None:
         oracle = Shifted(oracle, offset)
     weights = [float(C) * oracle.price * oracle.n for C in Cs]
@@ -141,11 +141,11 @@ def fit_path(
     if checkpoint is None:
         solutions = yield from solve(weights, callback=training.callback)
     else:
-        name, probe = yield from _identity(measure, training.solver, oracle, design, labels, weight, offset, hinge)
+        name, probe = yield from _identity(measure, training.solver, oracle, design, labels, weight, offset, losses)
         several = len(weights) > 1
         # the cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file
-        names = [f"{name}-{own!r}" for own in weights] if several else [name]
-        begin = [partial(checkpoint.begin, own, probe) for own in names]
+        names = [f"{name}-{one!r}" for one in weights] if several else [name]
+        begin = [partial(checkpoint.begin, one, probe) for one in names]
         # where others are still to come the process may be killed before it ends
         to_the_end = several or kind != "binary"
         solutions = yield from _along_kept(solve, weights, begin, training.callback, to_the_end=to_the_end)
@@ -156,7 +156,7 @@ def fit_path(
         if rule is not None:
             scores = yield Ask("scores", solution.w)
             threshold = rule(labels, scores if offset is None else scores + offset, weight)
-        fitted.append(FittedLabel(solution, oracle.price, threshold))
+        fitted.append(FittedLabel(solution, own.price, threshold))
     return fitted
 
 
@@ -237,7 +237,7 @@ def _identity(
     labels: Labels,
     weight: Vector | None,
     offset: Vector | None,
-    hinge: float,
+    losses: Losses,
 ) -> Generator[Ask, Vector, tuple[str, Vector]]:
     """What the state of this label of this problem is known by, and what tells its rows of X from others.
 
@@ -250,7 +250,7 @@ def _identity(
         scores = size * rng.normal(size=len(labels))
         cut = oracle(scores)
         values.append(f"{cut.loss + float(cut.slope @ scores):.9g}")
-    told = type(solver).__name__, measure.name, oracle.price, oracle.n, values, design.shape, hinge
+    told = type(solver).__name__, measure.name, oracle.price, oracle.n, values, design.shape, losses
     digest = hashlib.sha256(repr(told).encode())
     for part in (labels, weight, offset):
         digest.update(b"none" if part is None else part.tobytes())

@@ -1,4 +1,4 @@
-"""The plain hinge loss beside a measure's risk, and thresholds placed on the training scores."""
+"""Thresholds placed on the training scores, and what is trained with them by default."""
 
 import warnings
 
@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
-from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, _kernels, xi_alpha
+from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, xi_alpha
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
-from metrimax.measure.hinged import Hinged, place, wants_hinges
-from metrimax.protocols import Status
+from metrimax.measure.base_loss import wants_hinges
+from metrimax.measure.place import place
 from metrimax.training.choose import defaults
 
 
@@ -20,68 +19,6 @@ def sample(seed=0, n=120, rate=0.2, shift=1.0):
     rng = np.random.default_rng(seed)
     y = rng.random(n) < rate
     return rng.normal(size=(n, 3)) + shift * y[:, None], y
-
-
-@pytest.mark.parametrize("name", ["f1", "gmean", "mcc", "prbep"])
-def test_the_risk_is_the_sum_of_both(name):
-    _, y = sample()
-    rng = np.random.default_rng(1)
-    oracle = get_measure(name).oracle(y, None)
-    both = Hinged(oracle, y, None, 0.7)
-    sign = np.where(y, 1.0, -1.0)
-    for _ in range(5):
-        scores, move = rng.normal(size=(2, len(y)))
-
-        def risk(s):
-            cut = oracle(s)
-            return cut.loss + cut.slope @ s + 0.7 / oracle.price * np.maximum(0, 1 - sign * s).mean()
-
-        cut = both(scores)
-        assert cut.loss + cut.slope @ scores == pytest.approx(risk(scores))
-        other = rng.normal(size=len(y))
-        assert cut.loss + cut.slope @ other <= risk(other) + 1e-12  # a cut
-        value, slope = both.line(scores, move)(0.5)
-        assert value == pytest.approx(risk(scores + 0.5 * move))
-        step = 1e-6
-        ahead, behind = (both.line(scores, move)(t)[0] for t in (0.5 + step, 0.5 - step))
-        assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-3, abs=1e-6)
-        for mu, asked in ((0.0, cut), (0.01, both.mean_cut(scores, 0.01))):  # what solvers ask in its place
-            loss, slopes = both.compiled.cut(scores, mu)
-            assert loss == pytest.approx(asked.loss)
-            np.testing.assert_allclose(slopes, asked.slope, atol=1e-14)
-        assert _kernels.Line(both.compiled, scores, move)(0.5) == pytest.approx((value, slope))
-
-
-def test_a_measure_without_a_kernel_is_asked_itself():
-    _, y = sample()
-    weight = np.random.default_rng(0).random(len(y))
-    assert Hinged(get_measure("f1").oracle(y, weight), y, weight, 1.0).compiled is None
-
-
-def test_the_optimum_is_that_of_the_objective_written_out():
-    X, y = sample(2, n=60)
-    model = MeasureSVC("f1", C=0.1, hinge=2.0, tol=1e-7).fit(X, y)
-    assert model.status_ is Status.CONVERGED
-    oracle, sign = get_measure("f1").oracle(y, None), np.where(y, 1.0, -1.0)
-
-    def objective(w):
-        scores = X @ w[:3] + w[3]
-        cut = oracle(scores)
-        hinges = np.maximum(0, 1 - sign * scores).sum()
-        return w @ w / 2 + 0.1 * (oracle.price * len(y) * (cut.loss + cut.slope @ scores) + 2.0 * hinges)
-
-    w = np.append(model.coef_[0], model.trained_intercept_)
-    assert objective(w) == pytest.approx(model.objective_, rel=1e-9)
-    found = minimize(objective, w + 0.01, method="Nelder-Mead", options={"maxiter": 4000, "fatol": 1e-10}).fun
-    assert model.dual_bound_ <= found + 1e-9
-    assert model.objective_ <= found * (1 + 1e-4)
-
-
-def test_with_the_error_rate_hinges_add_to_C():
-    X, y = sample(3)
-    one = MeasureSVC("error", C=0.5, hinge=1.0, solver="bundle", tol=1e-6).fit(X, y)
-    other = MeasureSVC("error", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
-    np.testing.assert_allclose(one.coef_, other.coef_, atol=0.02)
 
 
 @settings(max_examples=60, deadline=None)

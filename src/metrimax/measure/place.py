@@ -1,0 +1,54 @@
+"""The threshold that suits the training scores best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.protocols import Labels, Measure, Vector
+
+ROUNDING = 1e-12
+"""Scores that differ by no more than this share are equal: where nothing but the intercept is learnt, their order is
+that of rounding.
+"""
+
+
+def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+    """A threshold in the middle of those that are as good on these scores as can be told.
+
+    Zero if none is better. Otherwise halfway between two scores that follow one another. The best such place of a
+    sample with few positives depends on single examples, so all places count as equal that are behind it by no more
+    than one mistake in each class costs, and their mean is taken. Beyond the last score on either side is no place:
+    nobody would be called positive, or everybody.
+    """
+    if not isinstance(measure, ContingencyMeasure):
+        return measure.threshold(y, scores, sample_weight)
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    if not weight.all():  # rows that are left out have no say in where the places are
+        used = weight > 0
+        y, scores, weight = y[used], scores[used], weight[used]
+    order = np.argsort(-scores, kind="stable")
+    ordered, positive = scores[order], np.where(y, weight, 0.0)[order]
+    size = np.abs(ordered)
+    last = np.flatnonzero(ordered[:-1] - ordered[1:] > ROUNDING * np.maximum(size[:-1], size[1:]))
+    if not len(last):
+        return 0.0
+    tp = np.cumsum(positive)
+    fp = np.cumsum(weight[order]) - tp
+    n_pos, n_neg = float(tp[-1]), float(fp[-1])
+    tp, fp = tp[last], fp[last]
+    values = measure.table_score(tp, fp, n_pos - tp, n_neg - fp)
+    best = float(np.max(values))
+    if measure.score(y, scores, weight) >= best - 1e-12:
+        return 0.0
+    equals = last[values >= best - _slack(measure, n_pos, n_neg) - 1e-12]
+    places = (ordered[equals] + ordered[equals + 1]) / 2
+    return float(places.mean())
+
+
+def _slack(measure: ContingencyMeasure, n_pos: float, n_neg: float) -> float:
+    """What one mistake in each class costs beside a perfect labelling; of a tiny class, a quarter of its weight."""
+    one = min(1.0, n_pos / 4, n_neg / 4)
+    wrong = np.array([0.0, one])
+    perfect, less = measure.table_score(n_pos - wrong, wrong, wrong, n_neg - wrong)
+    return float(perfect - less)

@@ -1,0 +1,267 @@
+"""Hinges and logistic losses beside a measure's risk, against brute force, a conic solver and scikit-learn."""
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import reference as ref
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from metrimax import MeasureSVC, MeasureSVCCV, _kernels
+from metrimax.designs import as_design
+from metrimax.measure import Grouped, get_measure
+from metrimax.measure.base_loss import Losses
+from metrimax.protocols import Status
+from metrimax.solvers import SOLVERS
+from metrimax.training.lockstep import run
+
+SUMS = {
+    "hinge": Losses(hinge=0.7),
+    "logistic": Losses(logistic=1.0),
+    "half the risk and both, balanced": Losses(0.5, 0.3, 0.8, True),
+    "logistic alone": Losses(risk=0.0, logistic=2.0),
+    "both alone, balanced": Losses(0.0, 1.0, 0.5, True),
+    "hinge alone": Losses(risk=0.0, hinge=0.6),
+    "hinge alone, balanced": Losses(0.0, 1.5, 0.0, True),
+    "risk": Losses(risk=3.0),
+}
+CASES = [*ref.CASES, *(case for case in ref.RANKINGS if case.name in ("average_precision", "ndcg", "partial_auc"))]
+CASES.append(ref.Case("roc_area", get_measure("roc_area"), None))
+
+
+def sample(seed=0, n=120, rate=0.2, shift=1.0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < rate
+    return rng.normal(size=(n, 3)) + shift * y[:, None], y
+
+
+def class_weights(losses, y, weight):
+    """The weights of the examples in the base losses, written out."""
+    weight = np.ones(len(y)) if weight is None else weight
+    if not losses.balanced:
+        return weight
+    own = [weight[y == label].sum() for label in y]
+    return weight * weight.sum() / (2 * np.array(own))
+
+
+def written_out(losses, risk, y, scores, weight=None):
+    """What C multiplies: ``risk`` is kappa n R of these scores."""
+    margin, weight = np.where(y, scores, -scores), class_weights(losses, y, weight)
+    hinge, logistic = np.maximum(0, 1 - margin), np.logaddexp(0, -margin)
+    return losses.risk * risk + weight @ (losses.hinge * hinge + losses.logistic * logistic)
+
+
+@pytest.mark.parametrize("losses", SUMS.values(), ids=list(SUMS))
+@pytest.mark.parametrize("name", ["f1", "gmean", "mcc", "prbep", "roc_area", "average_precision"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_risk_is_the_sum_of_all(name, losses, weighted):
+    _, y = sample()
+    rng = np.random.default_rng(1)
+    weight = rng.integers(0, 4, len(y)).astype(float) if weighted and name != "average_precision" else None
+    oracle = get_measure(name).oracle(y, weight)
+    both = losses.oracle(oracle, y, weight)
+
+    def risk(s):
+        cut = oracle(s)
+        own = oracle.price * oracle.n * (cut.loss + cut.slope @ s)
+        return written_out(losses, own, y, s, weight) / (both.price * both.n)
+
+    for size in (0.1, 1.0, 100.0):
+        scores, move, other = size * rng.normal(size=(3, len(y)))
+        cut = both(scores)
+        assert cut.loss + cut.slope @ scores == pytest.approx(risk(scores))
+        assert cut.loss + cut.slope @ other <= risk(other) * (1 + 1e-12)  # a cut
+        value, slope = both.line(scores, move)(0.5)
+        assert value == pytest.approx(risk(scores + 0.5 * move))
+        step = 1e-6
+        ahead, behind = (both.line(scores, move)(t)[0] for t in (0.5 + step, 0.5 - step))
+        assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-3, abs=1e-5 * size)
+        mean = both.mean_cut(scores, 0.01)
+        assert risk(scores) - 0.01 - 1e-12 <= mean.loss + mean.slope @ scores <= risk(scores) * (1 + 1e-12)
+        assert mean.loss + mean.slope @ other <= risk(other) * (1 + 1e-12)
+        if both.compiled is not None:  # what solvers ask in its place
+            for mu, asked in ((0.0, cut), (0.01, mean)):
+                loss, slopes = both.compiled.cut(scores, mu)
+                assert loss == pytest.approx(asked.loss)
+                np.testing.assert_allclose(slopes, asked.slope, atol=1e-14)
+            assert _kernels.Line(both.compiled, scores, move)(0.5) == pytest.approx((value, slope))
+
+
+@pytest.mark.parametrize("margin", [-1e308, -800.0, -40.0, -1.0, 0.0, 1e-300, 1.0, 40.0, 800.0, 1e308])
+@pytest.mark.parametrize("positive", [True, False])
+def test_no_margin_is_too_large_for_the_logistic_loss(margin, positive):
+    sign = 1.0 if positive else -1.0
+    kernel = _kernels.BaseLosses(np.array([sign]), 0.0, 1.0)
+    scores = np.array([sign * margin])
+    loss, slope = kernel.cut(scores)
+    expected = np.logaddexp(0, -margin)
+    flip = float(np.exp(-np.logaddexp(0, margin)))
+    assert slope[0] == pytest.approx(-sign * flip, rel=1e-12)
+    entropy = expected + flip * margin if abs(margin) < 30 else 0.0
+    assert loss == pytest.approx(entropy, abs=1e-10)
+    assert _kernels.Line(kernel, scores, np.zeros(1))(0.0) == pytest.approx((expected, 0.0), rel=1e-12)
+
+
+def least(case, losses, X, y, C):
+    """The least J with all labellings, rankings or pairs as constraints and the logistic losses as cones."""
+    X1 = np.hstack([X, np.ones((len(X), 1))])
+    w = cp.Variable(X1.shape[1])
+    s, sign = X1 @ w, np.where(y > 0, 1.0, -1.0)
+    oracle = case.measure.oracle(y)
+    xi = cp.Variable(nonneg=True)
+    constraints = []
+    if isinstance(case, ref.Case) and case.loss is not None:
+        Z, values = ref.labelling_losses(case, y)
+        constraints = [values + (Z.astype(float) - y) @ s / len(y) <= xi]
+        risk = xi
+    elif isinstance(case, ref.Case):
+        risk = cp.sum(cp.pos(1 - (X1[y][:, None] - X1[~y][None]).reshape(-1, X1.shape[1]) @ w)) / (y.sum() * (~y).sum())
+    else:
+        zero, unit = np.zeros(len(y)), np.eye(len(y))  # a term is affine in the scores
+        rows = []
+        for ranking in itertools.permutations(range(len(y))):
+            value = case.term(y, zero, ranking)
+            rows.append([value, *(case.term(y, one, ranking) - value for one in unit)])
+        planes = np.unique(np.round(rows, 12), axis=0)
+        constraints = [planes[:, 0] + planes[:, 1:] @ s <= xi]
+        risk = xi
+    weight = class_weights(losses, y > 0, None)
+    hinges, logistic = cp.pos(1 - cp.multiply(sign, s)), cp.logistic(-cp.multiply(sign, s))
+    base = losses.hinge * weight @ hinges + losses.logistic * weight @ logistic
+    total = losses.risk * oracle.price * oracle.n * risk + base
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + C * total), constraints)
+    return problem.solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize("losses", SUMS.values(), ids=list(SUMS))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_optimum_is_that_of_a_conic_solver(case, losses):
+    ranks = isinstance(case, ref.RankingCase | ref.PartialCase)
+    n = 6 if ranks else 8
+    rng = np.random.default_rng(3)
+    y = np.arange(n) < 3
+    X = rng.normal(size=(n, 3)) + 0.7 * y[:, None]
+    if ranks and case.graded:
+        y = np.array([2, 1, 1, 0, 0, 0])
+    C = 0.8
+    expected = least(case, losses, X, y, C)
+    oracle = losses.oracle(case.measure.oracle(y), y, None)
+    design = as_design(X, intercept_scaling=1.0)
+    weight = C * oracle.price * oracle.n
+    (solution,) = run(design, [SOLVERS["auto"]().steps(oracle, design, weight, tol=1e-7)])
+    assert solution.status.ok
+    assert solution.bound <= expected * (1 + 1e-6)
+    assert solution.objective >= expected * (1 - 1e-6)
+    assert solution.objective - solution.bound <= 1e-7 * weight
+
+
+@pytest.mark.parametrize("name", ["hybrid", "bundle", "cutting_plane", "auto"])
+@pytest.mark.parametrize("losses", [Losses(hinge=2.0), Losses(logistic=1.0), Losses(risk=0.0, logistic=1.0)], ids=str)
+def test_every_solver_of_cuts_takes_sums(name, losses):
+    X, y = sample(2, n=60)
+    given = {"risk": losses.risk, "hinge": losses.hinge, "logistic": losses.logistic}
+    model = MeasureSVC("f1", C=0.1, solver=name, tol=1e-6, **given).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    w = np.append(model.coef_[0], model.trained_intercept_)
+    scores = X @ w[:-1] + w[-1]
+    own = model.price_ * len(y) * ref.risk_by_tables(next(c for c in ref.CASES if c.name == "f1"), y, scores)
+    assert w @ w / 2 + 0.1 * written_out(losses, own, y, scores) == pytest.approx(model.objective_, rel=1e-9)
+    other = MeasureSVC("f1", C=0.1, tol=1e-6, **given).fit(X, y)
+    assert model.dual_bound_ <= other.objective_
+
+
+def regularised(X):
+    """X with the constant feature, whose weight counts as the others do."""
+    return np.hstack([X, np.ones((len(X), 1))])
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("measure", ["f1", "roc_area"])
+def test_the_logistic_loss_alone_is_logistic_regression(measure, balanced, weighted):
+    X, y = sample(4, n=300)
+    weight = np.random.default_rng(0).random(len(y)) if weighted else None
+    model = MeasureSVC(measure, C=0.3, risk=0.0, logistic=1.0, balanced=balanced, tol=1e-12)
+    model.fit(X, y, sample_weight=weight)
+    losses = Losses(0.0, 0.0, 1.0, balanced)
+    other = LogisticRegression(C=0.3, fit_intercept=False, tol=1e-10, max_iter=10_000)
+    other.fit(regularised(X), y, sample_weight=class_weights(losses, y, weight))
+    np.testing.assert_allclose(np.append(model.coef_, model.trained_intercept_), other.coef_[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_hinges_alone_are_the_plain_svm(balanced):
+    X, y = sample(4, n=300)
+    model = MeasureSVC("f1", C=0.1, risk=0.0, hinge=2.0, balanced=balanced, tol=1e-7).fit(X, y)
+    other = LinearSVC(loss="hinge", C=0.2, tol=1e-8, max_iter=10**6, class_weight="balanced" if balanced else None)
+    other.fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-3)
+    np.testing.assert_allclose(model.trained_intercept_, other.intercept_, atol=1e-3)
+
+
+def test_with_the_error_rate_hinges_add_to_C():
+    X, y = sample(3)
+    one = MeasureSVC("error", C=0.5, hinge=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    other = MeasureSVC("error", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=0.02)
+    double = MeasureSVC("f1", C=0.5, risk=2.0, solver="bundle", tol=1e-6).fit(X, y)
+    once = MeasureSVC("f1", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    assert double.objective_ == pytest.approx(once.objective_, rel=1e-5)
+
+
+def test_sums_of_several_labels_and_sparse_rows_are_those_of_one():
+    X, y = sample(5, n=200)
+    Y = np.column_stack([y, X[:, 0] > 0.5]).astype(int)
+    several = MeasureSVC("f1", C=0.3, logistic=1.0, tol=1e-6).fit(sparse.csr_array(X.astype(np.float32)), Y)
+    for k in range(2):
+        one = MeasureSVC("f1", C=0.3, logistic=1.0, tol=1e-6).fit(X.astype(np.float32), Y[:, k])
+        assert several.objective_[k] == pytest.approx(one.objective_, rel=1e-5)
+
+
+def test_weights_are_repetitions_in_every_part():
+    X, y = sample(6, n=60)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    given = {"C": 0.3, "hinge": 0.5, "logistic": 1.0, "balanced": True, "tol": 1e-7}
+    weighted = MeasureSVC("f1", **given).fit(X, y, sample_weight=times.astype(float))
+    copies = MeasureSVC("f1", **given).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.objective_ == pytest.approx(copies.objective_, rel=1e-6)
+
+
+def test_groups_have_sums_too():
+    _, y = sample(7, n=120)
+    grouped = Grouped(get_measure("average_precision"), np.arange(len(y)) % 5)
+    oracle = grouped.oracle(y)
+    both = Losses(logistic=0.5).oracle(oracle, y, None)
+    scores = np.random.default_rng(0).normal(size=len(y))
+    cut, own = both(scores), oracle(scores)
+    of_risk = oracle.price * oracle.n * (own.loss + own.slope @ scores)
+    expected = written_out(Losses(logistic=0.5), of_risk, y, scores)
+    assert both.price * both.n * (cut.loss + cut.slope @ scores) == pytest.approx(expected)
+
+
+def test_the_paper_stands_where_hinge_is_zero():
+    X, y = sample(8)
+    models = [MeasureSVC("f1", C=0.2, **given).fit(X, y) for given in ({}, {"hinge": 0}, {"hinge": 0.0, "risk": 1})]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        gap = (model.objective_ - model.dual_bound_) / (0.2 * model.price_ * len(y))
+        assert model.gap_ == models[0].gap_ == pytest.approx(gap)
+    assert MeasureSVCCV("f1", logistic=1.0).plain().losses() == Losses(logistic=1.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"hinge": -1.0}, "finite hinge >= 0, got -1.0"),
+        ({"logistic": np.nan}, "finite logistic >= 0, got nan"),
+        ({"risk": "1"}, "finite risk >= 0, got '1'"),
+        ({"risk": 0.0}, "expected a loss to train"),
+    ],
+)
+def test_wrong_weights_say_what_was_expected(wrong, says):
+    X, y = sample()
+    with pytest.raises(ValueError, match=says):
+        MeasureSVC("f1", **wrong).fit(X, y)
