@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -386,3 +387,26 @@ def test_a_positive_label_by_its_value(folder: Path, capsys: Capture) -> None:
     one, other = (run_json(capsys, "train", "1.svm", "m", "--positive", label) for label in ("1", "+1"))
     assert one == other
     assert run_json(capsys, "train", "1.svm", "m", "--positive", "-1.0")["classes"] == [1, -1]
+
+
+def test_names_do_not_move_the_cursor(tmp_path: Path, capsys: Capture) -> None:
+    """What a file of somebody else says is shown as text, wherever it is quoted."""
+    evil = "spam\x1b]0;owned\x07\x9b2J\u202e"
+    rows = "".join(f"{x},{evil if x > 1 else 'ham'}\n" for x in (0.0, 0.5, 1.5, 2.0))
+    (tmp_path / "a.csv").write_text("x,label\n" + rows)
+    assert main(["train", str(tmp_path / "a.csv"), str(tmp_path / "m")]) == 0
+    assert main(["info", str(tmp_path / "m")]) == 0
+    assert main(["evaluate", str(tmp_path / "a.csv"), str(tmp_path / "m"), "--positive", evil]) == 0
+    assert main(["train", str(tmp_path / "a.csv"), str(tmp_path / "m"), "--positive", "\x1b[2J"]) == 1
+    assert main(["train", str(tmp_path / "a.csv"), str(tmp_path / "m"), "--target", "\x1b[2J"]) == 1
+    assert main(["info", str(tmp_path / "\x1b[2J")]) == 1
+    assert main(["predict", str(tmp_path / "a.csv"), str(tmp_path / "m")]) == 2
+    said = capsys.readouterr()
+    for text in (said.out, said.err):
+        assert text.replace("\n", "").isprintable()
+        assert "\\x1b" in text
+    assert "expected labels that a terminal can show" in said.err
+    assert main(["predict", str(tmp_path / "a.csv"), str(tmp_path / "m"), "-o", str(tmp_path / "out")]) == 0
+    assert evil in (tmp_path / "out").read_text()
+    assert main(["predict", str(tmp_path / "a.csv"), str(tmp_path / "m"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"][-1] == evil

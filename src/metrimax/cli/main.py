@@ -55,11 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _command(arguments.command)(arguments)
         if not getattr(arguments, "quiet", False):
             for text in dict.fromkeys(str(remark.message) for remark in remarks):
-                sys.stderr.write(f"{name}: {text}\n")
+                streams.say(name, text)
         sys.stdout.flush()
         return code
     except UsageError as error:
-        sys.stderr.write(f"{name}: {error}\n")
+        streams.say(name, error)
         return USAGE
     except MemoryError:
         sys.stderr.write(f"{name}: not enough memory\n")
@@ -68,10 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         streams.tell(name, error)
         return FAILURE
     except (ValueError, TypeError, *_CLUSTER_ERRORS) as error:  # a FileError is a ValueError
-        sys.stderr.write(f"{name}: {error}\n")
+        streams.say(name, error)
         return FAILURE
     except OverflowError as error:  # of numbers in options: a k of hundreds of digits
-        sys.stderr.write(f"{name}: a number is too large to compute with ({error}): give a smaller one\n")
+        streams.say(name, f"a number is too large to compute with ({error}): give a smaller one")
         return FAILURE
     except KeyboardInterrupt:
         sys.stderr.write(f"{name}: interrupted; nothing was written\n")

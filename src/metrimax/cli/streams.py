@@ -29,6 +29,13 @@ def prepare() -> None:
             sys.stdout = io.TextIOWrapper(buffer, sys.stdout.encoding, "backslashreplace", line_buffering=True)
 
 
+def say(program: str, text: object) -> None:
+    """One message on standard error: what it quotes, of files of others, may not move the cursor or hide text."""
+    from metrimax.io.labels import visible  # slow to import, and mostly there already
+
+    sys.stderr.write(visible(f"{program}: {text}", "\n") + "\n")
+
+
 def tell(program: str, error: OSError) -> None:
     """One line on standard error; none where the reader of our output has gone, for there is nobody to tell."""
     try:
@@ -38,7 +45,7 @@ def tell(program: str, error: OSError) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(error, BrokenPipeError):
         place = "" if error.filename is None else f"{error.filename}: "
-        sys.stderr.write(f"{program}: {place}{error.strerror or error}\n")
+        say(program, f"{place}{error.strerror or error}")
 
 
 @contextmanager

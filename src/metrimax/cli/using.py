@@ -12,8 +12,8 @@ import numpy as np
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
 from metrimax.io.data import Data, grades, is_label
-from metrimax.io.files import FileError, check_writable, write_bytes
-from metrimax.io.labels import show
+from metrimax.io.files import FileError, check_writable, is_standard_output, write_bytes
+from metrimax.io.labels import show, visible
 from metrimax.io.models import LinearModel, load_model
 from metrimax.io.tables import USUAL_TARGETS
 from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
@@ -47,11 +47,18 @@ def predict(arguments: argparse.Namespace) -> int:
     data, model = _load(arguments)
     scores = model.scores(data.X, arguments.threads)
     as_scores = arguments.scores or model.kind == "ranking"
-    broken = [label for label in model.classes if isinstance(label, str) and set(label) & set("\r\n")]
-    if broken and not as_scores and not arguments.json:
+    names = [label for label in model.classes if isinstance(label, str)] if not (as_scores or arguments.json) else []
+    broken = [label for label in names if set(label) & set("\r\n")]
+    if broken:
         raise UsageError(
             f"expected labels that fit on a line, one for each example, got the model's {broken[0]!r:.100}: --json "
             "writes any label, --scores none"
+        )
+    moving = [label for label in names if visible(label, "\t") != label]
+    if moving and is_standard_output(arguments.output):
+        raise UsageError(
+            f"expected labels that a terminal can show, got the model's {moving[0]!a:.100}: -o FILE and --json write "
+            "any label, --scores none"
         )
     if arguments.json and as_scores:
         text = json.dumps({"scores": scores[:, 0].tolist() if len(model.coef) == 1 else scores.tolist()}) + "\n"

@@ -29,6 +29,17 @@ def show(label: float | str) -> str:
     return f"{label:.17g}" if float(label).is_integer() else repr(float(label))
 
 
+def visible(text: str, keep: str = "") -> str:
+    r"""A text as a terminal may show it: what is no character to see, and not to be kept, is escaped.
+
+    >>> visible(chr(27) + "[31m")
+    '\\x1b[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
 def are_names(names: Any, columns: int) -> bool:
     """Whether these are names, one for each of so many columns."""
     return isinstance(names, list) and len(names) == columns and all(isinstance(name, str) for name in names)

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 
+from metrimax.io.labels import visible
 from metrimax.protocols import Record
 
 
@@ -39,7 +40,7 @@ class ProgressLine:
             return
         self._next = now + 0.1
         self._shown = True
-        self._stream.write(f"\r\x1b[K{f'{self._title}: {text}'[: self._width()]}")
+        self._stream.write(f"\r\x1b[K{visible(f'{self._title}: {text}')[: self._width()]}")
         self._stream.flush()
 
     def _width(self) -> int | None:
