@@ -133,7 +133,7 @@ def test_a_folder_for_checkpoints_that_cannot_be_written(
     (folder / "state").mkdir()
     arguments = ["train", "a.svm", "m", "--checkpoint", "state"]
     with monkeypatch.context() as patch:
-        patch.setattr("tempfile.mkstemp", unwritable)
+        patch.setattr("metrimax.io.files._file_beside", unwritable)
         patch.setattr(training, "check_writable", lambda _: None)
         said = refused(capsys, 1, *arguments)
     assert said.startswith("metrimax train: state/")

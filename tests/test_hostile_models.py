@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -37,7 +38,9 @@ def spoilt(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
     first, header, body = path.read_bytes().split(b"\n", 2)
     entries = json.loads(header)
     change(entries)
-    path.write_bytes(b"\n".join([first, json.dumps(entries).encode(), body]))
+    rest = json.dumps(entries).encode() + b"\n" + body
+    digest = hashlib.sha256(rest).hexdigest().encode()
+    path.write_bytes(b" ".join([*first.split()[:2], digest]) + b"\n" + rest)
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
@@ -56,9 +57,14 @@ def rewrite(path: Path, change: object, body: bytes | None = None) -> None:
     entries = json.loads(header)
     for key, value in change.items():  # type: ignore[attr-defined]
         entries[key] = value
-    if body is not None:
-        entries["crc32"] = zlib.crc32(body)
-    path.write_bytes(b"\n".join([first, json.dumps(entries).encode(), old if body is None else body]))
+    write_sealed(path, first, json.dumps(entries).encode(), old if body is None else body)
+
+
+def write_sealed(path: Path, first: bytes, header: bytes, body: bytes) -> None:
+    """A file of the present version with the checksum of its content."""
+    rest = header + b"\n" + body
+    digest = hashlib.sha256(rest).hexdigest().encode()
+    path.write_bytes(b" ".join([*first.split()[:2], digest]) + b"\n" + rest)
 
 
 ARRAYS = [
@@ -87,7 +93,6 @@ ARRAYS = [
         ({"arrays": [{**ARRAYS[0], "shape": [10**12, 10**12]}, *ARRAYS[1:]]}, "the file was cut off"),
         ({"arrays": [{**ARRAYS[0], "shape": [1, 3]}, *ARRAYS[1:]]}, "8 bytes behind the last array"),
         ({"arrays": [{**ARRAYS[0], "shape": [2, 2]}, *ARRAYS[1:]]}, r"expected coef of shape \(L, p\)"),
-        ({"crc32": 1}, "the checksum of the arrays is wrong: the file is damaged"),
     ],
 )
 def test_bad_headers(tmp_path: Path, change: dict[str, object], message: str) -> None:
@@ -106,15 +111,46 @@ def test_every_cut_and_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "m"
     save_model(path, example())
     raw = path.read_bytes()
-    start = raw.index(b"\n", raw.index(b"\n") + 1) + 1
     for size in range(len(raw)):
         path.write_bytes(raw[:size])
         with pytest.raises(FileError):
             load_model(path)
-    for at in range(start, len(raw)):
-        path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
-        with pytest.raises(FileError, match=r"checksum|NaN"):
-            load_model(path)
+    for at in range(len(raw)):
+        for bit in (1, 2, 16, 128):
+            path.write_bytes(raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :])
+            with pytest.raises(FileError):
+                load_model(path)
+
+
+def test_what_a_header_says_cannot_be_changed_unnoticed(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    save_model(path, example())
+    raw = path.read_bytes()
+    changed = raw.replace(b'"index_base": 1', b'"index_base": 0')
+    assert changed != raw
+    path.write_bytes(changed)
+    with pytest.raises(FileError, match="the checksum of the file is wrong: it is damaged or was changed"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_entry_that_is_there_twice(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "m"
+    save_model(path, example())
+    _, header, body = path.read_bytes().split(b"\n", 2)
+    twice = header.replace(b'"kind":', b'"kind": "multilabel", "crc32": %d, "kind":' % zlib.crc32(body))
+    if version == 1:
+        path.write_bytes(b"\n".join([b"metrimax-model 1", twice, body]))
+    else:
+        write_sealed(path, b"metrimax-model 2", twice, body)
+    with pytest.raises(FileError, match=r"the header is no JSON \(the entry 'kind' is there twice\)"):
+        load_model(path)
+    plain = header.replace(b'"kind":', b'"crc32": %d, "kind":' % zlib.crc32(body))
+    path.write_bytes(b"\n".join([b"metrimax-model 1", plain, body]))
+    load_model(path)
+    path.write_bytes(b"\n".join([b"metrimax-model 1", plain, body[:-1] + b"@"]))
+    with pytest.raises(FileError, match="the checksum of the arrays is wrong"):
+        load_model(path)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from metrimax import open_dataset
-from metrimax.io.files import FileError, check_writable, read_bytes, write_bytes
+from metrimax.io.compressed import read_bytes
+from metrimax.io.files import FileError, check_writable, write_bytes
 from metrimax.io.writing import ShardWriter, save_array
 
 

@@ -23,6 +23,7 @@ from metrimax.io.converting import convert
 from metrimax.io.data import load_data
 from metrimax.io.files import FileError
 from metrimax.io.models import load_model
+from metrimax.io.writing import ShardWriter
 
 
 @pytest.fixture(scope="module")
@@ -331,7 +332,7 @@ def test_convert_zstandard(problem, tmp_path):
     end = len(halves[0])
     for cut in (end // 2, end - 1, end + 2, end + len(halves[1]) // 2, end + len(halves[1]) - 1):
         file.write_bytes((halves[0] + halves[1])[:cut])
-        with pytest.raises(FileError, match=r"all\.svm\.zst: the data are damaged or cut off \(the last frame"):
+        with pytest.raises(FileError, match=r"all\.svm\.zst: the data are damaged or cut off \(the last member"):
             convert(file, tmp_path / "out", shard_size="5kB")
     file.write_bytes(halves[0] + b"no frame")
     with pytest.raises(FileError, match="damaged or cut off"):
@@ -353,3 +354,6 @@ def test_convert_stopped_by_kill_leaves_no_folder(tmp_path):
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "out")])
     assert done.returncode == -9
     assert not (tmp_path / "out").exists()
+    with ShardWriter(tmp_path / "out") as writer:  # the next one sweeps away what it left
+        writer.add(np.ones((2, 3)), np.ones(2))
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrimax import _kernels
-from metrimax.io.files import FileError, read_bytes
+from metrimax.io.compressed import read_bytes
+from metrimax.io.files import FileError
 from metrimax.io.svmlight import Svmlight, parse_svmlight, read_svmlight
 
 

@@ -13,7 +13,8 @@ from metrimax.io.data import Data
 from metrimax.io.dataset import load
 from metrimax.io.files import same_file
 from metrimax.io.folders import would_be_part
-from metrimax.io.shards import parse_size
+from metrimax.io.labels import visible
+from metrimax.io.limits import parse_size
 from metrimax.measure import get_measure, ranking_measure
 from metrimax.protocols import Measure
 from metrimax.training.progress import ProgressLine
@@ -33,7 +34,7 @@ def emit(arguments: argparse.Namespace, results: dict[str, Any], *, aside: bool 
         return
     width = max((len(name) for name in results), default=0)
     for name, value in results.items():
-        stream.write(f"{name + ':':<{width + 2}}{_plain(value)}\n")
+        stream.write(visible(f"{name + ':':<{width + 2}}{_plain(value)}") + "\n")
 
 
 def _plain(value: Any) -> str:
@@ -48,7 +49,7 @@ def _plain(value: Any) -> str:
 def note(arguments: argparse.Namespace, text: str) -> None:
     """A remark to standard error."""
     if not arguments.quiet:
-        sys.stderr.write(f"metrimax {arguments.command}: {text}\n")
+        sys.stderr.write(visible(f"metrimax {arguments.command}: {text}", "\n") + "\n")
 
 
 def read(arguments: argparse.Namespace, **options: Any) -> Data:

@@ -29,7 +29,8 @@ def classify(options: dict[str, Any], names: list[str]) -> int:
     """Read, score, report, write."""
     from metrimax.compat.reporting import report
     from metrimax.compat.training import read_examples
-    from metrimax.io.files import read_bytes, write_bytes
+    from metrimax.io.compressed import read_bytes
+    from metrimax.io.files import write_bytes
     from metrimax.io.svmperf_model import parse_svmperf_model
 
     test_file, model_file, output_file = names if len(names) == 3 else (*names, "svm_predictions")

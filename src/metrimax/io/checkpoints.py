@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from metrimax.io.files import BAD_HEADER, FileError, Name, beginning, check_writable, replacing
+from metrimax.io.files import BAD_HEADER, FileError, Name, check_writable, replacing
 from metrimax.protocols import Arrays, Record, Vector
 
 try:
@@ -64,9 +64,8 @@ class Checkpoint:
         for part in self._parts:
             part.clear()
         for file in self._begun:
-            for path in (file, *self.folder.glob(f"{beginning(file)}*")):
-                with suppress(OSError):  # the fit is done, and what stays is of use to another
-                    path.unlink()
+            with suppress(OSError):  # the fit is done, and what stays is of use to another
+                file.unlink()
         self._begun, self._parts = [], []
         with suppress(OSError):  # there may be something else in it
             self.folder.rmdir()

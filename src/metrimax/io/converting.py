@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from metrimax.designs.linear import CSR
+from metrimax.io.compressed import Bytes, open_stream
 from metrimax.io.data import file_kind, load_data
 from metrimax.io.dataset import open_dataset
-from metrimax.io.files import Bytes, FileError, Name, files_in, open_stream
-from metrimax.io.shards import MANIFEST, parse_size
+from metrimax.io.files import FileError, Name, files_in
+from metrimax.io.limits import Limit, parse_size
+from metrimax.io.shards import MANIFEST
 from metrimax.io.svmlight import parse_svmlight
 from metrimax.io.writing import ShardWriter
 
@@ -30,6 +32,7 @@ def convert(
     memory: int | str = "1GiB",
     n_threads: int | None = None,
     progress: Callable[[str], None] | None = None,
+    limit: Limit = None,
 ) -> dict[str, Any]:
     """Write binary shards from a data file or a folder of data files; returns the manifest.
 
@@ -52,15 +55,18 @@ def convert(
         Most memory for the rows of a folder of other than text files.
     progress : callable, optional
         Called with a line of text.
+    limit : int or str, optional
+        The most bytes that a file may expand to, as for a single file.
     """
     size = parse_size(shard_size)
     tell = progress or (lambda text: None)
     with ShardWriter(folder, shard_size=size, dtype=dtype) as writer:
         texts = _texts(source, kind)
         if texts is not None:
-            base = _add_texts(writer, texts, size, index_base, n_threads, tell)
+            base = _add_texts(writer, texts, size, index_base, n_threads, tell, limit)
             return writer.finish(index_base=base)
         options: dict[str, Any] = {"kind": kind, "target": target, "index_base": index_base, "n_threads": n_threads}
+        options["limit"] = limit
         if source != "-" and Path(source).is_dir():
             dataset: Any = open_dataset(source, memory=memory, progress=progress, **options)
             labels, groups = dataset.labels, dataset.groups
@@ -94,6 +100,7 @@ def _add_texts(
     index_base: int | None,
     n_threads: int | None,
     tell: Callable[[str], None],
+    limit: Limit,
 ) -> int:
     """Append all rows of the files; returns the index of the first feature.
 
@@ -103,7 +110,7 @@ def _add_texts(
     least = 0 if index_base is None else index_base
     for path in texts:
         lines = 0
-        for text in _blocks(path, size):
+        for text in _blocks(path, size, limit):
             rows = parse_svmlight(text, path, least=least, n_threads=n_threads, lines_before=lines, several=True)
             lines += int(np.count_nonzero(text == ord("\n")))
             if rows.lowest < base and rows.n and len(rows.values):
@@ -122,14 +129,14 @@ def _add_texts(
     return base
 
 
-def _blocks(path: Name, size: int) -> Iterator[Bytes]:
+def _blocks(path: Name, size: int, limit: Limit) -> Iterator[Bytes]:
     """The text in pieces of whole lines, ``size`` bytes each or the length of a line."""
-    with open_stream(path) as stream:
+    with open_stream(path, limit=limit) as stream:
         rest = b""
         while True:
             try:
                 piece = stream.read(size)
-            except MemoryError:
+            except (FileError, MemoryError):
                 raise
             except Exception as error:  # every compressed format has its own kinds
                 raise FileError(f"{path}: the data are damaged or cut off ({error})") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,8 +11,11 @@ import numpy.typing as npt
 
 from metrimax.designs.linear import CSR
 from metrimax.designs.sharded import Sharded
-from metrimax.io.files import FileError, Name, read_bytes
+from metrimax.io.compressed import read_bytes
+from metrimax.io.files import FileError, Name
 from metrimax.io.labels import WHOLE, as_groups, as_labels, show
+from metrimax.io.limits import Limit, check_expansion
+from metrimax.io.npy import read_archive
 from metrimax.io.svmlight import Svmlight, parse_svmlight
 from metrimax.io.tables import GROUPS, read_csv, read_parquet
 from metrimax.protocols import Array, Labels, Vector
@@ -51,6 +53,7 @@ def load_data(
     n_threads: int | None = None,
     labels: bool = True,
     several: bool = False,
+    limit: Limit = None,
 ) -> Data:
     """Read a data file.
 
@@ -76,19 +79,26 @@ def load_data(
     several : bool
         Whether rows of other files, or of the data that a model was trained on, have several labels: then a row of
         svmlight text may have none, though no row of this file has several.
+    limit : int or str, optional
+        The most bytes that the file may expand to, such as ``"8GiB"``: decompressed, or as the arrays that its numbers
+        ask for. By default what the environment variable METRIMAX_LIMIT says, else 100 times the length of the file,
+        and 256 MiB in any case.
     """
     kind = kind or file_kind(path)
     if kind == "svmlight":
         least = 0 if index_base is None else index_base
-        text = read_bytes(path)
+        text = read_bytes(path, limit=limit)
         rows = parse_svmlight(text, path, least=least, n_threads=n_threads, several=several, labels=labels)
+        if n_features is None:
+            needed = 8 * (rows.highest + 1)
+            check_expansion(path, f"a feature index of {rows.highest}", needed, text.nbytes, limit)
         data = _from_svmlight(path, rows, index_base, n_features, n_threads)
         return data if labels else replace(data, labels=None, groups=None)
     if kind == "npz":
-        data = _from_npz(path, n_threads, labels)
+        data = _from_npz(path, n_threads, labels, limit)
     elif kind in ("csv", "parquet"):
         read = read_csv if kind == "csv" else read_parquet
-        table = read(path, None if target is None else str(target), feature_names, n_features, labels)
+        table = read(path, None if target is None else str(target), feature_names, n_features, labels, limit)
         data = Data(path, table.X, table.labels, None, table.names, table.groups)
     else:
         raise ValueError(f"unknown kind of data {kind!r}: expected svmlight, csv, npz or parquet")
@@ -142,17 +152,12 @@ def take_rows(X: Array | CSR, rows: npt.NDArray[np.intp]) -> Array | CSR:
     return CSR(X.data[at], X.indices[at], indptr.astype(X.indptr.dtype), X.n_cols, X.n_threads)
 
 
-def _from_npz(path: Name, n_threads: int | None, labelled: bool) -> Data:
-    try:
-        archive = np.load(io.BytesIO(read_bytes(path).tobytes()), allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise FileError(f"{path}: expected an archive of the arrays X and y, got a single array: use np.savez")
-        parts = {key: archive[key] for key in archive.files}
-    except (FileError, MemoryError):
-        raise
-    except Exception as error:  # zipfile has many kinds, zlib.error among them
-        raise FileError(f"{path}: no NumPy archive without pickled objects ({error})") from error
-    X: Array | CSR = parts["X"] if "X" in parts else _sparse_parts(path, parts, n_threads)
+def _from_npz(path: Name, n_threads: int | None, labelled: bool, limit: Limit) -> Data:
+    raw = read_bytes(path, limit=limit).tobytes()
+    if raw.startswith(np.lib.format.MAGIC_PREFIX):
+        raise FileError(f"{path}: expected an archive of the arrays X and y, got a single array: use np.savez")
+    parts = read_archive(path, raw, limit)
+    X: Array | CSR = parts["X"] if "X" in parts else _sparse_parts(path, parts, n_threads, len(raw), limit)
     values = X.data if isinstance(X, CSR) else X
     if len(X.shape) != 2 or values.dtype.kind not in "fiub":
         raise FileError(f"{path}: expected X as a matrix of real numbers, got shape {X.shape} and dtype {values.dtype}")
@@ -167,7 +172,7 @@ def _from_npz(path: Name, n_threads: int | None, labelled: bool) -> Data:
     return Data(path, X, as_labels(path, y), groups=as_groups(path, groups))
 
 
-def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None) -> CSR:
+def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None, stored: int, limit: Limit) -> CSR:
     """The matrix in an archive as SciPy saves it, by rows or by columns."""
     given = parts["format"].tolist() if "format" in parts else "csr"
     form = given.decode(errors="replace") if isinstance(given, bytes) else str(given)
@@ -183,12 +188,16 @@ def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None) ->
         _check_counts("shape", parts["shape"], 2**48)  # for more columns no machine has weights
         n, width = parts["shape"].tolist()
         lines, length = (n, width) if form == "csr" else (width, n)  # columns are the rows of the transpose
+        # rows have a pointer each, columns a weight
+        check_expansion(path, f"a matrix of shape {(n, width)}", 8 * max(n, width), stored, limit)
         _check_counts("indices", parts["indices"], length)
         _check_counts("indptr", parts["indptr"], len(values))
         X = _csr(values, parts["indices"], parts["indptr"], length, n_threads)
         if X.shape[0] != lines:
             raise ValueError(f"indptr is for {X.shape[0]} lines, shape says {lines}")
         return X if form == "csr" else _transposed(X)
+    except FileError:
+        raise
     except (ValueError, TypeError) as error:
         what = f"data, indices, indptr and shape are no {form.upper()} matrix"
         raise FileError(f"{path}: {what} ({error})") from error

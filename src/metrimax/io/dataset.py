@@ -13,7 +13,7 @@ from metrimax.io.data import Data, encode, indicator_matrix, load_data
 from metrimax.io.files import FileError, Name
 from metrimax.io.folders import Found, look_into
 from metrimax.io.labels import show
-from metrimax.io.shards import parse_size
+from metrimax.io.limits import Limit, parse_size
 from metrimax.protocols import Array, Vector
 
 MEMORY = "1GiB"
@@ -108,6 +108,7 @@ def open_dataset(
     verify: bool = True,
     progress: Callable[[str], None] | None = None,
     dask: Any = None,
+    limit: Limit = None,
 ) -> Labelled:
     """Open a folder of row shards.
 
@@ -138,6 +139,10 @@ def open_dataset(
         Have the shards read by the workers of a Dask cluster, each its own, from the same path: a client, the address
         of a scheduler, or True for the current client or a local cluster of processes. ``memory`` is then for each
         thread of the workers.
+    limit : int or str, optional
+        The most bytes that a file may expand to, such as ``"8GiB"``: decompressed, or as the arrays that its numbers
+        ask for. By default what the environment variable METRIMAX_LIMIT says, else 100 times the length of the file,
+        and 256 MiB in any case.
 
     Notes
     -----
@@ -160,6 +165,7 @@ def open_dataset(
     'CONVERGED'
     """
     reading = {"kind": kind, "target": target, "feature_names": feature_names, "labels": labels, "several": several}
+    reading["limit"] = limit
     found = look_into(
         Path(path).absolute(),  # the process may go elsewhere, and workers are elsewhere
         reading,

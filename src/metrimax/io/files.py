@@ -1,32 +1,30 @@
-"""Bytes in and out: compressed input, and output that is either complete or not there."""
+"""Bytes out: files that are either complete or not there, and stay when the power fails."""
 
 from __future__ import annotations
 
 import errno
-import io
 import os
+import re
+import secrets
+import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any
+from typing import IO
 
-import numpy as np
-import numpy.typing as npt
+from metrimax.io.locks import leads_to, lock
 
-Bytes = npt.NDArray[np.uint8]
 Name = str | os.PathLike[str]
-
-_PIECE = 4096  # bytes of Zstandard data taken at a time: they decompress to 128 MiB at most
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
+_MARK = "metrimax-part"
+"""How the name of what is not finished ends: nothing of anyone else is called so."""
 
 BAD_HEADER = (ValueError, EOFError, TypeError, SyntaxError, TokenError, RecursionError)
 """What the header of a damaged NumPy array may end with: it is a Python literal, and is parsed as one."""
@@ -34,26 +32,6 @@ BAD_HEADER = (ValueError, EOFError, TypeError, SyntaxError, TokenError, Recursio
 
 class FileError(ValueError):
     """A file that does not hold what it should; the message names the file, the place and the problem."""
-
-
-def read_bytes(path: Name) -> Bytes:
-    """All bytes of a file, decompressed if it is gzip, xz, bzip2 or Zstandard (told by its first bytes).
-
-    ``"-"`` is standard input.
-    """
-    try:
-        if path == "-":
-            raw = np.frombuffer(_standard_input().read(), dtype=np.uint8)
-        else:
-            with open(path, "rb") as file:
-                raw = np.frombuffer(file.read(), dtype=np.uint8)
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from error
-    start = raw[:6].tobytes()
-    for magic, kind in _COMPRESSED.items():
-        if start.startswith(magic):
-            return _decompress(path, raw, kind)
-    return raw
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -64,85 +42,6 @@ def files_in(folder: Path) -> list[Path]:
         raise FileError(
             f"{folder}: expected a folder to read, got an error ({error.strerror or error}): check its permissions"
         ) from error
-
-
-@contextmanager
-def open_stream(path: Name) -> Iterator[IO[bytes]]:
-    """A file to read piece by piece, decompressed on the way; ``"-"`` is standard input."""
-    with ExitStack() as stack:
-        try:
-            file: Any = _standard_input() if path == "-" else stack.enter_context(open(path, "rb"))
-            start = file.peek(6)[:6]
-        except OSError as error:
-            raise FileError(f"{path}: {error.strerror or error}") from error
-        kind = next((kind for magic, kind in _COMPRESSED.items() if start.startswith(magic)), None)
-        if kind == "zstd":
-            file = stack.enter_context(_zstd_stream(path, file))
-        elif kind is not None:
-            file = stack.enter_context(import_module(kind).open(file))
-        yield file
-
-
-def _standard_input() -> Any:
-    if sys.stdin is None:
-        raise FileError("-: standard input is closed: give a file, or data to read there")
-    return sys.stdin.buffer
-
-
-def _zstd_stream(path: Name, file: Any) -> Any:
-    try:
-        return import_module("compression.zstd").open(file)  # Python 3.14
-    except ImportError:
-        pass
-    try:
-        zstandard = import_module("zstandard")
-    except ImportError:
-        raise FileError(
-            f"{path}: Zstandard data need the package zstandard: pip install 'metrimax[zstd]', or decompress the file"
-        ) from None
-    return io.BufferedReader(_ZstdFrames(file, zstandard.ZstdDecompressor))
-
-
-class _ZstdFrames(io.RawIOBase):
-    """The frames of Zstandard data, one after the other; one that is cut off is an error.
-
-    The package's own ``stream_reader`` ends there as if that were the end of the data.
-    """
-
-    def __init__(self, file: IO[bytes], decompressor: Any) -> None:
-        self._file, self._decompressor = file, decompressor
-        self._frame: Any = None
-        self._rest, self._ready = b"", memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            piece = self._rest or self._file.read(_PIECE)
-            if not piece and self._frame is None:
-                return 0
-            if not piece:
-                raise EOFError("the last frame is not complete")
-            frame = self._frame or self._decompressor().decompressobj()
-            self._ready = memoryview(frame.decompress(piece))
-            self._frame, self._rest = (None, frame.unused_data) if frame.eof else (frame, b"")
-        n = min(len(buffer), len(self._ready))
-        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
-        return n
-
-
-def _decompress(path: Name, raw: Bytes, kind: str) -> Bytes:
-    data = raw.tobytes()
-    try:
-        if kind == "zstd":
-            with _zstd_stream(path, io.BytesIO(data)) as stream:
-                return np.frombuffer(stream.read(), dtype=np.uint8)
-        return np.frombuffer(import_module(kind).decompress(data), dtype=np.uint8)
-    except (FileError, ImportError, MemoryError):
-        raise
-    except Exception as error:  # each format has its own kinds of error: zlib.error, LZMAError, EOFError, OSError ...
-        raise FileError(f"{path}: the {kind} data are damaged or cut off ({error})") from error
 
 
 def write_bytes(path: Name, data: bytes) -> None:
@@ -167,24 +66,45 @@ def is_standard_output(path: Name) -> bool:
 
 @contextmanager
 def replacing(path: Name) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of ``path`` when the block ends well, and is removed otherwise."""
+    """A file to write to, which takes the place of ``path`` when the block ends well, and is removed otherwise.
+
+    Its content is on the disk before it has the name, and the name before the block is left.
+    """
     try:
         if Path(path).exists() and not Path(path).is_file():
             with open(path, "wb") as special:  # by its own name: /dev/fd/3 leads to what has no other
                 yield special
             return
-        target, handle, beside = _file_beside(path)
+        target = Path(os.path.realpath(path))
+        beside, handle = _file_beside(target)
         try:
             with open(handle, "wb") as file:
                 yield file
-            os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask())
-            os.replace(beside, target)
+                settle(file)
+                os.replace(beside, target)
         except BaseException:
             with suppress(OSError):  # it may have its name already: the error to tell of is the first
                 os.unlink(beside)
             raise
+        settle_folder(target.parent)
     except OSError as error:
         raise unwritable(path, error) from error
+
+
+def settle(file: IO[bytes]) -> None:
+    """Have what was written to a file put on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def settle_folder(folder: Path) -> None:
+    """Have the names in a folder put on the disk, where the system can: a name given is kept either way."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def check_writable(path: Name) -> None:
@@ -195,7 +115,7 @@ def check_writable(path: Name) -> None:
         if Path(path).is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if Path(path).is_file() or not Path(path).exists():  # else a pipe or a device, not touched before its time
-            _, handle, beside = _file_beside(path)
+            beside, handle = _file_beside(Path(os.path.realpath(path)))
             os.close(handle)
             os.unlink(beside)
     except OSError as error:
@@ -211,19 +131,60 @@ def unwritable(path: Name, error: OSError) -> FileError:
     return FileError(f"{path}: cannot be written: {error.strerror or error}")
 
 
-def _file_beside(path: Name) -> tuple[Path, int, str]:
-    """What a path leads to, and a new file in the same folder: its handle and its name."""
-    target = Path(os.path.realpath(path))
-    return target, *tempfile.mkstemp(dir=target.parent, prefix=beginning(target))
+def _file_beside(target: Path) -> tuple[Path, int]:
+    """A new file beside another, locked and open: its name and its handle. It has that one's mode, if there is one."""
+    sweep(target)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    while True:
+        path = _name_beside(target)
+        handle = os.open(path, _FLAGS, 0o666 if mode is None else 0o600)
+        if mode is not None:
+            os.chmod(path, mode)
+        if not lock(handle, wait=True) or leads_to(path, handle):
+            return path, handle
+        os.close(handle)  # swept away before it was locked
 
 
-def beginning(target: Path) -> str:
-    """How the name of what is written beside a file begins; of a long one a part, or it would be longer than may be."""
+def folder_beside(target: Path) -> tuple[Path, int | None]:
+    """A new folder beside where another is to be, locked: its name and, where folders can be open, its handle."""
+    sweep(target)
+    while True:
+        path = _name_beside(target)
+        os.mkdir(path)
+        try:
+            handle = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # swept away before it was locked
+            continue
+        except OSError:  # Windows does not open folders
+            return path, None
+        if not lock(handle, wait=True) or leads_to(path, handle):
+            return path, handle
+        os.close(handle)
+
+
+def sweep(target: Path) -> None:
+    """Remove what was begun beside a target, and whose process was killed: nobody holds its lock."""
+    ours = re.compile(re.escape(_beginning(target)) + r"[0-9a-f]{8}\." + _MARK)
+    try:
+        left = [entry.path for entry in os.scandir(target.parent) if ours.fullmatch(entry.name)]
+    except OSError:  # whoever writes there will say what is wrong
+        return
+    for path in left:
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                if lock(handle) and os.path.isdir(path):
+                    shutil.rmtree(path, ignore_errors=True)
+                elif lock(handle):
+                    os.unlink(path)
+            finally:
+                os.close(handle)
+
+
+def _name_beside(target: Path) -> Path:
+    return target.parent / f"{_beginning(target)}{secrets.token_hex(4)}.{_MARK}"
+
+
+def _beginning(target: Path) -> str:
+    """How such a name begins: with a part of a long one, or it would be longer than may be."""
     return f".{target.name[:60]}."
-
-
-def umask() -> int:
-    """What new files are not to be allowed."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from metrimax.designs.sharded import Shard
 from metrimax.io.data import Data, file_kind, load_data
 from metrimax.io.files import FileError, files_in
 from metrimax.io.labels import Truth, are_names, join
+from metrimax.io.limits import check_expansion
+from metrimax.io.sealing import SEAL, parse_json, unsealed
 from metrimax.io.shards import (
     DENSE,
     FORMAT,
@@ -122,11 +123,12 @@ def _from_manifest(
     """A folder that `metrimax.io.writing` wrote; its columns have to be those wanted, where both are known."""
     file, wanted = folder / MANIFEST, reading["feature_names"]
     try:
-        manifest = json.loads(file.read_bytes())
-        if manifest["format"] != FORMAT or manifest["version"] != VERSION:
-            raise FileError(
-                f"{file}: expected {FORMAT}, version {VERSION}, got {manifest['format']}, {manifest['version']}"
-            )
+        manifest = parse_json(file.read_bytes())
+        version = manifest["version"]
+        if manifest["format"] != FORMAT or type(version) is not int or not 1 <= version <= VERSION:
+            raise FileError(f"{file}: expected {FORMAT}, version {VERSION}, got {manifest['format']}, {version}")
+        if version > 1 or SEAL in manifest:
+            manifest = unsealed(manifest)
         parts, columns = tuple(manifest["parts"]), int(manifest["columns"])
         entries = [(entry["name"], int(entry["rows"]), dict(entry["files"])) for entry in manifest["shards"]]
         sums = [{part: int(about["crc32"]) for part, about in files.items()} for _, _, files in entries]
@@ -151,6 +153,9 @@ def _from_manifest(
             f"convert the text again with --index-base {index_base}"
         )
     width = _width(folder, columns, n_features, fixed=parts == DENSE or names is not None)
+    stored = sum(sum(lengths.values()) for lengths in sizes)
+    if n_features is None:
+        check_expansion(file, f"{columns} columns", 8 * columns, stored, reading["limit"])
     shards, truths = [], []
     for (name, rows, _), checksums, lengths in zip(entries, sums, sizes, strict=True):
         stem = folder / Path(name).name

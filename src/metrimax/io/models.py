@@ -1,13 +1,15 @@
 """Models as files: a line of magic, a line of JSON, and the arrays as raw little-endian bytes.
 
 The format is described in ``docs/model_format.md``. Nothing in it is executed, sizes are checked against the length of
-the file before anything is allocated, and a checksum tells damage from content.
+the file before anything is allocated, and a checksum of all that follows it tells damage from content.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,8 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from metrimax.io.files import FileError, Name, read_bytes, write_bytes
+from metrimax.io.compressed import read_bytes
+from metrimax.io.files import FileError, Name, write_bytes
 from metrimax.io.labels import are_names
+from metrimax.io.limits import Limit
+from metrimax.io.sealing import parse_json
 from metrimax.protocols import Vector
 
 MAGIC = b"metrimax-model"
@@ -112,15 +117,18 @@ def save_model(path: Name, model: LinearModel) -> None:
         "target": model.target,
         "training": model.training,
         "arrays": [{"name": name, "dtype": "<f8", "shape": list(array.shape)} for name, array in arrays.items()],
-        "crc32": zlib.crc32(body),
     }
-    text = json.dumps(header, ensure_ascii=True, allow_nan=False)
-    write_bytes(path, MAGIC + b" %d\n" % VERSION + text.encode("ascii") + b"\n" + body)
+    rest = json.dumps(header, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n" + body
+    digest = hashlib.sha256(rest).hexdigest().encode("ascii")
+    write_bytes(path, MAGIC + b" %d %s\n" % (VERSION, digest) + rest)
 
 
-def load_model(path: Name) -> LinearModel:
-    """Read a model: this library's format, or the linear models of SVM-perf and SVM-light."""
-    raw = read_bytes(path).tobytes()
+def load_model(path: Name, *, limit: Limit = None) -> LinearModel:
+    """Read a model: this library's format, or the linear models of SVM-perf and SVM-light.
+
+    ``limit`` is the most that a compressed file may expand to; see `metrimax.io.data.load_data`.
+    """
+    raw = read_bytes(path, limit=limit, begins=(MAGIC, b"SVM-light")).tobytes()
     if raw.startswith(MAGIC):
         return _parse(path, raw)
     if raw.startswith(b"SVM-light"):
@@ -136,24 +144,27 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     def fail(problem: str) -> FileError:
         return FileError(f"{path}: {problem}")
 
-    first = raw.find(b"\n", 0, 64)
-    version = raw[len(MAGIC) : first].strip() if first >= 0 else b""
-    if not version.isdigit() or not version.isascii():
+    first = raw.find(b"\n", 0, 128)
+    line = re.fullmatch(rb" ([1-9][0-9]{0,8})(?: ([0-9a-f]{64}))?", raw[len(MAGIC) : max(first, 0)])
+    if line is None:
         raise fail("expected 'metrimax-model VERSION' on the first line: the file is damaged")
-    if not 1 <= int(version) <= VERSION:
-        raise fail(f"expected a version of the model format up to {VERSION}, got {int(version)}: update metrimax")
+    version, digest = int(line[1]), line[2]
+    if version > VERSION:
+        raise fail(f"expected a version of the model format up to {VERSION}, got {version}: update metrimax")
+    if version > 1 and digest != hashlib.sha256(memoryview(raw)[first + 1 :]).hexdigest().encode("ascii"):
+        raise fail("the checksum of the file is wrong: it is damaged or was changed; save the model again")
     second = raw.find(b"\n", first + 1)
     if second < 0:
         raise fail("the file ends inside its header: it was cut off")
     try:
-        header = json.loads(raw[first + 1 : second], parse_constant=_no_constant, parse_float=_finite)
+        header = parse_json(raw[first + 1 : second])
     except (ValueError, RecursionError) as error:
         raise fail(f"the header is no JSON ({error})") from None
     if not isinstance(header, dict):
         raise fail("the header is no JSON object")
     body = memoryview(raw)[second + 1 :]
     arrays = _arrays(fail, header.get("arrays"), body)
-    if header.get("crc32") != zlib.crc32(body):
+    if version == 1 and header.get("crc32") != zlib.crc32(body):
         raise fail("the checksum of the arrays is wrong: the file is damaged")
     coef, intercept, threshold = (arrays[name] for name in ("coef", "intercept", "threshold"))
     if coef.ndim != 2 or len(coef) == 0 or intercept.shape != threshold.shape or intercept.shape != (len(coef),):
@@ -164,7 +175,7 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     _check_header(fail, header, coef.shape)
     keys = ("classes", "kind", "measure", "index_base", "feature_names", "target", "training")
     described: dict[str, Any] = {key: header.get(key) for key in keys}
-    rule = intercept - threshold if int(version) == 1 else intercept  # the first version kept them apart
+    rule = intercept - threshold if version == 1 else intercept  # the first version kept them apart
     return LinearModel(coef, rule, threshold, **described)
 
 
@@ -234,17 +245,6 @@ def _arrays(fail: Callable[[str], FileError], described: Any, body: memoryview) 
     if at != len(body):
         raise fail(f"{len(body) - at} bytes behind the last array: the file is damaged")
     return arrays
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not allowed")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is not allowed")
-    return value
 
 
 def _is_number(value: Any) -> bool:

@@ -12,46 +12,24 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import threading
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from metrimax.designs.linear import CSR, Dense
 from metrimax.io.files import BAD_HEADER, FileError
 from metrimax.io.labels import Truth, as_groups, as_labels
+from metrimax.io.npy import read_header
 from metrimax.protocols import Array, Design
 
 MANIFEST = "metrimax.json"
-FORMAT, VERSION = "metrimax-shards", 1
+FORMAT, VERSION = "metrimax-shards", 2  # the manifest of version 1 has no checksum of its own
 DENSE, SPARSE, LABELS = ("X",), ("data", "indices", "indptr"), ("y", "y_starts", "qid")
 
 _BLOCK = 1 << 24  # bytes looked at together by the checks
-
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30, "t": 10**12, "ti": 2**40}
-
-
-def parse_size(size: int | str) -> int:
-    """A number of bytes: whole, or text such as ``"500MB"`` or ``"2GiB"``.
-
-    >>> parse_size("2GiB"), parse_size("64 MB")
-    (2147483648, 64000000)
-    """
-    text = str(size).strip().lower().removesuffix("b")
-    digits = text.rstrip("kmgti ")
-    try:
-        number = float(digits) * _UNITS[text[len(digits) :].strip()]
-    except (ValueError, KeyError):
-        number = -1.0
-    if not 1 <= number < 2**63:
-        raise ValueError(f"expected a size of at least one byte, such as '500MB' or '2GiB', got {size!r}")
-    return int(number)
-
-
-_PARSER = threading.Lock()
 
 
 def crc(array: Array) -> int:
@@ -71,8 +49,7 @@ class Layout(NamedTuple):
     def of(cls, path: Path) -> Layout:
         try:
             with open(path, "rb") as file:
-                version = np.lib.format.read_magic(file)
-                shape, fortran, dtype = _header(file, version)
+                shape, fortran, dtype = read_header(file)
                 offset = file.tell()
         except OSError as error:
             raise FileError(f"{path}: {error.strerror or error}") from error
@@ -87,25 +64,6 @@ class Layout(NamedTuple):
         return cls(dtype, shape, "F" if fortran else "C", offset)
 
 
-def _header(file: BinaryIO, version: tuple[int, int]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """The header of an ``.npy`` file, which NumPy has Python's parser read.
-
-    Up to Python 3.12 the parser may fail with a SystemError where two threads are in it (python/cpython#106905): ours
-    take turns, and what collides with others is read again.
-    """
-    begin = file.tell()
-    for attempt in range(10):
-        try:
-            with _PARSER:
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                return read(file)
-        except SystemError:
-            if attempt == 9:
-                raise
-            file.seek(begin)
-    raise AssertionError("the last attempt returns or raises")
-
-
 def map_array(path: Path, layout: Layout | None = None) -> Array:
     """The array of an ``.npy`` file, mapped and not read; its layout, if known, saves a look at its header."""
     dtype, shape, order, offset = layout or Layout.of(path)
@@ -114,7 +72,8 @@ def map_array(path: Path, layout: Layout | None = None) -> Array:
     try:
         with open(path, "rb", buffering=0) as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape, order=order)
+        array = np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape, order=order)
+        return array if array.flags.aligned else array.copy(order)
     except (OSError, ValueError) as error:
         raise FileError(f"{path}: cannot be mapped: {error}") from error
 

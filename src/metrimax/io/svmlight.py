@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.designs.linear import available_threads
-from metrimax.io.files import Bytes, FileError, Name, read_bytes
+from metrimax.io.compressed import Bytes, read_bytes
+from metrimax.io.files import FileError, Name
 from metrimax.io.labels import Truth
 from metrimax.protocols import Vector
 

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metrimax.io.files import FileError, Name, read_bytes
+from metrimax.io.compressed import read_bytes
+from metrimax.io.files import FileError, Name
 from metrimax.io.labels import as_groups, as_labels
+from metrimax.io.limits import Limit, check_expansion
 from metrimax.protocols import Array, Vector
 
 USUAL_TARGETS = ("label", "target", "class", "y")
@@ -40,10 +42,17 @@ class Columns(NamedTuple):
     features: list[int]
 
 
-def read_csv(path: Name, target: str | None, names: list[str] | None, n_features: int | None, labelled: bool) -> Table:
+def read_csv(
+    path: Name,
+    target: str | None,
+    names: list[str] | None,
+    n_features: int | None,
+    labelled: bool,
+    limit: Limit = None,
+) -> Table:
     """Comma-separated values; see `metrimax.io.data.load_data`."""
     try:
-        text = read_bytes(path).tobytes().decode("utf-8-sig")
+        text = read_bytes(path, limit=limit).tobytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(
             f"{path}: expected UTF-8 text, got a bad byte at position {error.start}: save the table as UTF-8"
@@ -209,7 +218,12 @@ def _index_of(schema: Any) -> list[str]:
 
 
 def read_parquet(
-    path: Name, target: str | None, names: list[str] | None, n_features: int | None, labelled: bool
+    path: Name,
+    target: str | None,
+    names: list[str] | None,
+    n_features: int | None,
+    labelled: bool,
+    limit: Limit = None,
 ) -> Table:
     """A Parquet file; the arguments are those of `read_csv`."""
     try:
@@ -217,8 +231,12 @@ def read_parquet(
         arrow = import_module("pyarrow")
     except ImportError:
         raise FileError(f"{path}: Parquet needs the package pyarrow: pip install 'metrimax[parquet]'") from None
-    raw = read_bytes(path).tobytes()
+    raw = read_bytes(path, limit=limit).tobytes()
     try:
+        about = parquet.read_metadata(io.BytesIO(raw))
+        pages = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+        needed = max(8 * about.num_rows * about.num_columns, pages)
+        check_expansion(path, f"{about.num_rows} rows of {about.num_columns} columns", needed, len(raw), limit)
         _check_names(path, [str(name) for name in parquet.read_schema(io.BytesIO(raw)).names])
         table = parquet.read_table(io.BytesIO(raw))
     except (arrow.ArrowException, OSError) as error:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from metrimax.io.files import FileError, Name, beginning, umask, unwritable, write_bytes
+from metrimax.io.files import FileError, Name, folder_beside, settle, settle_folder, unwritable, write_bytes
 from metrimax.io.labels import Truth, are_names, check_labelled, given_labels, join, pack, unlabelled
-from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, parse_size, part_file
+from metrimax.io.limits import parse_size
+from metrimax.io.sealing import sealed
+from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, part_file
 from metrimax.protocols import Array
 
 
@@ -22,7 +23,7 @@ class ShardWriter:
     """Write a folder of binary shards: complete, or not there at all.
 
     Rows are collected until they fill a shard. Everything goes to a folder beside the final one, which is renamed when
-    the ``with`` block ends well and removed otherwise.
+    the ``with`` block ends well and removed otherwise; what a writer that was killed has left goes with the next.
 
     Parameters
     ----------
@@ -63,20 +64,24 @@ class ShardWriter:
 
     def __enter__(self) -> ShardWriter:
         try:
-            self._beside = Path(tempfile.mkdtemp(dir=self._place.parent, prefix=beginning(self._place)))
+            self._beside, self._lock = folder_beside(self._place)
         except OSError as error:
             raise unwritable(self.folder, error) from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is not None:
-            self._give_up(error)
-        elif not self._finished:
-            try:
-                self.finish()
-            except BaseException as failure:
-                self._give_up(failure)
-                raise
+        try:
+            if error is not None:
+                self._give_up(error)
+            elif not self._finished:
+                try:
+                    self.finish()
+                except BaseException as failure:
+                    self._give_up(failure)
+                    raise
+        finally:
+            if self._lock is not None:
+                os.close(self._lock)
 
     def _give_up(self, error: BaseException) -> None:
         shutil.rmtree(self._beside, ignore_errors=True)
@@ -177,9 +182,9 @@ class ShardWriter:
             "feature_names": feature_names,
             "shards": self._shards,
         }
-        write_bytes(self._beside / MANIFEST, json.dumps(manifest, indent=1).encode())
-        self._beside.chmod(0o777 & ~umask())
+        write_bytes(self._beside / MANIFEST, json.dumps(sealed(manifest), indent=1).encode())
         os.replace(self._beside, self._place)  # an empty folder gives way
+        settle_folder(self._place.parent)
         self._finished = True
         return manifest
 
@@ -194,6 +199,7 @@ def save_array(path: Path, array: Array) -> None:
     with open(path, "wb") as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
         file.write(array.reshape(-1).view(np.uint8).data)
+        settle(file)
 
 
 def _parts(X: Any) -> dict[str, Array]:

@@ -1,0 +1,59 @@
+"""Locks that end with the process that holds them, however it ends."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: nobody knows what is held, so that nothing is swept away
+    fcntl = None  # type: ignore[assignment]
+
+
+def lock(handle: int, *, wait: bool = False) -> bool:
+    """Lock an open file or folder until it is closed; False where another holds it, or nobody can."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # held, or a file system without locks
+        return False
+    return True
+
+
+def leads_to(path: Path, handle: int) -> bool:
+    """Whether a name is still that of an open file: another may have removed it before it was locked."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(handle))
+    except OSError:
+        return False
+
+
+class NameLock:
+    """A name that one run at a time holds, by a hidden file beside what it is about."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def take(self) -> bool:
+        """Whether the name is ours now. Where there are no locks it always is."""
+        while True:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+            if fcntl is not None and not lock(handle):
+                os.close(handle)
+                return False
+            self._handle = handle
+            if leads_to(self._path, handle):
+                return True
+            os.close(handle)
+
+    def release(self) -> None:
+        """Let another have it."""
+        if self._handle is not None:
+            with suppress(OSError):
+                self._path.unlink()
+            os.close(self._handle)
+            self._handle = None
