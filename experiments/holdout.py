@@ -15,8 +15,9 @@ import numpy as np
 from metrimax.designs import as_design
 from metrimax.measure import RecallAtK, get_measure
 from metrimax.solvers import Auto
-from metrimax.training.label import FittedLabel, Training, fit_path
+from metrimax.training.label import FittedLabel, Training
 from metrimax.training.lockstep import run
+from metrimax.training.path import fit_path
 
 MEASURES = {"f1": "F1", "prbep": "PRBEP", "recall_at_2p": "Rec@2p", "roc_area": "ROC area"}
 GRID = tuple(2.0**k for k in range(-6, 7))

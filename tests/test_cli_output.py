@@ -15,12 +15,13 @@ from metrimax import MeasureSVC
 from metrimax.cli import main
 from metrimax.cli.main import build_parser
 from metrimax.cli.training import load
-from metrimax.cli.tuning import _fold_by_fold, _folds, _side_by_side
+from metrimax.cli.tuning import chooser
 from metrimax.compat import svm_perf_learn
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.io.converting import convert
 from metrimax.io.files import FileError
 from metrimax.io.models import LinearModel, load_model, save_model
+from metrimax.training.folds import spread
 
 Capture = pytest.CaptureFixture[str]
 
@@ -93,8 +94,8 @@ def test_a_class_beyond_every_float(tmp_path: Path, capsys: Capture) -> None:
 
 
 def forbid_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("training", "tuning"):
-        monkeypatch.setattr(f"metrimax.cli.{module}.run", None)
+    for module in ("cli.training", "training.folds"):
+        monkeypatch.setattr(f"metrimax.{module}.run", None)
 
 
 @pytest.mark.parametrize("command", ["train", "tune"])
@@ -177,15 +178,12 @@ def test_tune_judges_what_is_predicted(
     options = ["-m", measure, "--folds", "3", "--tol", "1e-5", "-q"]
     arguments = build_parser().parse_args(["tune", str(data), "m", *options])
     task = load(arguments)
-    folds = _folds(task, 3, 0)
-    scores = (_side_by_side if shards else _fold_by_fold)(arguments, task, [0.1, 4.0], folds)
-    for fold in range(3):
-        for c, C in enumerate([0.1, 4.0]):
-            for t, rule in enumerate(["placed", "trained"] if measure == "f1" else ["trained"]):
-                fitted = MeasureSVC(measure, C=C, tol=1e-5, hinge=float(measure == "f1"), threshold=rule)
-                fitted.fit(X[folds != fold], y[folds != fold])
-                expected = fitted.score(X[folds == fold], y[folds == fold])
-                assert scores[fold, c, t] == pytest.approx(expected, abs=0.02)
+    folds = spread(task.labels, 3, 0)
+    for row in chooser(arguments, task, folds).rows(np.array([0.1, 4.0])):
+        for k, (train, test) in enumerate(folds):
+            fitted = MeasureSVC(measure, C=row["param_C"], tol=1e-5, hinge=float(measure == "f1"))
+            fitted.set_params(threshold=row["param_threshold"]).fit(X[train], y[train])
+            assert row[f"split{k}_test_score"] == pytest.approx(fitted.score(X[test], y[test]), abs=0.02)
 
 
 @pytest.mark.parametrize("shards", [False, True])
@@ -201,13 +199,13 @@ def test_a_class_that_a_fold_does_not_train_is_never_called(
         ["tune", str(data), "m", "-m", "error", "--folds", "3", "--tol", "1e-5", "-q"]
     )
     task = load(arguments)
-    folds = _folds(task, 3, 0)
-    scores = (_side_by_side if shards else _fold_by_fold)(arguments, task, [4.0], folds)
-    fold = folds[-1]
-    inside, outside = folds[:-1] != fold, folds[:-1] == fold
+    folds = spread(task.labels, 3, 0)
+    (row,) = chooser(arguments, task, folds).rows(np.array([4.0]))
+    (k,) = [k for k, fold in enumerate(folds) if len(y) in fold.test]
+    inside, outside = folds[k].train, folds[k].test[folds[k].test < len(y)]
     fitted = MeasureSVC("error", C=4.0, tol=1e-5).fit(X[inside], y[inside])
     right = (fitted.predict(X[outside]) == y[outside]).sum()
-    assert scores[fold, 0, 0] == pytest.approx(right / (outside.sum() + 1), abs=0.02)
+    assert row[f"split{k}_test_score"] == pytest.approx(right / (len(outside) + 1), abs=0.02)
 
 
 def test_one_of_several_classes(three: tuple[Path, np.ndarray, np.ndarray], capsys: Capture) -> None:

@@ -17,8 +17,12 @@ from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.designs.kernel import Kernel
 from metrimax.estimates.dual_view import dual_view
 from metrimax.estimates.resampling import MEASURES, estimator_table
-from metrimax.estimators._sample_path import SamplePath
+from metrimax.estimators._folds import FoldedSample
+from metrimax.measure import get_measure
+from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Status
+from metrimax.training.choose import defaults
+from metrimax.training.folds import Fold, train_folds
 
 
 def sample(seed=0, n=300, p=6, shift=0.8, classes=2):
@@ -70,8 +74,8 @@ def test_what_is_within_standard_errors_of_the_best_counts_as_equal():
         assert chosen.best_score_ == means[list(best.Cs_).index(chosen.C_)]
     far = MeasureSVCCV("f1", standard_errors=behind.max() * 1.01, **options).fit(X, y)
     assert far.C_ == 0.2  # nearest to 1 by its ratio
-    assert MeasureSVCCV("f1").slack == 1
-    assert MeasureSVCCV("error").slack == MeasureSVCCV("roc_area").slack == 0
+    assert defaults(get_measure("f1")).slack == 1
+    assert defaults(get_measure("error")).slack == defaults(get_measure("roc_area")).slack == 0
     held = MeasureSVCCV("f1", selection="holdout", **options).fit(X, y)  # one part says nothing of its error
     assert held.best_score_ == held.cv_results_["mean_test_score"].max()
 
@@ -168,16 +172,46 @@ def test_xi_alpha_of_several_labels_is_the_mean_over_them():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_scores_along_the_path_are_those_of_its_models_without_their_weights(kernel):
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_scores_held_out_are_those_of_models_trained_without_these_rows(kernel, fit_intercept):
     rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(90, 4)), rng.random((90, 3)) < 0.4
-    template = MeasureSVC("f1", kernel=kernel, threshold="placed")
+    X, Y = rng.normal(size=(90, 4)), (rng.random((90, 3)) < 0.4).astype(int)
+    owner = MeasureSVC("f1", kernel=kernel, fit_intercept=fit_intercept, tol=1e-7)
+    training = owner._training(get_measure("f1"), owner._solver(), "multilabel-indicator")
+    folds = [Fold(np.arange(30, 90), np.arange(30)), Fold(np.arange(60), np.arange(60, 90))]
+    sample = FoldedSample(owner, training, get_measure("f1"), X, Y, Y > 0, None, folds)
     Cs = np.array([0.1, 1.0, 10.0])
-    path = SamplePath(template, X[:60], Y[:60].astype(int), None)
-    for (C, fitted), (slim, scores) in zip(path.fit(Cs).items(), path.scores(Cs, X[60:]), strict=True):
-        thresholds = [label.threshold for label in slim]
-        np.testing.assert_allclose(scores - thresholds, path.model(C, fitted).decision_function(X[60:]))
-        assert all(len(label.solution.w) == 1 and not label.solution.history for label in slim)
+    for fold, held in zip(folds, train_folds(sample, Cs, [0, 2]), strict=True):
+        for label, (fitted, scores) in zip((0, 2), held, strict=True):
+            for k, C in enumerate(Cs):
+                alone = clone(owner).set_params(C=C).fit(X[fold.train], Y[fold.train, label])
+                found = scores[:, k] - fitted[k].threshold
+                np.testing.assert_allclose(found, alone.decision_function(X[fold.test]), atol=1e-2)
+                assert fitted[k].solution.w.size == 0
+                assert not fitted[k].solution.history
+
+
+def test_labels_whose_scores_do_not_fit_are_trained_block_by_block(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(90, 4)), (rng.random((90, 5)) < 0.4).astype(int)
+    model = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3)
+    whole = clone(model).fit(X, Y)
+    monkeypatch.setattr("metrimax.training.folds.AT_ONCE", 2 * 90 * 2)
+    parts = clone(model).fit(X, Y)
+    np.testing.assert_allclose(parts.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"], atol=0.01)
+
+
+def test_a_fit_makes_an_oracle_for_each_sample_and_label(monkeypatch):
+    made = []
+    oracle = ContingencyMeasure.oracle
+    monkeypatch.setattr(
+        ContingencyMeasure, "oracle", lambda self, y, *rest: made.append(len(y)) or oracle(self, y, *rest)
+    )
+    X, y = sample(1)
+    MeasureSVCCV("f1", Cs=Cs, cv=3).fit(X, y)
+    large = [n for n in made if n >= 200]  # a measure is known by what it makes of a few examples
+    assert len(large) == 4  # of three folds and the whole
+    assert len(made) - len(large) <= 2
 
 
 def test_kernels():
@@ -231,7 +265,7 @@ def test_refusals():
 def test_a_scoring_that_is_no_measure_is_refused_before_training(scoring):
     X, y = sample(6)
     with (
-        mock.patch("metrimax.estimators._folds.BySplits._fold", side_effect=AssertionError("trained")),
+        mock.patch("metrimax.estimators._folds.FoldedSample.parts", side_effect=AssertionError("trained")),
         pytest.raises((TypeError, ValueError), match=r"a function of \(tp, fp, fn, tn\)|unknown measure 'roc_auc'"),
     ):
         MeasureSVCCV("error", scoring=scoring).fit(X, y)
@@ -419,5 +453,5 @@ def test_progress_of_the_folds(monkeypatch):
             MeasureSVCCV(Cs=[0.1, 1.0], verbose=1, **options).fit(X, y)
         assert pipe.getvalue() == ""
         shown = terminal.getvalue()
-        assert shown.count(f"MeasureSVC({options.get('measure', 'f1')})") >= lines
+        assert shown.count(f"MeasureSVCCV({options.get('measure', 'f1')})") >= lines
         assert ("fold 2 of 2: iteration" in shown) == ("cv" in options)

@@ -63,8 +63,8 @@ class EstimateDisplay:
         check_is_fitted(model)
         pairs = zip(model.Cs_.tolist(), model.cv_results_["param_threshold"].tolist(), strict=True)
         made = (model.plain(C=C, threshold=threshold, checkpoint=None) for C, threshold in pairs)
-        held = [model.judge(one.fit(X, y)).score(X_test, y_test) for one in made]
         scoring = model.measure if model.scoring is None else model.scoring
+        held = [one.fit(X, y).set_params(measure=scoring).score(X_test, y_test) for one in made]
         name = scoring if isinstance(scoring, str) else get_measure(scoring).name
         return cls(model.Cs_, model.cv_results_["mean_test_score"], held, name=name, chosen=model.C_).plot(ax=ax)
 

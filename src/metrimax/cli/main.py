@@ -141,9 +141,9 @@ def build_parser() -> argparse.ArgumentParser:
     _training_arguments(tune)
     tune.add_argument(
         "--grid",
-        default="0.01:100:9",
         metavar="LOW:HIGH:STEPS",
-        help="values of C, each the same multiple of the one before; or numbers, as in 0.1,1,10 (default: %(default)s)",
+        help="values of C, each the same multiple of the one before; or numbers, as in 0.1,1,10 "
+        "(default: 2^-6, 2^-5, ..., 2^6)",
     )
     tune.add_argument(
         "--hinge",

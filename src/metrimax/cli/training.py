@@ -23,7 +23,7 @@ from metrimax.measure.classes import score_classes
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import defaults
+from metrimax.training.choose import DEFAULT_C, RANKING_C, defaults
 from metrimax.training.label import FittedLabel, Training, fit_label
 from metrimax.training.lockstep import run
 from metrimax.training.progress import ProgressLine
@@ -52,6 +52,11 @@ class Task(NamedTuple):
         """Whether the scores of all labels decide together what is called: that of the highest of several classes."""
         return self.kind == "multiclass" and not self.measure.ranks
 
+    @property
+    def trained_as(self) -> str:
+        """The kind of target of the labels, one by one."""
+        return "binary" if self.kind == "ranking" else self.kind
+
 
 def train(arguments: argparse.Namespace) -> int:
     """Train a model and write it."""
@@ -59,7 +64,7 @@ def train(arguments: argparse.Namespace) -> int:
     if arguments.C is not None:
         positive_number("-C", arguments.C)
     task = load(arguments)
-    default = 1.0 if task.kind == "ranking" else 4.0  # those of the estimators, which are not imported here
+    default = RANKING_C if task.kind == "ranking" else DEFAULT_C
     return finish(arguments, task, default if arguments.C is None else arguments.C, arguments.threshold, {})
 
 
@@ -130,12 +135,11 @@ def _fit(
     X, measure = task.data.X, task.whole
     design = design_of(arguments, X)
     solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
-    kind = "binary" if task.kind == "ranking" else task.kind
     placed = threshold == "placed"
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         callback = None if arguments.quiet else line
         training = Training(
-            measure, solver, arguments.tol, kind, Losses(hinge=arguments.hinge), placed, callback, checkpoint
+            measure, solver, arguments.tol, task.trained_as, Losses(hinge=arguments.hinge), placed, callback, checkpoint
         )
         return run(design, (fit_label(training, design, y, None, C) for y in task.labels.T))
 
@@ -148,7 +152,7 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
     extras = {} if task.groups is not None else {"hinge": arguments.hinge, "threshold_rule": threshold}
     model = _model(arguments, task, fitted, {"C": C, **extras, "tol": arguments.tol, "examples": data.n})
     solutions = [label.solution for label in fitted]
-    score = judged(task, slice(None), model.scores(data.X, arguments.threads))  # a pass that may fail, or be ended
+    score = judged(task, model.scores(data.X, arguments.threads))  # a pass that may fail, or be ended
     _write(arguments, model, solutions[0].n_support)
     if checkpoint is not None:
         checkpoint.clear()
@@ -225,13 +229,11 @@ def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> No
     write_bytes(arguments.model, format_svmperf_model(model.coef[0], threshold, highest=highest, n_cuts=n_cuts))
 
 
-def judged(task: Task, rows: npt.NDArray[Any] | slice, scores: Vector, varied: list[int] | None = None) -> float:
-    """The measure of the scores (n, L) of some rows: the mean over the labels that vary, or over those given."""
-    measure, labels = task.on(rows), task.labels[rows]
-    if varied is None:
-        varied = [k for k, column in enumerate(labels.T) if column.min() != column.max()]
+def judged(task: Task, scores: Vector) -> float:
+    """The measure of the scores (n, L): the mean over the labels that vary."""
+    varied = [k for k, column in enumerate(task.labels.T) if column.min() != column.max()]
     if not varied:
         return 1.0
     if task.kind == "multiclass":
-        return score_classes(measure, labels, scores, varied)
-    return float(np.mean([measure.score(labels[:, k], scores[:, k]) for k in varied]))
+        return score_classes(task.whole, task.labels, scores, varied)
+    return float(np.mean([task.whole.score(task.labels[:, k], scores[:, k]) for k in varied]))

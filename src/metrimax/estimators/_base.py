@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -96,16 +95,24 @@ class CertifiedEstimator(PlainState, BaseEstimator):
             yield both
 
     def _unfitted(self) -> Self:
-        """A copy without what fits have learnt, for another fit to learn.
-
-        A fit that is cut short changes nothing, for the copy takes the estimator's place when all is done.
-        """
-        twin = copy(self)
-        twin.__dict__ = {name: value for name, value in vars(self).items() if not is_learnt(name)}
+        """A copy without what fits have learnt, for the checks of another fit to write on."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update({name: value for name, value in vars(self).items() if not is_learnt(name)})
         return twin
 
+    def _renew(self, checked: Self) -> None:
+        """Forget what an earlier fit learnt, and take what the checks of this one noted down.
+
+        Called when all is trained: a fit that is cut short changes nothing.
+        """
+        for name in [name for name in vars(self) if is_learnt(name)]:
+            delattr(self, name)
+        for name, value in vars(checked).items():
+            if is_learnt(name):
+                setattr(self, name, value)
+
     def _check_sample(self, X: Any, y: Any) -> tuple[Self, Any, Any]:
-        """A copy to be fitted, which has noted down what the checks have seen; and X and y, checked."""
+        """A copy that has noted down what the checks have seen, for `_renew`; and X and y, checked."""
         checked = self._unfitted()
         if not is_design(X):
             return checked, *checked._check_arrays(X, y)

@@ -1,167 +1,155 @@
-"""Models scored on the rows that they were not trained on: fold by fold, or all folds side by side."""
+"""The folds of an estimator's sample: rows taken out of X, or held out by weights of zero."""
 
 from __future__ import annotations
 
-import time
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length
 
-from metrimax.designs import is_design
-from metrimax.estimators._base import labels_of
-from metrimax.estimators._sample_path import SamplePath, gap_of, passes_of
-from metrimax.estimators._selection import Row
+from metrimax.designs import as_design, is_design
+from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimators._targets import weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint
-from metrimax.protocols import Solution, Vector
-from metrimax.training.choose import choose_column
-from metrimax.training.label import FittedLabel
-from metrimax.training.lockstep import run
-
-if TYPE_CHECKING:
-    from metrimax.estimators.svc_cv import MeasureSVCCV
-
-Rows = npt.NDArray[np.intp]
-FoldScores = list[tuple[list[float], list[FittedLabel]]]
-"""For every C: the scores of a fold by threshold, and its labels without their weights."""
+from metrimax.protocols import Array, Design, Labels, Measure, Vector
+from metrimax.solvers import side_by_side
+from metrimax.training.folds import Fold, Part, Rows
+from metrimax.training.label import Training
 
 
-class BySplits:
-    """Scores on the parts that a model was not trained on."""
+@dataclass(frozen=True)
+class FoldedSample:
+    """What `metrimax.training` trains on to choose (`metrimax.training.folds.Sample`).
 
-    def __init__(
-        self, owner: MeasureSVCCV, X: Any, y: Any, weight: Vector | None, groups: Any, checkpoint: Checkpoint | None
-    ) -> None:
-        self._owner, self._X, self._y, self._weight, self._checkpoint = owner, X, y, weight, checkpoint
-        self.solutions: list[Solution] = []
-        one_thread = not is_design(X) and owner.n_jobs not in (None, 1)
-        self._template = owner.plain(checkpoint=None, **({"n_threads": 1} if one_thread else {}))
-        if owner.selection == "holdout":
-            several = type_of_target(y) == "multilabel-indicator"
-            kind = ShuffleSplit if several else StratifiedShuffleSplit
-            splitter = kind(n_splits=1, test_size=1 / 3, random_state=owner._random_state)
+    Parameters
+    ----------
+    owner : MeasureSVC
+        Whose kernel, intercept and class weights these are.
+    training : Training
+        How its labels are trained.
+    measure : Measure
+        The one that chooses.
+    X, y, labels, weight, folds
+        The sample.
+    one_thread : bool
+        Whether products are to take one thread only, for folds that are trained at the same time.
+    checkpoint : Checkpoint or None
+    """
+
+    owner: MeasureSVC
+    training: Training
+    measure: Measure
+    X: Any
+    y: Array
+    labels: Labels
+    weight: Vector | None
+    folds: list[Fold]
+    one_thread: bool = False
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def together(self) -> bool:
+        return self.training.kind == "multiclass" and not self.measure.ranks
+
+    def scoring(self, rows: Rows) -> Measure:
+        return self.measure
+
+    @cached_property
+    def batches(self) -> list[list[int]]:
+        every = range(len(self.folds))
+        return [list(every)] if is_design(self.X) else [[k] for k in every]
+
+    @contextmanager
+    def parts(self, batch: list[int]) -> Iterator[list[Part]]:
+        solver = side_by_side(self.training.solver, self.labels.shape[1] * len(batch))
+        if is_design(self.X):  # rows held out weigh nothing; so all folds have one design, and a pass serves them all
+            shown, told, name = self.X, "", "folds"
+            design = self.owner._with_intercept(self.owner._features(self.X))
+            made = [Part(self.folds[k].test, self.training, design, self.labels, self._held_out(k)) for k in batch]
         else:
-            splitter = check_cv(owner.cv, y, classifier=True)
-        check_consistent_length(y, groups)
-        self._splits = list(splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups))
-        self._check_splits()
+            shown, told, name = None, f", fold {batch[0] + 1} of {len(self.folds)}", f"fold-{batch[0]}"
+            made = [self._taken_out(k) for k in batch]
+        kept = None if self.checkpoint is None else self.checkpoint.part(name)
+        with self.owner._progress(self.training.measure, shown, told) as callback:
+            training = replace(self.training, solver=solver, callback=callback, checkpoint=kept)
+            yield [part._replace(training=training) for part in made]
 
-    def _check_splits(self) -> None:
-        """Raise for folds that nothing can be learnt from, or tested on: what is not there has no mistakes."""
-        if not self._splits:
-            raise ValueError(f"expected cv with at least one split, got none from {self._owner.cv!r}")
-        used = np.ones(self._y.shape[0], dtype=bool) if self._weight is None else self._weight > 0
-        varied = self._y.ndim == 1 and len(np.unique(self._y[used])) > 1
-        for k, (train, test) in enumerate(self._splits):
-            if not used[test].any():
-                raise ValueError(
-                    f"fold {k}: expected examples of weight above zero to test on, got none: leave those without "
-                    "weight out, or shuffle, as in cv=StratifiedKFold(shuffle=True)"
-                )
-            if varied and len(classes := np.unique(self._y[train][used[train]])) == 1:
-                raise ValueError(
-                    f"fold {k}: expected at least two classes to train on, got {classes.tolist()} only: "
-                    "choose fewer folds, or a splitter that stratifies"
-                )
+    def _taken_out(self, k: int) -> Part:
+        train, test = self.folds[k]
+        X_train, y_train = _safe_split(self.owner, self.X, self.y, train)
+        X_test, _ = _safe_split(self.owner, self.X, self.y, test, train)
+        weight = weights_of(self.owner.class_weight, y_train, _of(self.weight, train), y_train)
+        features = self.owner._features(X_train, 1 if self.one_thread else None)
+        design, outside = self.owner._with_intercept(features), self._scores(features, X_test)
+        return Part(test, self.training, design, self.labels[train], weight, outside)
 
-    def rows(self, Cs: Vector) -> list[Row]:
-        """One row for every C, with the threshold that does better."""
-        began = time.perf_counter()
-        parts = self._side_by_side(Cs) if is_design(self._X) else self._one_by_one(Cs)
-        seconds = (time.perf_counter() - began) / len(Cs)
-        rows = []
-        for k, C in enumerate(Cs):
-            table = np.array([part[k][0] for part in parts])  # folds by thresholds
-            at = choose_column(table, self._owner.slack)
-            row: Row = {"param_C": C, "param_threshold": self._owner.thresholds[at]} | _summary(table[:, at])
-            fitted = [label for part in parts for label in part[k][1]]
-            self.solutions += [label.solution for label in fitted]
-            rows.append(row | {"max_gap": gap_of(fitted), "sum_passes": passes_of(fitted), "fit_time": seconds})
-        return rows
+    def _scores(self, features: Design, X: Any) -> Callable[[Vector], Vector]:
+        """The scores of other rows for weights of the features and the intercept."""
+        owner = self.owner
+        if not isinstance(features, (Gram, LowRank)):
+            return owner._with_intercept(as_design(X, n_threads=1 if self.one_thread else owner.n_threads)).matvec
 
-    def refit(self, best: Row) -> MeasureSVC:
-        """A model trained on everything with what was chosen."""
-        chosen = {"C": float(best["param_C"]), "threshold": best["param_threshold"]}
-        return self._owner.plain(**chosen).fit(self._X, self._y, self._weight)
+        def scores(W: Vector) -> Vector:
+            if not owner.fit_intercept:
+                return features.expansion(W).scores(X)
+            found: Vector = features.expansion(W[:-1]).scores(X) + owner.intercept_scaling * W[-1]
+            return found
 
-    def _one_by_one(self, Cs: Vector) -> list[FoldScores]:
-        parts: list[FoldScores] = Parallel(n_jobs=self._owner.n_jobs, prefer="threads")(
-            delayed(self._fold)(Cs, k, train, test) for k, (train, test) in enumerate(self._splits)
-        )
-        return parts
+        return scores
 
-    def _fold(self, Cs: Vector, k: int, train: Rows, test: Rows) -> FoldScores:
-        """The scores on the test rows of models trained on the others."""
-        X_train, y_train = _safe_split(self._template, self._X, self._y, train)
-        X_test, _ = _safe_split(self._template, self._X, self._y, test, train)
-        checkpoint, part = self._part(f"fold-{k}"), f", fold {k + 1} of {len(self._splits)}"
-        path = SamplePath(self._template, X_train, y_train, _of(self._weight, train), checkpoint, part=part)
-        return [
-            (self._by_threshold(path.judged(fitted), fitted, scores, test), fitted)
-            for fitted, scores in path.scores(Cs, X_test)
-        ]
-
-    def _side_by_side(self, Cs: Vector) -> list[FoldScores]:
-        """The same for all folds of a design, whose rows cannot be taken out.
-
-        Rows held out weigh nothing; so all folds have the same design, and every pass serves them all.
-        """
-        template, X, y, splits = self._template, self._X, self._y, self._splits
-        plain = clone(template).set_params(class_weight=None)  # the classes' weights are those of the training rows
-        weights, checkpoint = [self._held_out(train) for train, _ in splits], self._part("folds")
-        paths = [SamplePath(plain, X, y, own, checkpoint, together=len(splits)) for own in weights]
-        with template._progress(None, X) as callback:
-            per_label = run(paths[0].design, chain.from_iterable(path.runs(Cs, callback) for path in paths))
-        L = len(per_label) // len(paths)
-        results: list[FoldScores] = [[] for _ in paths]
-        for k, C in enumerate(Cs):
-            fitted = [[label[k] for label in per_label[f * L : (f + 1) * L]] for f in range(len(paths))]
-            models = [path.model(float(C), own) for path, own in zip(paths, fitted, strict=True)]
-            S = X.matvec(np.ascontiguousarray(np.vstack([model.coef_ for model in models]).T))
-            for f, (model, (_, test)) in enumerate(zip(models, splits, strict=True)):
-                scores = S[test, f * L : (f + 1) * L] + model.trained_intercept_
-                values = self._by_threshold(model, fitted[f], scores, test)
-                results[f].append((values, [label.slim() for label in fitted[f]]))
-        return results
-
-    def _by_threshold(self, model: MeasureSVC, fitted: list[FittedLabel], scores: Vector, test: Rows) -> list[float]:
-        """What scores (n, L) of test rows, before any threshold, are worth with each of those to choose from."""
-        judge = self._owner.judge(model)
-        values, truth = [], labels_of(scores, self._y[test])
-        for kind in self._owner.thresholds:
-            labels = fitted if kind == self._template.threshold else [label.unplaced() for label in fitted]
-            above = scores - np.array([label.threshold for label in labels])
-            above = above[:, 0] if judge._binary else above
-            values.append(judge._judge_scores(above, truth, _of(self._weight, test)))
-        return values
-
-    def _held_out(self, train: Rows) -> Vector:
+    def _held_out(self, k: int) -> Vector:
         """The weights of one fold: zero for the rows held out."""
-        inside = self._y[train]
-        own = weights_of(self._template.class_weight, inside, _of(self._weight, train), inside)
-        weights = np.zeros(len(self._y))
+        train = self.folds[k].train
+        inside = self.y[train]
+        own = weights_of(self.owner.class_weight, inside, _of(self.weight, train), inside)
+        weights = np.zeros(len(self.y))
         weights[train] = 1.0 if own is None else own
         return weights
 
-    def _part(self, name: str) -> Checkpoint | None:
-        return None if self._checkpoint is None else self._checkpoint.part(name)
+
+def split(cv: Any, X: Any, y: Array, weight: Vector | None, groups: Any) -> list[Fold]:
+    """The folds of scikit-learn's ``cv``, checked."""
+    check_consistent_length(y, groups)
+    splitter = check_cv(cv, y, classifier=True)
+    folds = [Fold(*rows) for rows in splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups)]
+    if not folds:
+        raise ValueError(f"expected cv with at least one split, got none from {cv!r}")
+    _check(folds, y, weight)
+    return folds
+
+
+def hold_out(y: Array, weight: Vector | None, *, several: bool, seed: Any) -> list[Fold]:
+    """Two thirds to train on and the rest to test on, as one fold."""
+    kind = ShuffleSplit if several else StratifiedShuffleSplit
+    folds = [Fold(*rows) for rows in kind(n_splits=1, test_size=1 / 3, random_state=seed).split(np.zeros(len(y)), y)]
+    _check(folds, y, weight)
+    return folds
+
+
+def _check(folds: list[Fold], y: Array, weight: Vector | None) -> None:
+    """Raise for folds that nothing can be learnt from, or tested on: what is not there has no mistakes."""
+    used = np.ones(y.shape[0], dtype=bool) if weight is None else weight > 0
+    varied = y.ndim == 1 and len(np.unique(y[used])) > 1
+    for k, (train, test) in enumerate(folds):
+        if not used[test].any():
+            raise ValueError(
+                f"fold {k}: expected examples of weight above zero to test on, got none: leave those without "
+                "weight out, or shuffle, as in cv=StratifiedKFold(shuffle=True)"
+            )
+        if varied and len(classes := np.unique(y[train][used[train]])) == 1:
+            raise ValueError(
+                f"fold {k}: expected at least two classes to train on, got {classes.tolist()} only: "
+                "choose fewer folds, or a splitter that stratifies"
+            )
 
 
 def _of(weight: Vector | None, rows: Rows) -> Vector | None:
     """The weights of some rows."""
     return None if weight is None else weight[rows]
-
-
-def _summary(scores: Vector) -> Row:
-    """Mean, standard deviation and the scores of the folds, by scikit-learn's names."""
-    row: Row = {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
-    return row | {f"split{i}_test_score": score for i, score in enumerate(scores)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,16 +14,14 @@ from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimates.estimate import Estimate
 from metrimax.estimates.machines import path_machines
 from metrimax.estimators._base import refuse_design
-from metrimax.estimators._sample_path import SamplePath, gap_of, passes_of
 from metrimax.estimators.svc import MeasureSVC
-from metrimax.io.checkpoints import Checkpoint
-from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure, of_one
-from metrimax.protocols import Hinges, Measure, RowDesign, Solution, Vector, hinges_of
-from metrimax.training.label import FittedLabel
-
-Row = dict[str, Any]
-"""One C: its settings and scores, by the names of `cv_results_`."""
+from metrimax.protocols import Hinges, Labels, Measure, RowDesign, Solution, Vector, hinges_of
+from metrimax.solvers import side_by_side
+from metrimax.training.choose import Row
+from metrimax.training.label import FittedLabel, Training, restate
+from metrimax.training.lockstep import run
+from metrimax.training.path import fit_path
 
 
 class ByXiAlpha:
@@ -33,13 +32,13 @@ class ByXiAlpha:
 
     def __init__(
         self,
-        template: MeasureSVC,
+        owner: MeasureSVC,
+        training: Training,
         scoring: Measure,
         rho: float | None,
         X: Any,
-        y: Any,
+        labels: Labels,
         weight: Vector | None,
-        checkpoint: Checkpoint | None,
     ) -> None:
         refuse_design(X, "selection='xi_alpha' needs the rows; selection='holdout' or 'cv' does without them")
         if not isinstance(scoring, ContingencyMeasure):
@@ -49,47 +48,58 @@ class ByXiAlpha:
             )
         if rho is not None:
             check_positive("rho", rho, ", or None to measure it")
-        _check_machine(template)
-        self._scoring, self._given = scoring, rho
-        kept = None if checkpoint is None else checkpoint.part("path")
-        self._path = SamplePath(template, X, y, weight, kept)
-        features: Any = self._path.features
-        if isinstance(features, Gram):
+        _check_machine(training)
+        self._owner, self._training, self._scoring, self._given = owner, training, scoring, rho
+        self._labels, self._weight = labels, weight
+        self.features: Any = owner._features(X)
+        if isinstance(self.features, Gram):
             raise ValueError(
                 "selection='xi_alpha' needs the features themselves, and an exact kernel keeps only their products: "
                 "set n_components for Nystroem features, or selection='cv'"
             )
-        self._X = features.X if isinstance(features, LowRank) else X
+        self._X = self.features.X if isinstance(self.features, LowRank) else X
+        self._design = owner._with_intercept(self.features)
         self._fitted: dict[float, list[FittedLabel]] = {}
         self._hinges: dict[int, Hinges] = {}
         self._rho: dict[int, float] = {}
         self._R2: float | None = None
 
     def rows(self, Cs: Vector) -> list[Row]:
+        """One row for every C."""
         began = time.perf_counter()
-        along = self._path.fit(Cs)
-        self._fitted |= along
-        per_label = zip(*along.values(), strict=True)
+        per_label = self._fit(Cs)
         estimates = [self._estimates(k, Cs, label) for k, label in enumerate(per_label) if not label[0].constant]
         if not estimates:
             raise ValueError("selection='xi_alpha' needs a label with examples on both sides, got none in y")
         rows = []
         for C, *of_labels in zip(Cs, *estimates, strict=True):
             score = float(np.mean([of_one(self._scoring.table_score, *estimate.table) for estimate in of_labels]))
-            row: Row = {"param_C": C, "param_threshold": self._path.template.threshold}
-            row |= {"mean_test_score": score, "std_test_score": 0.0}
+            row: Row = {"param_C": C, "param_threshold": "trained", "mean_test_score": score, "std_test_score": 0.0}
             named = [estimate.as_dict() for estimate in of_labels]
             row |= {name: float(np.mean([one[name] for one in named])) for name in named[0]}
-            rows.append(row | {"max_gap": gap_of(along[C]), "sum_passes": passes_of(along[C])})
+            solutions = [label.solution for label in self._fitted[C]]
+            row |= {"max_gap": max(one.gap for one in solutions), "sum_passes": sum(one.n_passes for one in solutions)}
+            rows.append(row)
         seconds = (time.perf_counter() - began) / len(Cs)
         return [row | {"fit_time": seconds} for row in rows]
 
+    def _fit(self, Cs: Vector) -> list[list[FittedLabel]]:
+        """Every label trained along C; the solutions of a label share their multipliers."""
+        design, labels = self._design, self._labels
+        with self._owner._progress(self._training.measure, self.features) as callback:
+            solver = side_by_side(self._training.solver, labels.shape[1])
+            training = replace(self._training, solver=solver, callback=callback)
+            per_label = run(design, (fit_path(training, design, one, self._weight, Cs) for one in labels.T))
+        self._fitted |= {float(C): [label[k] for label in per_label] for k, C in enumerate(Cs)}
+        return per_label
+
     def _estimates(self, k: int, Cs: Vector, fitted: Sequence[FittedLabel]) -> list[Estimate]:
         """The estimates of label k for every C."""
-        template, design = self._path.template, cast(RowDesign, self._path.design)
+        owner, design = self._owner, cast(RowDesign, self._design)
         if k not in self._hinges:
-            self._hinges[k] = cast(Hinges, hinges_of(self._path.oracle(k)))  # `_check_machine` has seen that it is one
-        bias = float(template.intercept_scaling) if template.fit_intercept else 0.0
+            oracle = self._training.measure.oracle(np.ascontiguousarray(self._labels[:, k]), self._weight)
+            self._hinges[k] = cast(Hinges, hinges_of(oracle))  # `_check_machine` has seen that it is one
+        bias = float(owner.intercept_scaling) if owner.fit_intercept else 0.0
         weights = [float(C) * label.price for C, label in zip(Cs, fitted, strict=True)]
         machines = path_machines(self._X, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
         if self._R2 is None:
@@ -106,25 +116,23 @@ class ByXiAlpha:
         """Of every label for every C."""
         return [label.solution for fitted in self._fitted.values() for label in fitted]
 
-    def refit(self, best: Row) -> MeasureSVC:
-        C = float(best["param_C"])
-        fitted = self._fitted[C]
-        model = self._path.model(C, fitted)
-        model._warn([label.solution for label in fitted])
-        return model
+    def fitted(self, C: float) -> list[FittedLabel]:
+        """The labels with one C: they were trained on everything."""
+        return restate(self.features, self._fitted[C])
 
 
-def _check_machine(template: MeasureSVC) -> None:
+def _check_machine(training: Training) -> None:
     """Raise for what xi-alpha says nothing of, before it is trained."""
-    measure = get_measure(template.measure)
+    measure = training.measure
     if measure.ranks or hinges_of(measure.oracle(np.array([False, True]))) is None:
         raise ValueError(
             "selection='xi_alpha' needs a measure whose mistakes add up over the examples, error, cost or "
             f"balanced_error, got {measure.name}: train for one of these and give {measure.name} as scoring, or choose "
             "selection='cv'"
         )
-    if template.losses().base or template.threshold == "placed":
+    if training.losses.base or training.placed:
+        threshold = "placed" if training.placed else "trained"
         raise ValueError(
             "selection='xi_alpha' estimates machines with hinge=0 and threshold='trained', got "
-            f"hinge={template.hinge!r} and threshold={template.threshold!r}: leave them out, or choose selection='cv'"
+            f"hinge={training.losses.hinge!r} and threshold={threshold!r}: leave them out, or choose selection='cv'"
         )

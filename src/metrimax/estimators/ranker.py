@@ -132,7 +132,7 @@ class MeasureRanker(CertifiedEstimator):
             (fitted,) = run(design, [fit_label(training, design, grouped.labels(y), weight, self.C)])
         if checkpoint is not None:
             checkpoint.clear()
-        self.__dict__ = checked.__dict__
+        self._renew(checked)
         self.coef_ = fitted.solution.w
         self._store_certificate([fitted], single=True)
         self._warn([fitted.solution])

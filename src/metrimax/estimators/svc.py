@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -12,15 +13,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax._validation import check_flag, dense, is_whole, warn
+from metrimax._validation import check_flag, dense, is_whole
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
 from metrimax.estimators._base import CertifiedEstimator, labels_of
+from metrimax.estimators._remarks import warn_of_constants, warn_of_positive
 from metrimax.estimators._targets import check_truth, encode, judge, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
-from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.solvers import side_by_side
 from metrimax.training.label import FittedLabel, Training, fit_label, kept, restate
@@ -226,44 +227,41 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Of two classes the greater is positive. ``sample_weight`` (n,) means repetition. A dataset
         (`metrimax.open_dataset`) brings its labels; any other X needs y. Returns self.
         """
-        measure = get_measure(self.measure)
-        solver = self._solver()
+        measure, solver = get_measure(self.measure), self._solver()
+        checkpoint = as_checkpoint(self.checkpoint)
         checked, X, y = self._check_sample(X, y)
         kind, classes, labels = encode(y)
         weight = weights_of(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
-        fitted = self._train(measure, solver, features, features, labels, weight, kind)
-        self.__dict__ = checked.__dict__
+        training = self._training(measure, solver, kind, checkpoint=checkpoint)
+        fitted = self._train(training, self.C, features, features, labels, weight)
+        if checkpoint is not None:
+            checkpoint.clear()
+        self._renew(checked)
         self._store(kind, classes, fitted)
         self._store_weights(features, self._weights(fitted))
-        self._warn([label.solution for label in fitted])
-        self._warn_of_positive(measure, labels)
-        if not (measure.ranks or kind == "multiclass" or is_design(X)):  # which would be read once more
-            self._warn_of_constants(measure, features, labels, weight, fitted)
+        self._tell(measure, X, features, labels, weight, fitted)
         return self
 
-    def _warn_of_positive(self, measure: Measure, labels: Labels) -> None:
-        """Say that the positive class may not be the one that is meant, where there is a doubt."""
-        if self._binary and (doubt := doubtful_positive(measure, self.classes_.tolist(), labels[:, 0])):
-            warn(f"{doubt}; to make that one positive, train on y == {str(self.classes_[0])!r}")
-
-    def _warn_of_constants(
-        self, measure: Measure, features: Design, labels: Labels, weight: Vector | None, fitted: list[FittedLabel]
+    def _tell(
+        self,
+        measure: Measure,
+        X: Any,
+        features: Design,
+        labels: Labels,
+        weight: Vector | None,
+        fitted: list[FittedLabel],
     ) -> None:
-        """Say which classifiers call all training examples alike, though half of all there is to lose is lost by it."""
-        called = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self.intercept_ > 0
-        used = slice(None) if weight is None else weight > 0
-        learnt = [label.solution.w.any() for label in fitted]  # of the others it was said, or they do not vary
-        constant = [
-            known and bool((z[used] == z[used][0]).all()) and measure.loss(y, z, weight) >= 0.5
-            for known, y, z in zip(learnt, labels.T, called.T, strict=True)
-        ]
-        if any(constant):
-            some = "" if len(fitted) == 1 else f" ({sum(constant)} of {len(fitted)} labels)"
-            warn(
-                f"all training examples are called alike{some}, and half of the measure or more is lost: where classes "
-                "overlap set hinge=1 and threshold='placed', as MeasureSVCCV does"
-            )
+        """Warn of what the user should know of the fit."""
+        self._warn([label.solution for label in fitted])
+        self._warn_of_positive(measure, labels)
+        if not (measure.ranks or self._target == "multiclass" or is_design(X)):  # which would be read once more
+            scores = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self.intercept_
+            warn_of_constants(measure, labels, scores, weight, [label.solution for label in fitted])
+
+    def _warn_of_positive(self, measure: Measure, labels: Labels) -> None:
+        if self._binary:
+            warn_of_positive(measure, self.classes_, labels[:, 0])
 
     def _check_design(self, X: Any, y: Any) -> Array:
         if not self._has_kernel("linear"):
@@ -285,43 +283,39 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def _has_kernel(self, name: str) -> bool:
         return isinstance(self.kernel, str) and self.kernel == name
 
-    def _features(self, X: Any) -> Design:
-        """X as the design that the kernel asks for."""
+    def _features(self, X: Any, n_threads: int | None = None) -> Design:
+        """X as the design that the kernel asks for; with ``n_threads`` in so many."""
+        n_threads = self.n_threads if n_threads is None else n_threads
         if self._has_kernel("linear"):
-            return as_design(X, n_threads=self.n_threads)
+            return as_design(X, n_threads=n_threads)
         if self._has_kernel("precomputed"):
-            return Gram(check_symmetric(np.ascontiguousarray(dense(X))), n_threads=self.n_threads)
+            return Gram(check_symmetric(np.ascontiguousarray(dense(X))), n_threads=n_threads)
         return kernel_design(
             Kernel(self.kernel, choose_gamma(self.gamma, X), self.degree, self.coef0),
             X,
             cache_size=self.cache_size,
             n_components=self.n_components,
             seed=check_random_state(self._random_state).randint(2**31),
-            n_threads=self.n_threads,
+            n_threads=n_threads,
         )
 
     def _train(
         self,
-        measure: Measure,
-        solver: Solver,
+        training: Training,
+        C: float,
         features: Design | None,
         design: Design,
         labels: Labels,
         weight: Vector | None,
-        kind: str,
         offset: Vector | None = None,
     ) -> list[FittedLabel]:
         """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
         design = self._with_intercept(design)
-        solver = side_by_side(solver, labels.shape[1])
-        checkpoint = as_checkpoint(self.checkpoint)
         shifts = repeat(None) if offset is None else offset.T
-        with self._progress(measure, features) as callback:
-            training = self._training(measure, solver, kind, callback, checkpoint)
+        with self._progress(training.measure, features) as callback:
+            training = replace(training, solver=side_by_side(training.solver, labels.shape[1]), callback=callback)
             both = zip(labels.T, shifts, strict=False)
-            fitted = run(design, (fit_label(training, design, one, weight, self.C, shift) for one, shift in both))
-        if checkpoint is not None:
-            checkpoint.clear()
+            fitted = run(design, (fit_label(training, design, one, weight, C, shift) for one, shift in both))
         return restate(features, fitted)
 
     def _with_intercept(self, design: Design) -> Design:
@@ -329,13 +323,13 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         return as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
 
     def _training(
-        self, measure: Measure, solver: Solver, kind: str, callback: Callback | None, checkpoint: Checkpoint | None
+        self, measure: Measure, solver: Solver, kind: str, *, checkpoint: Checkpoint | None = None
     ) -> Training:
         """How labels of a kind are trained with these parameters."""
         if self.threshold not in THRESHOLDS:
             raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
         placed = self.threshold == "placed"
-        return Training(measure, solver, self.tol, kind, self.losses(), placed, callback, checkpoint)
+        return Training(measure, solver, self.tol, kind, self.losses(), placed, checkpoint=checkpoint)
 
     def losses(self) -> Losses:
         """The losses that these parameters ask for."""
@@ -400,7 +394,11 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
 
     def _judge_scores(self, scores: Vector, y: Array, sample_weight: Any) -> float:
         """The measure of scores that `decision_function` gave."""
-        return judge(get_measure(self.measure), scores, y, self.classes_, sample_weight, several=self._multilabel)
+        return judge(self._scoring(), scores, y, self.classes_, sample_weight, several=self._multilabel)
+
+    def _scoring(self) -> Measure:
+        """The measure that `score` reports."""
+        return get_measure(self.measure)
 
     @property
     def _multilabel(self) -> bool:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils.multiclass import check_classification_targets
 
 from metrimax._validation import check_grid, is_number
-from metrimax.estimators._base import is_learnt
-from metrimax.estimators._folds import BySplits
-from metrimax.estimators._selection import ByXiAlpha, Row
+from metrimax.designs import is_design
+from metrimax.estimators._folds import FoldedSample, hold_out, split
+from metrimax.estimators._selection import ByXiAlpha
 from metrimax.estimators._targets import encode, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
-from metrimax.protocols import Vector
-from metrimax.training.choose import PLAIN, Defaults, choose_C, defaults, standard_error
+from metrimax.protocols import Measure, Vector
+from metrimax.training.choose import PLAIN, ByFolds, Defaults, choose_row, defaults, explore, results
 from metrimax.training.path import GRID
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
-MOST_EXTENSIONS = 10
-"""How often a grid is extended at most."""
 
 
 class MeasureSVCCV(MeasureSVC):
@@ -192,100 +192,71 @@ class MeasureSVCCV(MeasureSVC):
                 f"expected groups with selection='cv' alone, got selection={self.selection!r}, which has no use for "
                 "them: leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
             )
-        scoring = get_measure(self.measure if self.scoring is None else self.scoring)
+        measure, scoring = get_measure(self.measure), self._scoring()
+        left_open = self._defaults(measure)
+        slack = left_open.slack if given is None else float(given)
+        thresholds = left_open.thresholds if self.threshold is None else (self.threshold,)
+        dual = {"solver": "dual_cd"} if self.selection == "xi_alpha" else {}
+        hinge = left_open.hinge if self.hinge is None and self.logistic is None else self.hinge
+        plain = self.plain(hinge=hinge, threshold=thresholds[0], **dual)
+        solver, checkpoint = plain._solver(), as_checkpoint(self.checkpoint)
         checked, X, y = self._check_sample(X, y)
         check_classification_targets(y)
-        checkpoint = as_checkpoint(self.checkpoint)
+        kind, classes, labels = encode(y)
         weight = weights_of(None, y, sample_weight, y)
+        training = plain._training(measure, solver, kind)
+        weighted = weights_of(self.class_weight, y, weight, y)
+        by: ByXiAlpha | ByFolds
         if self.selection == "xi_alpha":
-            template = self.plain(solver="dual_cd", checkpoint=None)
-            chooser: ByXiAlpha | BySplits = ByXiAlpha(template, scoring, self.rho, X, y, weight, checkpoint)
+            path = None if checkpoint is None else checkpoint.part("path")
+            by = ByXiAlpha(self, replace(training, checkpoint=path), scoring, self.rho, X, labels, weighted)
         else:
-            chooser = BySplits(self, X, y, weight, groups, checkpoint)
-        rows = chooser.rows(np.unique(grid))
-        for _ in range(MOST_EXTENSIONS if self.extend else 0):
-            beyond = _beyond(rows)
-            if beyond is None:
-                break
-            rows = sorted(rows + chooser.rows(np.array([beyond])), key=lambda row: float(row["param_C"]))
-        best = _choose(rows, self.slack)
-        self._warn_of_gaps(chooser.solutions, "fits that choose C")
-        model = chooser.refit(best)
+            if self.selection == "cv":
+                folds = split(self.cv, X, y, weight, groups)
+            else:
+                folds = hold_out(y, weight, several=kind == "multilabel-indicator", seed=self._random_state)
+            workers = 1 if self.n_jobs is None or is_design(X) else effective_n_jobs(self.n_jobs)
+            sample = FoldedSample(self, training, scoring, X, y, labels, weight, folds, workers > 1, checkpoint)
+            by = ByFolds(sample, thresholds, slack, workers)
+        rows = explore(by.rows, grid, extend=self.extend)
+        best = choose_row(rows, slack)
+        C = float(best["param_C"])
+        self._warn_of_gaps(by.solutions, "fits that choose C")
+        if isinstance(by, ByXiAlpha):
+            features, fitted = by.features, by.fitted(C)
+        else:
+            features = self._features(X)
+            training = replace(training, placed=best["param_threshold"] == "placed", checkpoint=checkpoint)
+            fitted = self._train(training, C, features, features, labels, weighted)
         if checkpoint is not None:
             checkpoint.clear()
-        self.__dict__ = checked.__dict__
-        _take_over(self, model)
-        self.C_ = float(best["param_C"])
-        self.best_score_ = float(best["mean_test_score"])
-        self.cv_results_ = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-        means = self.cv_results_["mean_test_score"]
-        self.cv_results_["rank_test_score"] = 1 + np.array([int((means > mean).sum()) for mean in means])
+        self._renew(checked)
+        self._store(kind, classes, fitted)
+        self._store_weights(features, self._weights(fitted))
+        self.C_, self.best_score_ = C, float(best["mean_test_score"])
+        self.cv_results_ = results(rows)
         self.Cs_ = self.cv_results_["param_C"]
+        self._tell(measure, X, features, labels, weighted, fitted)
         if self.scoring is not None:  # of the measure trained for it was said
-            self._warn_of_positive(scoring, encode(y)[2])
+            self._warn_of_positive(scoring, labels)
         return self
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The measure that chose C, on (X, y)."""
-        return self.judge(self).score(X, y, sample_weight)
 
     def plain(self, **changes: Any) -> MeasureSVC:
         """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
-        given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state}
-        if self.hinge is None and self.logistic is None:
-            given["hinge"] = self._defaults.hinge
-        return MeasureSVC(**given | {"threshold": self.thresholds[0]} | changes)
+        given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state} | changes
+        without = given["hinge"] is None and given["logistic"] is None
+        if without or given["threshold"] is None:
+            left_open = self._defaults(get_measure(self.measure))
+            given["hinge"] = left_open.hinge if without else given["hinge"]
+            given["threshold"] = left_open.thresholds[0] if given["threshold"] is None else given["threshold"]
+        return MeasureSVC(**given)
 
-    @property
-    def _defaults(self) -> Defaults:
-        return defaults(get_measure(self.measure)) if self._able else PLAIN
+    def _defaults(self, measure: Measure) -> Defaults:
+        """What serves the measure best, as far as what chooses and what solves know hinges beside the risk."""
+        able = self.selection != "xi_alpha" and self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
+        return defaults(measure) if able else PLAIN
 
-    @property
-    def _able(self) -> bool:
-        """Whether what chooses and what solves know hinges beside the risk."""
-        return self.selection != "xi_alpha" and self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
-
-    @property
-    def slack(self) -> float:
-        """How many standard errors are no difference."""
-        return self._defaults.slack if self.standard_errors is None else float(self.standard_errors)
-
-    @property
-    def thresholds(self) -> tuple[str, ...]:
-        """Those to choose from, the one preferred among equals first."""
-        return self._defaults.thresholds if self.threshold is None else (self.threshold,)
-
-    def judge(self, model: MeasureSVC) -> MeasureSVC:
-        """The fitted model as one whose `score` is the measure that chooses."""
-        judge = MeasureSVC(self.measure if self.scoring is None else self.scoring, n_threads=model.n_threads)
-        _take_over(judge, model)
-        return judge
-
-
-def _take_over(model: MeasureSVC, fitted: MeasureSVC) -> None:
-    """Give a model what another one has learnt."""
-    for name, value in vars(fitted).items():
-        if is_learnt(name):
-            setattr(model, name, value)
-
-
-def _best(rows: list[Row]) -> Row:
-    return max(rows, key=lambda row: float(row["mean_test_score"]))  # the first of equals
-
-
-def _choose(rows: list[Row], slack: float) -> Row:
-    """The row of the C to take."""
-    Cs, means = ([float(row[key]) for row in rows] for key in ("param_C", "mean_test_score"))
-    errors = [standard_error(np.array([row[key] for key in row if key.startswith("split")])) for row in rows]
-    return rows[choose_C(Cs, means, errors, slack)]
-
-
-def _beyond(rows: list[Row]) -> float | None:
-    """The C to try next if the best one is on the border of the grid."""
-    Cs, best = [float(row["param_C"]) for row in rows], float(_best(rows)["param_C"])
-    if len(Cs) == 1:
-        return None
-    if best == Cs[-1]:
-        return Cs[-1] * (Cs[-1] / Cs[-2])
-    return Cs[0] * (Cs[0] / Cs[1]) if best == Cs[0] else None
+    def _scoring(self) -> Measure:
+        """The measure that chooses, and that `score` reports."""
+        return get_measure(self.measure if self.scoring is None else self.scoring)

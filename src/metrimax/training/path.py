@@ -1,8 +1,8 @@
-"""`metrimax.path`: certified solutions for many C at little more than the price of the hardest one."""
+"""Along C: certified solutions for many C at little more than the price of the hardest one; `metrimax.path`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,52 @@ import numpy.typing as npt
 from metrimax._validation import check_grid, check_positive, check_whole, refuse_missing, warn
 from metrimax.designs import as_design, is_design
 from metrimax.measure import get_measure
-from metrimax.protocols import Callback, Measure, Solution, Vector
+from metrimax.protocols import Ask, Callback, Cuts, Design, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto, along
+from metrimax.training.label import FittedLabel, LabelSample, Training, prepare
 from metrimax.training.lockstep import run
+from metrimax.training.resume import ResumedRun
 
 GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 """The grid of Joachims (2005)."""
+
+
+def fit_path(
+    training: Training, design: Design, labels: Labels, weight: Vector | None, Cs: Sequence[float] | Vector
+) -> Generator[Ask, Vector, list[FittedLabel]]:
+    """Train one label for every C: one oracle, and solutions that start from those before them."""
+    sample = prepare(training, design, labels, weight)
+    if isinstance(sample, FittedLabel):
+        return [sample] * len(Cs)
+    weights = [sample.risk_weight(C) for C in Cs]
+    if training.checkpoint is None:
+        steps = along(training.solver, sample.oracle, design, weights, tol=training.tol, callback=training.callback)
+    else:
+        steps = _resumed(sample, weights)
+    fitted = []
+    for solution in (yield from steps):
+        fitted.append((yield from sample.finished(solution)))
+    return fitted
+
+
+def _resumed(sample: LabelSample, weights: list[float]) -> Generator[Ask, Vector, list[Solution]]:
+    """Solutions for every weight, each begun from what was kept of it, or from the cuts of the one before.
+
+    The cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file.
+    """
+    training, checkpoint = sample.training, sample.training.checkpoint
+    assert checkpoint is not None
+    name, probe = yield from sample.identity()
+    solutions: dict[int, Solution] = {}
+    cuts: Cuts | None = None
+    for k in sorted(range(len(weights)), key=lambda k: weights[k]):
+        run = ResumedRun(checkpoint.begin(f"{name}-{weights[k]!r}", probe), training.callback)
+        start = cuts if run.start is None else run.start
+        solution = yield from training.solver.steps(
+            sample.oracle, sample.design, weights[k], tol=training.tol, start=start, callback=run
+        )
+        solutions[k], cuts = run.ended(solution, save=True), run.cuts
+    return [solutions[k] for k in range(len(weights))]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,31 @@
+"""Warnings of fits that are not what was meant: another positive class, or a rule that calls all examples alike."""
+
+from __future__ import annotations
+
+from metrimax._validation import warn
+from metrimax.measure.positive import doubtful_positive
+from metrimax.protocols import Array, Labels, Measure, Solution, Vector
+
+
+def warn_of_positive(measure: Measure, classes: Array, labels: Labels) -> None:
+    """Warn where the positive one of two classes may not be the one that is meant."""
+    if doubt := doubtful_positive(measure, classes.tolist(), labels):
+        warn(f"{doubt}; to make that one positive, train on y == {str(classes[0])!r}")
+
+
+def warn_of_constants(
+    measure: Measure, labels: Labels, scores: Vector, weight: Vector | None, solutions: list[Solution]
+) -> None:
+    """Warn of classifiers that call all training examples alike, and lose half of the measure or more by it."""
+    used = slice(None) if weight is None else weight > 0
+    constant = [
+        # w = 0 was already warned about, or the label does not vary
+        solution.w.any() and bool((z[used] == z[used][0]).all()) and measure.loss(y, z, weight) >= 0.5
+        for solution, y, z in zip(solutions, labels.T, scores.T > 0, strict=True)
+    ]
+    if any(constant):
+        some = "" if len(solutions) == 1 else f" ({sum(constant)} of {len(solutions)} labels)"
+        warn(
+            f"all training examples are called alike{some}, and half of the measure or more is lost: where classes "
+            "overlap set hinge=1 and threshold='placed', as MeasureSVCCV does"
+        )

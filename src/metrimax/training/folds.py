@@ -1,0 +1,134 @@
+"""Labels trained on the parts of a sample, and the scores of the rows held out. Folds are index arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from metrimax.protocols import Ask, Design, Labels, Measure, Vector
+from metrimax.training.label import FittedLabel, Training
+from metrimax.training.lockstep import run
+from metrimax.training.path import fit_path
+
+Rows = npt.NDArray[np.intp]
+
+AT_ONCE = 2**25
+"""Scores held out that are kept at a time, 256 MB: where there are more, the labels are trained block by block."""
+
+
+class Fold(NamedTuple):
+    """The rows to train on, and those to test on."""
+
+    train: Rows
+    test: Rows
+
+
+class Part(NamedTuple):
+    """What one fold trains on.
+
+    ``outside`` gives the scores of the test rows for weights (p, m). None where rows cannot be taken out of the design:
+    the design then has all of them, and those held out weigh nothing.
+    """
+
+    test: Rows
+    training: Training
+    design: Design
+    labels: Labels
+    weight: Vector | None
+    outside: Callable[[Vector], Vector] | None = None
+
+
+class Sample(Protocol):
+    """A sample with its folds, as the estimators and the command line have it."""
+
+    @property
+    def labels(self) -> Labels:
+        """One column for each label."""
+
+    @property
+    def weight(self) -> Vector | None:
+        """The weights of the examples where they are tested."""
+
+    @property
+    def folds(self) -> Sequence[Fold]: ...
+
+    @property
+    def batches(self) -> list[list[int]]:
+        """The folds that train on one design: each alone, or all of them where rows cannot be taken out."""
+
+    @property
+    def together(self) -> bool:
+        """Whether the scores of all labels decide together what is called, as those of several classes do."""
+
+    def parts(self, batch: list[int]) -> AbstractContextManager[list[Part]]:
+        """What the folds of a batch train on, over one design; it goes when the context ends."""
+
+    def scoring(self, rows: Rows) -> Measure:
+        """The measure that judges, on some rows."""
+
+
+class Held(NamedTuple):
+    """One label of one fold: what was trained for each C, without weights, and the scores of the test rows."""
+
+    fitted: list[FittedLabel]
+    scores: Vector
+
+
+def train_folds(sample: Sample, Cs: Vector, labels: Sequence[int], workers: int = 1) -> list[list[Held]]:
+    """For every fold the labels asked for, trained along C without its test rows."""
+
+    def train(batch: list[int]) -> list[list[Held]]:
+        with sample.parts(batch) as parts:
+            held = run(parts[0].design, (_held_out(part, label, Cs) for part in parts for label in labels))
+        return [held[k * len(labels) : (k + 1) * len(labels)] for k in range(len(batch))]
+
+    batches = sample.batches
+    if workers == 1 or len(batches) == 1:
+        return [fold for batch in batches for fold in train(batch)]
+    with ThreadPoolExecutor(workers) as pool:
+        return [fold for found in pool.map(train, batches) for fold in found]
+
+
+def blocks(sample: Sample, variants: int) -> list[range]:
+    """The labels, so many at a time that their scores fit: all where they are judged together."""
+    L = sample.labels.shape[1]
+    scores = variants * sum(len(fold.test) for fold in sample.folds)
+    size = L if sample.together else max(1, min(L, AT_ONCE // max(1, scores)))
+    return [range(at, min(at + size, L)) for at in range(0, L, size)]
+
+
+def _held_out(part: Part, label: int, Cs: Vector) -> Generator[Ask, Vector, Held]:
+    """Train one label along C, and score the rows held out; its weights go with the run."""
+    fitted = yield from fit_path(part.training, part.design, part.labels[:, label], part.weight, Cs)
+    if part.outside is not None:
+        scores = part.outside(np.column_stack([one.solution.w for one in fitted]))
+    else:
+        scores = np.empty((len(part.test), len(Cs)))
+        for k, one in enumerate(fitted):
+            scores[:, k] = (yield Ask("scores", one.solution.w))[part.test]
+    return Held([one.slim() for one in fitted], scores)
+
+
+def spread(labels: Labels, n_folds: int, seed: int, groups: npt.NDArray[np.generic] | None = None) -> list[Fold]:
+    """Folds with each combination of labels spread evenly over them, or whole groups at random."""
+    rng = np.random.default_rng(seed)
+    if groups is not None:
+        names, codes = np.unique(groups, return_inverse=True)
+        of_row = (rng.permutation(len(names)) % n_folds)[codes]
+    else:
+        order = rng.permutation(len(labels))
+        by_labels = np.lexsort(labels[order].astype(np.uint8).T)  # stable: those of equal labels stay in random order
+        of_row = np.empty(len(labels), dtype=np.intp)
+        of_row[order[by_labels]] = np.arange(len(labels)) % n_folds
+    return [Fold(np.flatnonzero(of_row != k), np.flatnonzero(of_row == k)) for k in range(n_folds)]
+
+
+def varied(labels: Labels, weight: Vector | None, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Which labels have examples of both classes among some rows."""
+    used = labels[rows] if weight is None else labels[rows][weight[rows] > 0]
+    return np.asarray(used.any(axis=0) & ~used.all(axis=0))
