@@ -114,7 +114,7 @@ def test_groups_that_cannot_be_sorted(queries):
 def test_parameters(queries):
     X, y, groups = queries
     assert MeasureRanker("ndcg", k=7)._measure() == NDCG(7)
-    assert MeasureRanker("ndcg", k=None)._measure() == NDCG()
+    assert MeasureRanker("ndcg", k=None)._measure() == NDCG(None)  # all ranks
     assert MeasureRanker("precision_at_k", k=3)._measure() == PrecisionAtK(3, "rankings")
     assert MeasureRanker("precision_at_k", k=None)._measure() == PrecisionAtK("1p", "rankings")
     assert MeasureRanker("roc_area", k=3)._measure().name == "roc_area"

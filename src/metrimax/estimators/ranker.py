@@ -40,8 +40,8 @@ class MeasureRanker(CertifiedEstimator):
         "ndcg", "average_precision", "precision_at_k", "recall_at_k", "roc_area", "partial_auc", "prbep", or a measure
         of rankings with parameters such as ``NDCG(5, gain="linear")`` (`metrimax.measure`).
     k : int or None, default=10
-        Number of ranks that "ndcg", "precision_at_k" and "recall_at_k", given by name, look at. None leaves the
-        measure's own default. The others have no k.
+        Number of ranks that "ndcg", "precision_at_k" and "recall_at_k", given by name, look at. None: all ranks for
+        "ndcg", the number of positives for "precision_at_k" and twice that for "recall_at_k". The others have no k.
     C : float, default=1.0
         Weight of one margin violation.
     solver, tol, max_iter, n_threads, verbose, callback, checkpoint
@@ -162,8 +162,9 @@ class MeasureRanker(CertifiedEstimator):
 
     def _measure(self) -> Measure:
         """The measure of one group."""
-        at_k = isinstance(self.measure, str) and REGISTRY.get(self.measure) in (NDCG, PrecisionAtK, RecallAtK)
-        made = ranking_measure(self.measure, **({"k": self.k} if at_k and self.k is not None else {}))
+        kind = REGISTRY.get(self.measure) if isinstance(self.measure, str) else None
+        takes_k = kind is NDCG or (kind in (PrecisionAtK, RecallAtK) and self.k is not None)
+        made = ranking_measure(self.measure, **({"k": self.k} if takes_k else {}))
         if isinstance(made, Grouped):
             raise ValueError(
                 f"expected the measure of one group, got Grouped, {made.name}: give the measure in it, "

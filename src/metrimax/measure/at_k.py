@@ -70,7 +70,9 @@ class TopMeasure(ContingencyMeasure):
         if self.labellings != "exact":
             return TopRangeOracle(self, y, sample_weight)
         made = TopOracle(self, y, sample_weight)
-        if abs(made.k - made.n_pos) > 1e-9 * made.n:
+        if made.k >= made.n * (1 - 1e-12):
+            warn(f"{self.name}: k is the whole sample, so that all rankings are equally good: choose a smaller k")
+        elif abs(made.k - made.n_pos) > 1e-9 * made.n:
             which, other = ("fewer", "at_least") if made.k < made.n_pos else ("more", "at_most")
             # without numbers, so that those of other labels and folds are the same warning
             warn(
@@ -131,7 +133,7 @@ class _AtK(TopMeasure):
         slack = 1e-12 * n_pos  # sums of weights are rounded: with balanced ones 2p is all of them, or a bit more
         if share is not None and abs(n_pos - round(n_pos)) <= slack:  # examples, not weights: take whole ones
             k = max(1.0, float(np.floor(k + slack)))
-        if k > n + slack:
+        if share is None and k > n:
             raise ValueError(f"{self.name}: k = {k:g} is more than the {n:g} examples given; choose a smaller k")
         return min(k, n)
 
@@ -143,7 +145,7 @@ class PrecisionAtK(_AtK):
     Parameters
     ----------
     k : int or str
-        A number, or a multiple of the number of positives such as ``"0.5p"``.
+        A number, or a multiple of the number of positives such as ``"0.5p"``; a multiple is never more than all.
     labellings : {"exact", "at_least", "at_most", "rankings"}
         Which labellings the training problem compares with the truth: those with exactly k positives, or SVM-perf's
         at least k (for precision). With "rankings" whole rankings are compared, pair by pair as for ROC area.
@@ -170,7 +172,7 @@ class RecallAtK(_AtK):
     Parameters
     ----------
     k : int or str
-        A number, or a multiple of the number of positives: ``"2p"`` is twice the positives.
+        A number, or a multiple of the number of positives: ``"2p"`` is twice the positives, but never more than all.
     labellings : {"exact", "at_least", "at_most", "rankings"}
         As for `PrecisionAtK`; SVM-perf's recall at k compares with labellings of at most k positives.
     """
