@@ -1,8 +1,8 @@
 """A measure of one's own: any function of the contingency table, and a predicate for the tables that are admitted.
 
-The function takes tp, fp, fn, tn as arrays and returns a score that is 1, or a loss that is 0, for a perfect
-labelling, with values in [0, 1]. Its structure is looked at before training: it decides how the most violated labelling
-is searched for (docs/measures.md).
+The function of tp, fp, fn, tn is a score or a loss; values beyond [0, 1] are scaled by its best and its worst value on
+the sample. Its structure is looked at before training: it decides how the most violated labelling is searched for
+(docs/measures.md).
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from metrimax.measure import TableFunction, get_measure
 
 
 def net_benefit(tp, fp, fn, tn):
-    """Finding a case is worth ten times what a false alarm costs; scaled to 1 at best and 0 at worst."""
-    best, worst = 10 * (tp + fn), -(fp + tn)
-    return (10 * tp - fp - worst) / (best - worst)
+    """Finding a case is worth ten times what a false alarm costs."""
+    return 10 * tp - fp
 
 
 def fowlkes_mallows(tp, fp, fn, tn):
     """Geometric mean of precision and recall; 0 where nothing is called positive."""
-    return tp / np.sqrt(np.maximum(tp + fp, 1) * (tp + fn))
+    return tp / np.maximum(np.sqrt((tp + fp) * (tp + fn)), 1e-12)
 
 
 def recall(tp, fp, fn, tn):

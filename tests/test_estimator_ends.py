@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import f1_score, make_scorer
 
-from metrimax import FBeta, MeasureRanker, MeasureSVC, MeasureSVCCV, PrecisionAtK, RecallAtK, path
+from metrimax import FBeta, MeasureRanker, MeasureSVC, MeasureSVCCV, PrecisionAtK, path
 from metrimax.measure import TableFunction, get_measure
 from metrimax.protocols import Status
 
@@ -264,10 +264,9 @@ def test_bad_data(X, y, message):
         ({"measure": 7}, TypeError, "expected measure as a name"),
         ({"measure": FBeta}, TypeError, "call it"),
         ({"measure": PrecisionAtK(21)}, ValueError, "k = 21 is more than the 20 examples"),
-        ({"measure": RecallAtK("4p")}, ValueError, "k = 24 is more than the 20 examples"),
         ({"measure": lambda tp, fp, fn, tn: tp * np.nan}, ValueError, "returned nan"),
         ({"measure": lambda tp, fp, fn, tn: np.ones(3)}, ValueError, "expected the same shape"),
-        ({"measure": lambda tp, fp, fn, tn: 7 * fn}, ValueError, "expected values in"),
+        ({"measure": lambda tp, fp, fn, tn: 0 * fn}, ValueError, "a score or a loss"),
         ({"measure": TableFunction(lambda tp, fp, fn, tn: tp / (tp + fp))}, ValueError, "returned nan"),
         ({"measure": f1_score}, TypeError, r"a function of \(tp, fp, fn, tn\), got f1_score of \(y_true, y_pred"),
         ({"measure": make_scorer(f1_score)}, TypeError, r"got make_scorer\(f1_score.* of \(estimator, X, y_true"),
@@ -287,12 +286,6 @@ def test_bad_data(X, y, message):
 def test_bad_parameters(parameters, error, message):
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
         MeasureSVC(**parameters).fit(*GOOD)
-
-
-def test_a_function_of_numbers_is_told_of_arrays():
-    with pytest.raises(ValueError, match="truth value of an array") as raised:
-        MeasureSVC(lambda tp, fp, fn, tn: 0 if tp == 0 else tp / (tp + fp)).fit(*GOOD)
-    assert "np.where in the place of if" in raised.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +338,7 @@ def test_a_users_function_that_fails_in_the_middle_of_a_run(binary):
 
     def sometimes(tp, fp, fn, tn):
         calls.append(1)
-        return tp / (tp + fn) if len(calls) < 10 else np.full(np.shape(tp), np.nan)
+        return tp / (tp + fn) if len(calls) < 45 else np.full(np.shape(tp), np.nan)
 
     svc = MeasureSVC("f1").fit(X, y)
     before = svc.coef_

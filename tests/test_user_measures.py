@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from metrimax import MeasureSVC
-from metrimax.measure import TableFunction, get_measure
+from metrimax import CostModel, MeasureSVC, TableFunction
+from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 
 Y = np.arange(20) < 6
@@ -65,23 +67,148 @@ def test_the_estimator_scores_a_batch_of_one_class(binary):
     assert own.score(*batch) == named.score(*batch) == 0
 
 
-def test_what_a_function_is_has_to_be_seen():
-    wrong = np.zeros(3, dtype=bool), np.ones(3)
-    for function, value in (
-        (lambda tp, fp, fn, tn: tp / 37, "0.081"),
-        (lambda tp, fp, fn, tn: fp / 3 / (tp == 0), "nan"),
-    ):
-        with np.errstate(all="ignore"), pytest.raises(ValueError, match=rf"returned {value}.*perfect labelling.*kind="):
-            TableFunction(function).score(*wrong)
-    assert TableFunction(lambda tp, fp, fn, tn: tp / 37, kind="score").score(*wrong) == 0
-
-
-def test_values_of_one_class_are_checked_as_before():
-    truth = np.zeros(3, dtype=bool)
+def test_nan_is_refused_of_one_class_too():
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="returned nan"):
-        TableFunction(lambda tp, fp, fn, tn: tp / (tp + fn)).score(truth, -np.ones(3))
-    with pytest.raises(ValueError, match=r"expected values in \[0, 1\]"):
-        TableFunction(lambda tp, fp, fn, tn: 7 * fp).score(truth, np.ones(3))
+        TableFunction(lambda tp, fp, fn, tn: tp / (tp + fn)).score(np.zeros(3, dtype=bool), -np.ones(3))
+
+
+# --- a score or a loss: what the function is, whatever the sample
+
+
+def capped_recall(tp, fp, fn, tn):
+    return np.where(tp + fp <= 150, tp / (tp + fn), 0)
+
+
+@pytest.mark.parametrize("n_pos", [100, 150, 151, 210, 700])
+def test_a_score_stays_one_where_the_truth_is_worth_nothing(n_pos):
+    """With more positives than it admits, all right has the value 0, which once made a loss of it."""
+    truth = np.arange(1000) < n_pos
+    found = np.where(np.arange(1000) < 50, 1.0, -1.0)  # 50 of the positives
+    for function, expected in ((capped_recall, 50 / n_pos), (lambda *table: 1 - capped_recall(*table), 50 / n_pos)):
+        measure = get_measure(function)
+        assert measure.score(truth, found) == pytest.approx(expected)
+        assert measure.loss(truth, found) == pytest.approx(1 - expected)
+
+
+def test_a_truth_that_is_not_the_best_labelling_is_said_so():
+    rng = np.random.default_rng(0)
+    truth = np.arange(1000) < 210
+    X = rng.normal(size=(1000, 3)) + 1.5 * truth[:, None]
+    with pytest.warns(UserWarning, match="'capped_recall' has a better value for other labellings .*where="):
+        model = MeasureSVC(capped_recall, hinge=1.0, threshold="placed").fit(X, truth)
+    assert 0.3 < model.score(X, truth) <= 150 / 210
+    assert model.predict(X).sum() <= 150
+    with pytest.warns(UserWarning, match="one and the same value for every labelling"):
+        TableFunction(lambda tp, fp, fn, tn: np.where(tp > 500, 1.0, 0.0)).oracle(truth)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda tp, fp, fn, tn: 0 * tp,
+        lambda tp, fp, fn, tn: 0.5,
+        lambda tp, fp, fn, tn: np.where(tp + fn > 100, tp, fn) / (tp + fn),  # one way here, the other there
+    ],
+)
+def test_what_is_neither_score_nor_loss_has_to_be_stated(function):
+    with pytest.raises(ValueError, match=r"cannot tell whether .* a score or a loss: .*kind='score'\) or kind='loss'"):
+        get_measure(function).oracle(Y)
+
+
+def test_the_user_states_it():
+    def error(tp, fp, fn, tn):
+        return np.where(tp + fn > 100, fn, tp) / (tp + fn)
+
+    table = Y, np.where(np.arange(20) < 5, 1.0, -1.0)
+    assert TableFunction(error, kind="loss").score(*table) == pytest.approx(1 / 6)
+    assert TableFunction(error, kind="score").score(*table) == pytest.approx(5 / 6)
+    with pytest.raises(ValueError, match="expected kind 'score', 'loss' or None, got 'gain'"):
+        TableFunction(error, kind="gain")
+    with pytest.raises(TypeError, match=r"where as a function of \(tp, fp, fn, tn\), got 3"):
+        TableFunction(error, where=3)
+
+
+def test_a_function_that_knows_its_own_sample_only():
+    """Once it is stated what it is, nobody asks for other tables."""
+    values = np.linspace(0, 1, 7)
+    measure = TableFunction(lambda tp, fp, fn, tn: values[fn.astype(int)] * (fp >= 0), kind="loss")
+    assert measure.oracle(Y)(np.zeros(20)).loss == 1
+    with pytest.raises(IndexError):
+        get_measure(measure.function).oracle(Y)
+
+
+# --- functions of single numbers
+
+
+def careful_f1(tp, fp, fn, tn):
+    if tp == 0:
+        return 0
+    return 1 / math.sqrt(((tp + fp) / tp + (tp + fn) / tp) ** 2 / 4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_functions_of_numbers_are_called_table_by_table(binary, weighted):
+    X, y = binary
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else None
+    own, named = (MeasureSVC(m, C=1.0, tol=1e-6).fit(X, y, sample_weight=weight) for m in (careful_f1, "f1"))
+    assert own.objective_ == pytest.approx(named.objective_, rel=1e-5)
+    assert own.score(X, y, weight) == pytest.approx(named.score(X, y, weight), abs=1e-3)
+
+
+def test_predicates_of_numbers_are_called_table_by_table():
+    few = TableFunction(jac, where=lambda tp, fp, fn, tn: bool(fp == 1 and fn == 1))
+    assert few.oracle(Y)(np.zeros(20)).loss == pytest.approx(1 - 5 / 7)
+
+
+def test_values_that_depend_on_the_other_tables_are_refused():
+    with pytest.raises(ValueError, match="other values for arrays of tables than for the same tables one by one"):
+        get_measure(lambda tp, fp, fn, tn: tp / np.max(tp + fn)).oracle(Y)
+
+
+def test_the_error_of_a_function_that_takes_neither_comes_through():
+    with pytest.raises(KeyError, match="missing") as raised:
+        get_measure(lambda tp, fp, fn, tn: {}["missing"]).oracle(Y)
+    assert "np.where in the place of if" in raised.value.__notes__[0]
+
+
+# --- values of any scale
+
+
+@pytest.mark.parametrize(
+    ("function", "best", "worst"),
+    [
+        (lambda tp, fp, fn, tn: 50 * tp - 5 * fp, 300, -70),
+        (lambda tp, fp, fn, tn: 5 * fp + 50 * fn, 0, 370),
+        (lambda tp, fp, fn, tn: 1 - fn, 1, -5),
+        (lambda tp, fp, fn, tn: 100 * fn / (tp + fn), 0, 100),
+        (lambda tp, fp, fn, tn: tp - (tp - 4) ** 2 * (fp > 3), 6, -16),  # best and worst are not where all is right
+    ],
+)
+def test_values_beyond_0_and_1_are_scaled_by_sample(function, best, worst):
+    measure = get_measure(function)
+    assert measure.scale(6, 14) == (best, worst)
+    grid = np.meshgrid(np.arange(7.0), np.arange(15.0))
+    value = function(6 - grid[0], grid[1], grid[0], 14 - grid[1])
+    loss = measure.table_loss(6 - grid[0], grid[1], grid[0], 14 - grid[1])
+    np.testing.assert_allclose(loss, (value - best) / (worst - best), atol=1e-12)
+    assert (loss.min(), loss.max()) == (0, 1)
+
+
+def test_a_profit_is_trained_for_as_the_costs_that_it_is(binary):
+    X, y = binary
+    profit = MeasureSVC(lambda tp, fp, fn, tn: 50 * tp - 5 * fp, C=1.0, tol=1e-6).fit(X, y)
+    costs = MeasureSVC(CostModel(fn=50, fp=5), C=1.0, tol=1e-6).fit(X, y)
+    assert profit.objective_ == pytest.approx(costs.objective_, rel=1e-5)
+    assert profit.score(X, y) == pytest.approx(costs.score(X, y), abs=1e-3)
+    assert get_measure("f1").oracle(y).price > 1
+    assert TableFunction(jac).scale(3, 4) == (1, 0)
+    assert TableFunction(jac_loss).scale(3, 4) == (0, 1)
+
+
+def test_values_outside_the_scale_are_refused():
+    odd = TableFunction(lambda tp, fp, fn, tn: np.where(fp == 2, 7.0, tp / (tp + fn)))  # which no probe has seen
+    with pytest.raises(ValueError, match=r"values from .* to 7: expected values in \[0, 1\]"):
+        odd.oracle(Y)
 
 
 # --- no certificate from NaN

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from metrimax.estimators.svc import MeasureSVC
     from metrimax.estimators.svc_cv import MeasureSVCCV
     from metrimax.io.dataset import open_dataset
-    from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, measures
+    from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, TableFunction, measures
     from metrimax.training.path import path
 
 __version__ = "0.1.0"
@@ -34,6 +34,7 @@ _HOME = {
     "PrecisionAtK": "metrimax.measure",
     "RecallAtK": "metrimax.measure",
     "CostModel": "metrimax.measure",
+    "TableFunction": "metrimax.measure",
     "xi_alpha": "metrimax.estimates.xi_alpha",
 }
 
@@ -46,6 +47,7 @@ __all__ = [
     "MeasureSVCCV",
     "PrecisionAtK",
     "RecallAtK",
+    "TableFunction",
     "__version__",
     "leave_one_out",
     "measures",

@@ -21,11 +21,11 @@ from metrimax.measure.classification import (
     Jaccard,
     MinTPRTNR,
     QMean,
-    TableFunction,
 )
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.measure.grouped import Grouped
 from metrimax.measure.ndcg import NDCG
+from metrimax.measure.own import TableFunction
 from metrimax.measure.partial_auc import PartialAUC
 from metrimax.measure.quantification import (
     AbsoluteError,

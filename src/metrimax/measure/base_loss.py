@@ -10,7 +10,7 @@ import numpy as np
 from metrimax import _kernels
 from metrimax._validation import is_number
 from metrimax.measure.classification import ErrorRate
-from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle
 from metrimax.measure.sample import SampleOracle
 from metrimax.protocols import Cut, Labels, Line, Measure, Oracle, Vector
 
@@ -156,5 +156,5 @@ def wants_hinges(measure: Measure) -> bool:
 
 def _counts_errors(measure: ContingencyMeasure) -> bool:
     sample = np.arange(12) < 5  # with very few examples, or as many of both classes, a measure may look like errors
-    margins = getattr(measure.oracle(sample, None), "margins", None)
+    margins = ContingencyOracle(measure, sample).margins
     return margins is not None and bool(np.isclose(*margins))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from metrimax.measure.contingency import ContingencyMeasure, check_beta, ratio
 from metrimax.measure.tables import Structure
@@ -158,83 +156,3 @@ class MCC(ContingencyMeasure):
         margins = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
         perfect = (fp == 0) & (fn == 0)
         return np.where(perfect, 1.0, ratio(tp * tn - fp * fn, margins, 0.0))
-
-
-@dataclass(frozen=True)
-class TableFunction(ContingencyMeasure):
-    """A user's function of (tp, fp, fn, tn), vectorised over arrays.
-
-    Parameters
-    ----------
-    function : callable
-        A score that is 1, or a loss that is 0, for a perfect labelling; either way with values in [0, 1].
-    kind : {"score", "loss"}, optional
-        What the function is. By default it is looked at: its value for a perfect labelling says it.
-    where : callable, optional
-        Predicate of (tp, fp, fn, tn), vectorised: which tables a labelling may have. All, by default.
-    """
-
-    function: Callable[..., Any]
-    kind: Literal["score", "loss"] | None = None
-    where: Callable[..., Any] | None = None
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
-        value = self._call(self.function, tp, fp, fn, tn).astype(np.float64)
-        if not np.isfinite(value).all():
-            at = np.flatnonzero(~np.isfinite(value))[0]
-            table = [float(np.broadcast_to(t, value.shape).flat[at]) for t in (tp, fp, fn, tn)]
-            raise ValueError(
-                f"the measure {self.name!r} returned {value.flat[at]} for tp, fp, fn, tn = {table}: "
-                "expected finite values for every table; define the case 0/0"
-            )
-        if value.size and (value.min() < -1e-9 or value.max() > 1 + 1e-9):
-            raise ValueError(
-                f"the measure {self.name!r} returned values from {value.min():g} to {value.max():g}: "
-                "expected values in [0, 1]; scale it"
-            )
-        loss = 1 - value if self._kind_for(tp, fp, fn, tn) == "score" else value
-        # of one class, all right: loss 0, whatever the ratios. With both classes the function itself says so
-        perfect = (fp == 0) & (fn == 0) & ((tp == 0) | (tn == 0))
-        return np.where(perfect, 0.0, loss) if np.any(perfect) else loss
-
-    def admissible(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> npt.NDArray[np.bool_] | None:
-        return None if self.where is None else self._call(self.where, tp, fp, fn, tn).astype(bool)
-
-    def _kind_for(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> str:
-        if self.kind is not None:
-            return self.kind
-        n_pos, n_neg = float(np.ravel(tp + fn)[0]), float(np.ravel(fp + tn)[0])
-        if not (n_pos > 0 and n_neg > 0):  # its ratios may be 0/0: one class does not say what the function is
-            n_pos = n_neg = max(n_pos, n_neg, 1.0)
-        zero = np.zeros(1)
-        perfect = float(self._call(self.function, zero + n_pos, zero, zero, zero + n_neg)[0])
-        if not (abs(perfect) <= 1e-9 or abs(perfect - 1) <= 1e-9):  # nor NaN
-            raise ValueError(
-                f"the measure {self.name!r} returned {perfect:g} with tp = {n_pos:g} and tn = {n_neg:g} "
-                "for a perfect labelling: expected 1 (a score, higher is better) or 0 (a loss); scale it, or say "
-                "which it is by TableFunction(function, kind=...)"
-            )
-        return "score" if perfect > 0.5 else "loss"
-
-    def _call(self, function: Callable[..., Any], *table: Vector) -> npt.NDArray[Any]:
-        shape = np.broadcast_shapes(*(np.shape(t) for t in table))
-        # fresh vectors, whatever the search asks for: a user's function may index and change them
-        vectors = [np.array(np.broadcast_to(t, shape), dtype=np.float64).ravel() for t in table]
-        try:
-            value = np.asarray(function(*vectors))
-        except Exception as error:
-            error.add_note(
-                f"The measure {self.name!r} is called with arrays, one entry for each table to look at: write it with "
-                "NumPy functions of arrays, and np.where in the place of if."
-            )
-            raise
-        if value.shape != (size := (int(np.prod(shape)),)):
-            raise ValueError(
-                f"the measure {self.name!r} returned an array of shape {value.shape} for tables of shape "
-                f"{size}: expected the same shape; write it with NumPy functions of arrays"
-            )
-        return value.reshape(shape)

@@ -357,7 +357,9 @@ class ContingencyOracle(SampleOracle):
         )
 
     def _price(self) -> float:
-        one_fn, one_fp, swap = map(float, self._loss(np.array([1, 0, 1]), np.array([0, 1, 1])))
+        truth, one_fn, one_fp, swap = map(float, self._loss(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])))
+        if np.isfinite(truth):  # zero, but for functions of users
+            one_fn, one_fp, swap = one_fn - truth, one_fp - truth, swap - truth
         rise = one_fn / self.pos.unit + one_fp / self.neg.unit
         if not np.isfinite(rise):
             rise = swap / self.pos.unit

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metrimax.measure.classification import TableFunction
+from metrimax.measure.own import TableFunction
 from metrimax.protocols import Labels, Measure
 
 
