@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from metrimax.estimates.leave_one_out import leave_one_out
     from metrimax.estimates.xi_alpha import xi_alpha
     from metrimax.estimators.capo import CAPOClassifier
+    from metrimax.estimators.ensemble import MeasureEnsemble
     from metrimax.estimators.ranker import MeasureRanker
     from metrimax.estimators.svc import MeasureSVC
     from metrimax.estimators.svc_cv import MeasureSVCCV
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "CAPOClassifier": "metrimax.estimators.capo",
+    "MeasureEnsemble": "metrimax.estimators.ensemble",
     "MeasureRanker": "metrimax.estimators.ranker",
     "MeasureSVC": "metrimax.estimators.svc",
     "MeasureSVCCV": "metrimax.estimators.svc_cv",
@@ -42,6 +44,7 @@ __all__ = [
     "CAPOClassifier",
     "CostModel",
     "FBeta",
+    "MeasureEnsemble",
     "MeasureRanker",
     "MeasureSVC",
     "MeasureSVCCV",

@@ -1,0 +1,251 @@
+"""The members of an ensemble: the presets, what each of them is trained on, and how its scores are read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone, is_regressor
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from metrimax.estimators._ensemble_stack import log_odds
+from metrimax.estimators._ensemble_table import DENSE_ENTRIES, MatrixEncoder, Table, is_frame
+from metrimax.protocols import Array, Labels, Vector
+
+PRESETS = ("default", "fast", "best")
+
+
+class Member(NamedTuple):
+    """An estimator that is part of an ensemble, and the view of the table that it is trained on."""
+
+    name: str
+    estimator: Any
+    view: str  #: "codes", "matrix" or "given": see `_ensemble_table`
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it is fitted already, and stays so."""
+        return isinstance(self.estimator, FrozenEstimator)
+
+
+class Views:
+    """A table as its members see it: learnt in `fit`, applied to other rows later."""
+
+    def __init__(self, X: Any) -> None:
+        self.table = Table(X) if is_frame(X) else None
+        codes = self._codes(X)
+        self.categorical = np.zeros(codes.shape[1], dtype=bool) if self.table is None else self.table.categorical
+        self._encoder = None if sparse.issparse(codes) else MatrixEncoder(codes, self.categorical)
+
+    def __call__(self, X: Any, wanted: set[str]) -> dict[str, Any]:
+        """The views that are wanted of the rows of X."""
+        views = {"given": X}
+        if wanted & {"codes", "matrix"}:
+            codes = self._codes(X)
+            if "codes" in wanted:
+                views["codes"] = codes.toarray() if sparse.issparse(codes) else codes
+            if "matrix" in wanted:
+                views["matrix"] = codes if self._encoder is None else self._encoder(codes)
+        return {name: views[name] for name in wanted}
+
+    def _codes(self, X: Any) -> Any:
+        return X if self.table is None else self.table.codes(X)
+
+
+def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
+    """The members of a preset for a table.
+
+    A sparse table has no kernel, and one that is too large to be made dense no boosting.
+    """
+    n, is_sparse = X.shape[0], sparse.issparse(X)
+    mask = categorical if categorical.any() else None
+    trees = "matrix" if is_sparse else "codes"
+    members = []
+    if not is_sparse or n * X.shape[1] <= DENSE_ENTRIES:
+        members.append(Member("boosting", HistGradientBoostingClassifier(categorical_features=mask), "codes"))
+    if name != "fast":
+        forest = RandomForestClassifier(FOREST_TREES, max_samples=min(0.5, FOREST_ROWS / n))
+        members.append(Member("forest", forest, trees))
+    few = {"bootstrap": True, "max_samples": FOREST_ROWS / n} if n > FOREST_ROWS else {}
+    members.append(Member("extra_trees", ExtraTreesClassifier(50 if name == "fast" else 100, **few), trees))
+    logistic = LogisticRegression(max_iter=200)
+    members.append(Member("linear", logistic if is_sparse else make_pipeline(StandardScaler(), logistic), "matrix"))
+    if name != "fast" and not is_sparse and n <= KERNEL_ROWS:
+        members.append(Member("kernel", _kernel(*X.shape), "matrix"))
+    return members
+
+
+def _kernel(n: int, p: int) -> Pipeline:
+    """Logistic regression on an approximate Gaussian kernel of normal scores: a smooth member beside trees.
+
+    Without it the default has 0.6 points less on average over 10 tables and five measures, with a small neural network
+    in its place as much at twice the cost.
+    """
+    return make_pipeline(
+        QuantileTransformer(n_quantiles=max(2, min(200, n // 2)), output_distribution="normal"),
+        Nystroem(gamma=0.4 / p, n_components=max(1, min(300, n // 2))),
+        LogisticRegression(C=100.0, max_iter=200),
+    )
+
+
+KERNEL_ROWS = 50_000
+"""A larger table has no kernel member: its 300 features would take more memory than the table."""
+
+FOREST_TREES = 50
+"""Of the random forest. Twice as many, each on all rows, cost as much as all other members and gain nothing."""
+
+FOREST_ROWS = 10_000
+"""A tree of a forest is grown on no more rows: its cost grows faster than that of boosting."""
+
+
+def given_member(name: str, estimator: Any, categorical: Labels) -> Member:
+    """A member that the user gives, with the view that suits it."""
+    if isinstance(estimator, (Pipeline, FrozenEstimator)):
+        return Member(name, estimator, "given")
+    view = "codes" if get_tags(estimator).input_tags.allow_nan and not categorical.any() else "matrix"
+    return Member(name, estimator, view)
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone whose random states, where they are None, are the seed."""
+    twin = clone(estimator)
+    states = {
+        name: seed
+        for name, value in twin.get_params(deep=True).items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    }
+    return twin.set_params(**states) if states else twin
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """What `fit` calls the weights of examples, for a pipeline those of its last step; None where it takes none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        own = None if last is None or last == "passthrough" else weight_parameter(last)
+        return None if own is None else f"{name}__{own}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+class Target(NamedTuple):
+    """What the members learn, and how their answers are read: a block of scores, a column for every label.
+
+    ``y`` holds the classes, or an indicator matrix, whose columns are learnt one by one. ``rates`` are those of the
+    labels.
+    """
+
+    kind: str
+    classes: Array
+    y: Array
+    labels: Labels
+    rates: Vector
+
+    @property
+    def separate(self) -> bool:
+        """Whether every label has a model of its own."""
+        return self.kind == "multilabel-indicator"
+
+    def forget(self) -> Target:
+        """The same without the examples, for new ones."""
+        return self._replace(y=self.y[:0], labels=self.labels[:0])
+
+    def fit(self, estimator: Any, X: Any, rows: Array, parameters: dict[str, Any]) -> list[Any]:
+        """Models of the rows, in one list: one, or one for every label."""
+        if not self.separate and not is_regressor(estimator):
+            return [_fitted(estimator, X, self.y[rows], parameters)]
+        targets = self.labels[rows].astype(np.int64).T
+        if is_regressor(estimator):
+            targets = 2 * targets - 1
+        return [_fitted(estimator, X, target, parameters) for target in targets]
+
+    def read(self, name: str, models: list[Any], X: Any) -> Vector:
+        """What models say of the rows of X: log-odds where they have probabilities, (n, L)."""
+        if len(models) == 1 and not self.separate and not is_regressor(models[0]):
+            return self._columns(name, models[0], X)
+        return np.column_stack([self._column(name, model, X, k) for k, model in enumerate(models)])
+
+    def _columns(self, name: str, model: Any, X: Any) -> Vector:
+        values, probable = _answers(name, model, X)
+        own = np.asarray(model.classes_)
+        known = [int(np.flatnonzero(own == c)[0]) if (own == c).any() else None for c in self.classes]
+        if all(k is None for k in known):
+            raise ValueError(
+                f"the member {name!r} knows the classes {own.tolist()}, none of {self.classes.tolist()}: train it on "
+                "the classes of y"
+            )
+        if values.shape[1] != len(own):
+            raise ValueError(
+                f"expected a score for each of {len(own)} classes from the member {name!r}, got {values.shape[1]}: set "
+                "its decision_function_shape='ovr'"
+            )
+        # a class that a fold has no example of has no chance there
+        never = 0.0 if probable else float(values.min()) - 1.0
+        block = np.column_stack([np.full(len(values), never) if k is None else values[:, k] for k in known])
+        block = block[:, 1:] if len(self.classes) == 2 else block
+        return (
+            np.column_stack([log_odds(c, r) for c, r in zip(block.T, self.rates, strict=True)]) if probable else block
+        )
+
+    def _column(self, name: str, model: Any, X: Any, k: int) -> Vector:
+        if is_regressor(model):
+            return finite(name, model.predict(X))
+        values, probable = _answers(name, model, X)
+        one = np.flatnonzero(np.asarray(model.classes_) == 1)
+        column = values[:, one[0]] if len(one) else np.zeros(len(values))
+        return log_odds(column, float(self.rates[k])) if probable else column
+
+    def given(self, name: str, model: Any, scores: Any) -> Vector:
+        """Scores out of fold that a user gives of a fitted member, as `read` has them."""
+        block = finite(name, scores)
+        block = block.reshape(len(block), -1)
+        if block.shape != self.labels.shape:
+            raise ValueError(
+                f"expected out-of-fold scores of the member {name!r} of shape {self.labels.shape}, got {block.shape}"
+            )
+        if is_regressor(model) or not hasattr(model, "predict_proba"):
+            return block
+        if block.min() < 0 or block.max() > 1:
+            raise ValueError(
+                f"expected the probabilities of the member {name!r} out of fold, got values from {block.min():g} to "
+                f"{block.max():g}: give what its predict_proba says of examples that it was not trained on"
+            )
+        return np.column_stack([log_odds(c, r) for c, r in zip(block.T, self.rates, strict=True)])
+
+
+def _fitted(estimator: Any, X: Any, y: Array, parameters: dict[str, Any]) -> Any:
+    if not is_regressor(estimator) and (y == y[0]).all():  # a fold with one class
+        return DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), y)
+    return clone(estimator).fit(X, y, **parameters)
+
+
+def _answers(name: str, model: Any, X: Any) -> tuple[Vector, bool]:
+    """A column for every class that the model knows, and whether these are probabilities."""
+    if isinstance(model, DummyClassifier):
+        return np.asarray(model.predict_proba(np.zeros((X.shape[0], 1)))), True
+    if hasattr(model, "predict_proba"):
+        return finite(name, model.predict_proba(X)), True
+    if hasattr(model, "decision_function"):
+        values = finite(name, model.decision_function(X))
+        return (np.column_stack([-values, values]) if values.ndim == 1 else values), False
+    raise TypeError(
+        f"expected {name!r} as a regressor, or as a classifier with predict_proba or decision_function, got "
+        f"{type(model).__name__}, which only predicts labels: wrap it in sklearn.calibration.CalibratedClassifierCV"
+    )
+
+
+def finite(name: str, values: Any) -> Vector:
+    """Scores as floats; what is no number would spoil all others."""
+    block = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(block).all():
+        raise ValueError(
+            f"expected finite scores of the member {name!r}, got NaN or infinity: change its parameters or leave it out"
+        )
+    return block

@@ -1,0 +1,94 @@
+"""What is learnt from scores out of fold: the stack, the threshold, and what both are worth on other data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from metrimax.estimators._ensemble_folds import Rows
+from metrimax.estimators._ensemble_members import Target
+from metrimax.estimators._ensemble_stack import Stack, fit_stack
+from metrimax.estimators._targets import judge
+from metrimax.protocols import Labels, Measure, Vector
+from metrimax.training.threshold import choose_threshold
+
+GROUPS = 20
+"""Parts of the sample that are left out one by one for the standard error."""
+
+
+class Rule(NamedTuple):
+    """For every label a stack, and its threshold."""
+
+    stacks: list[Stack]
+    thresholds: Vector
+
+    def __call__(self, scores: Vector) -> Vector:
+        """Scores (n, L) of an ensemble from those of its members, (n, L, M): above zero is positive."""
+        stacked = [stack(np.ascontiguousarray(scores[:, k])) for k, stack in enumerate(self.stacks)]
+        above: Vector = np.column_stack(stacked) - self.thresholds
+        return above
+
+
+class Estimate(NamedTuple):
+    """The measure on other data, and its standard error."""
+
+    score: float
+    std: float
+
+
+class OutOfFold(NamedTuple):
+    """Scores (n, L, M) of members for rows that they were not trained on, and what they are judged by."""
+
+    measure: Measure
+    target: Target
+    scores: Vector
+    weight: Vector
+
+    def learn(self, rows: Rows) -> Rule:
+        """The stacks and thresholds that these rows ask for."""
+        labels, weight = self.target.labels[rows], self.weight[rows]
+        stacks = [fit_stack(self.scores[rows, k], labels[:, k], weight) for k in range(labels.shape[1])]
+        rule = Rule(stacks, np.zeros(len(stacks)))
+        scores = rule(self.scores[rows])
+        placed = np.array(
+            [choose_threshold(self.measure, labels[:, k], scores[:, k], weight) for k in range(len(stacks))]
+        )
+        if self.target.kind != "multiclass":
+            return rule._replace(thresholds=placed)
+        # the highest score is called: thresholds that suit one class against the rest may not suit all together
+        better = not self.measure.ranks and self._judge(scores - placed, rows) > self._judge(scores, rows)
+        return rule._replace(thresholds=placed) if better else rule
+
+    def estimate(self, parts: list[Rows], members: Sequence[int], seed: int) -> Estimate:
+        """The measure of some of the members, each part judged by a rule that was learnt from the others.
+
+        The standard error is that of the jackknife, which leaves out one group of rows at a time.
+        """
+        own = self._replace(scores=self.scores[:, :, members])
+        scores = np.full(self.target.labels.shape, np.nan)
+        for k, part in enumerate(parts):
+            others = np.concatenate([other for j, other in enumerate(parts) if j != k] or [part])
+            scores[part] = own.learn(others)(own.scores[part])
+        rows = np.concatenate(parts)
+        groups = _groups(self.target.labels[rows], seed)
+        left_out = [rows[groups != g] for g in range(groups.max() + 1)]
+        without = np.array([self._judge(scores[left], left) for left in left_out])
+        spread = np.sqrt((len(without) - 1) * np.var(without))
+        return Estimate(self._judge(scores[rows], rows), float(spread))
+
+    def _judge(self, scores: Vector, rows: Rows) -> float:
+        """The measure of scores (n, L) of rows."""
+        target = self.target
+        scores = scores[:, 0] if target.kind == "binary" else scores
+        return judge(self.measure, scores, target.y[rows], target.classes, self.weight[rows], several=target.separate)
+
+
+def _groups(labels: Labels, seed: int) -> Rows:
+    """A group for each row, each combination of labels spread evenly over the groups."""
+    order = np.random.default_rng(seed).permutation(len(labels))
+    spread = order[np.lexsort(labels[order].astype(np.uint8).T)]
+    groups = np.empty(len(labels), dtype=np.intp)
+    groups[spread] = np.arange(len(labels)) % min(GROUPS, max(2, len(labels) // 2))
+    return groups

@@ -1,0 +1,95 @@
+"""How the members of an ensemble become one score: calibrated log-odds, weighted.
+
+For one label, with z_m the score of member m out of fold::
+
+    calibrated:  c_m = slope_m z_m + offset_m         one logistic fit per member
+    combined:    s = sum_m weight_m c_m + bias        weight >= 0, minimises
+                                                      sum_i log(1 + exp(-y_i s_i)) + SHRINKAGE/2 |weight - 1/M|^2
+
+Weights that may not be negative, near equal where the data do not say otherwise, are what holds on other data: members
+are alike, and the difference of two of them is mostly noise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from metrimax.protocols import Labels, Vector
+
+SHRINKAGE = 5.0
+"""Of the weights towards equal ones. From 2 to 10 nothing changes by more than 0.1 points on average over 10 tables;
+100 costs 0.7 points of F1, and equal weights 1.4.
+"""
+
+SMOOTHING = 0.05
+"""The share of a member's probability that is replaced by the rate of the class, so that a forest's 0 and 1 have
+log-odds. From 0.02 to 0.1, or a clip at 0.001 to 0.005, nothing changes by more than 0.1 points on average.
+"""
+
+
+class Stack(NamedTuple):
+    """The score of an ensemble for one label: ``scores @ coef + intercept`` of what the members say."""
+
+    slopes: Vector
+    offsets: Vector
+    weights: Vector
+    bias: float
+
+    @property
+    def coef(self) -> Vector:
+        """What the scores of the members are multiplied with."""
+        product: Vector = self.slopes * self.weights
+        return product
+
+    @property
+    def intercept(self) -> float:
+        return float(self.offsets @ self.weights) + self.bias
+
+    def __call__(self, scores: Vector) -> Vector:
+        """The log-odds of the label from the scores (n, M) of the members."""
+        combined: Vector = scores @ self.coef + self.intercept
+        return combined
+
+
+def log_odds(probability: Vector, rate: float) -> Vector:
+    """Log-odds of a member's probabilities, pulled in towards the rate of the class."""
+    towards = min(max(rate, 1e-6), 1 - 1e-6)  # a class that is not there has log-odds, too
+    p = (1 - SMOOTHING) * np.clip(probability, 0.0, 1.0) + SMOOTHING * towards
+    odds: Vector = np.log(p) - np.log1p(-p)
+    return odds
+
+
+def fit_stack(scores: Vector, y: Labels, sample_weight: Vector) -> Stack:
+    """Calibrate and weight members by their scores (n, M) on examples that they were not trained on."""
+    n_members = scores.shape[1]
+    if y.all() or not y.any():
+        # nothing to learn, and the constant that the class is
+        zero = np.zeros(n_members)
+        return Stack(zero, zero, np.full(n_members, 1 / n_members), 10.0 if y.all() else -10.0)
+    slopes, offsets = np.ones(n_members), np.zeros(n_members)
+    for m in range(n_members):
+        scale = float(np.std(scores[:, m])) or 1.0
+        coef, offset = _logistic_fit(scores[:, [m]] / scale, y, sample_weight, np.array([scale]), 1 / scale**2)
+        slopes[m], offsets[m] = coef[0] / scale, offset
+    calibrated = scores * slopes + offsets
+    weights, bias = _logistic_fit(calibrated, y, sample_weight, np.full(n_members, 1 / n_members), SHRINKAGE)
+    return Stack(slopes, offsets, weights, bias)
+
+
+def _logistic_fit(Z: Vector, y: Labels, weight: Vector, centre: Vector, penalty: float) -> tuple[Vector, float]:
+    """Non-negative coefficients and the free intercept of a logistic regression shrunk towards ``centre``."""
+    sign = np.where(y, 1.0, -1.0)
+
+    def objective(point: Vector) -> tuple[float, Vector]:
+        margin = sign * (Z @ point[:-1] + point[-1])
+        away = point[:-1] - centre
+        value = float(weight @ np.logaddexp(0.0, -margin)) + penalty / 2 * float(away @ away)
+        pull = -weight * sign * (0.5 - 0.5 * np.tanh(0.5 * margin))
+        return value, np.append(Z.T @ pull + penalty * away, pull.sum())
+
+    bounds = [(0.0, None)] * Z.shape[1] + [(None, None)]
+    found = minimize(objective, np.append(centre, 0.0), jac=True, method="L-BFGS-B", bounds=bounds)
+    return found.x[:-1], float(found.x[-1])

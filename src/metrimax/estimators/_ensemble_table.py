@@ -1,0 +1,118 @@
+"""Tables as people have them, with categories, text and gaps, as the members of an ensemble take them.
+
+A table has three views. "codes" is one float column for each column, categories as whole numbers and gaps as NaN: trees
+take it as it is. "matrix" has a column of zeros and ones for each category and no gaps, for everything else. "given" is
+what the user gave, for pipelines, which know its columns by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from metrimax._validation import warn
+from metrimax.protocols import Labels, Vector
+
+MOST_CATEGORIES = 254
+"""The most frequent values of a column that are told apart, all others being one more: scikit-learn's boosting knows up
+to 255.
+"""
+
+MOST_COLUMNS = 30
+"""The most frequent categories of a column that have a column of their own in the matrix."""
+
+DENSE_ENTRIES = 2e7
+"""A sparse X of no more entries, zeros included, is made dense for members that want it so: 160 MB."""
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame: a table whose columns have types of their own."""
+    return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc")
+
+
+class Table:
+    """What the columns of a data frame hold, learnt from the rows of `fit`."""
+
+    def __init__(self, frame: Any) -> None:
+        self.categories: list[list[Any] | None] = [_categories(frame.iloc[:, j]) for j in range(frame.shape[1])]
+        for name, values in zip(frame.columns, self.categories, strict=True):
+            if values is not None and len(values) > MOST_CATEGORIES:
+                values[MOST_CATEGORIES:] = []
+                warn(
+                    f"the column {name!r} has more than {MOST_CATEGORIES} different values: the {MOST_CATEGORIES} most "
+                    "frequent ones are told apart, the others are one; drop a column that only names the rows"
+                )
+
+    @property
+    def categorical(self) -> Labels:
+        """Which columns hold categories."""
+        return np.array([values is not None for values in self.categories], dtype=bool)
+
+    def codes(self, frame: Any) -> Vector:
+        """One column of floats for each column: categories by their rank, the most frequent first; gaps are NaN."""
+        columns = [_coded(frame.iloc[:, j], values) for j, values in enumerate(self.categories)]
+        return np.column_stack(columns) if columns else np.empty((len(frame), 0))
+
+
+def _categories(column: Any) -> list[Any] | None:
+    """The values of a column of categories or text, the most frequent first; None for a column of numbers."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biuf":
+        return None
+    if kind in "mM":
+        raise ValueError(
+            f"expected numbers, categories or text in the column {column.name!r}, got {column.dtype}: convert it, as "
+            "with (column - column.min()).dt.days"
+        )
+    counts = column.value_counts()  # without gaps
+    return [value for value, count in counts.items() if count > 0]
+
+
+def _coded(column: Any, values: list[Any] | None) -> Vector:
+    if values is None:
+        numbers: Vector = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+    ranks = {value: float(k) for k, value in enumerate(values)}
+    # a value that `fit` has not seen is one of the others
+    missing = column.isna().to_numpy()
+    codes = np.array([ranks.get(value, float(len(values))) for value in column.astype(object)], dtype=np.float64)
+    codes[missing] = np.nan
+    return codes
+
+
+class MatrixEncoder:
+    """Codes as a matrix for members that know neither categories nor gaps.
+
+    A gap of a number becomes the column's median, and another column says where the gaps were. A category has a column
+    of zeros and ones, a gap none.
+    """
+
+    def __init__(self, codes: Any, categorical: Labels) -> None:
+        self._categorical = categorical
+        numbers = np.flatnonzero(~categorical)
+        gaps = np.isnan(codes[:, numbers]) if not sparse.issparse(codes) else np.zeros((1, len(numbers)), dtype=bool)
+        self._gapped = numbers[gaps.any(axis=0)]
+        self._medians = np.array([_median(codes[:, j]) for j in self._gapped])
+        self._widths = [
+            (int(j), int(min(MOST_COLUMNS, np.nanmax(codes[:, j], initial=0.0) + 1)))
+            for j in np.flatnonzero(categorical)
+        ]
+
+    def __call__(self, codes: Any) -> Any:
+        if not len(self._gapped) and not self._widths:
+            return codes
+        numbers = codes[:, ~self._categorical].copy()
+        at = np.searchsorted(np.flatnonzero(~self._categorical), self._gapped)
+        missing = np.isnan(codes[:, self._gapped])
+        numbers[:, at] = np.where(missing, self._medians, numbers[:, at])
+        numbers = np.nan_to_num(numbers, nan=0.0, posinf=None, neginf=None)
+        blocks = [numbers, missing.astype(np.float64)]
+        blocks += [(codes[:, [j]] == np.arange(width)).astype(np.float64) for j, width in self._widths]
+        return np.hstack(blocks)
+
+
+def _median(column: Vector) -> float:
+    known = column[~np.isnan(column)]
+    return float(np.median(known)) if len(known) else 0.0

@@ -1,0 +1,482 @@
+"""`MeasureEnsemble`: members of different kinds trained on folds, combined, with the threshold of the measure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils import Bunch, _safe_indexing, check_random_state
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from metrimax._validation import dense, is_whole, refuse_missing, warn
+from metrimax.estimators._ensemble_folds import CrossFit, Rows, Task, cross_fit
+from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
+from metrimax.estimators._ensemble_rule import OutOfFold
+from metrimax.estimators._ensemble_table import is_frame
+from metrimax.estimators._targets import check_truth, encode, judge, weights_of
+from metrimax.measure import get_measure
+from metrimax.measure.positive import doubtful_positive
+from metrimax.protocols import Array, Measure, Vector
+
+CHUNK = 50_000
+"""Rows that are scored at a time."""
+
+LEAST_WEIGHT = 0.01
+"""A member whose share of the weights is below this for every label is dropped."""
+
+
+class MeasureEnsemble(ClassifierMixin, _BaseComposition):
+    """Classifier for tables: members of different kinds, combined, with the threshold that the measure asks for.
+
+    Each member is trained on the folds of a cross-validation. Its log-odds for the rows that it was not trained on are
+    calibrated by a logistic fit, and combined by non-negative weights. The measure places the threshold on these
+    out-of-fold scores. A new row gets the mean over the models of all folds.
+
+    Parameters
+    ----------
+    measure : str, measure or callable, default="f1"
+        As for `MeasureSVC`: a name (`metrimax.measures` lists them), a measure, or a function of (tp, fp, fn, tn).
+    estimators : list of (name, estimator), {"default", "fast", "best"} or None, default=None
+        The members. None is "default": gradient boosting, a random forest, extra trees and logistic regression. "fast"
+        has no forest. "best" takes several times as long. A list has classifiers with `predict_proba` or
+        `decision_function`, regressors (trained on 1 and -1), pipelines (which get X as it is given), or fitted models
+        in a `sklearn.frozen.FrozenEstimator`, of which `fit` needs the ``oof_scores``.
+    cv : int, splitter or iterable, default=5
+        The folds. A number is stratified and shuffled, and lowered to the size of the smallest class.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    pos_label : label or None, default=None
+        Which of two classes is positive. None takes the greater.
+    n_jobs : int or None, default=None
+        Fits at a time, over folds and members. None is 1, unless in a `joblib.parallel_config`.
+    random_state : int, RandomState or None, default=None
+        Of the folds and of the members that leave theirs open.
+    verbose : int, default=0
+        1 shows a line with the time left, if standard error is a terminal.
+
+    Attributes
+    ----------
+    estimators_ : list
+        For each member, its models by fold: a list of lists, as each label of an indicator matrix has a model of its
+        own. Empty for a member that was dropped because its weight is below 1 %.
+    weights_ : ndarray (M,), or (L, M) with several labels
+        Weights of the calibrated members.
+    threshold_ : ndarray (1,) or (L,)
+        Subtracted from the log-odds by `decision_function`.
+    oof_scores_ : ndarray (n,) or (n, L)
+        What `decision_function` says of the training rows out of fold; NaN for rows that no fold tests.
+    report_ : dict
+        ``measure``; ``score`` and ``std``: the measure on other data and the standard error of that, with the stack and
+        the threshold learnt from other folds; ``cpu_seconds``; ``members``: for each ``score``, ``std``, ``weight`` and
+        ``cpu_seconds``.
+    classes_ : ndarray
+        With ``pos_label`` the positive class is the second of two.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Data frames may have categories, text columns of few values and gaps: boosting takes them as they are, other members
+    get them encoded. Arrays may have gaps, too (NaN). Sparse X is taken; one that is too large to be made dense has no
+    boosting. With several classes each is judged against the rest and the highest score is predicted.
+
+    ``report_["score"]`` is that of models of one fold; the ensemble has the mean of all folds and does slightly better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax import MeasureEnsemble
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 3))
+    >>> y = (X**2).sum(axis=1) + 0.3 * rng.normal(size=400) > 5
+    >>> model = MeasureEnsemble("f1", estimators="fast", random_state=0).fit(X, y)
+    >>> model.report_["score"] > 0.6
+    True
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure | Callable[..., Any] = "f1",
+        estimators: list[tuple[str, Any]] | str | None = None,
+        *,
+        cv: Any = 5,
+        class_weight: dict[Any, float] | str | None = None,
+        pos_label: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.estimators = estimators
+        self.cv = cv
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        oof_scores: dict[str, Any] | None = None,
+        **params: Any,
+    ) -> MeasureEnsemble:
+        """Train the members on folds, combine them, and place the threshold.
+
+        Parameters
+        ----------
+        X : data frame, ndarray or sparse matrix (n, p)
+            The rows, with gaps as NaN or None.
+        y : array (n,), or an indicator matrix (n, L)
+            The classes, or labels.
+        sample_weight : array (n,), optional
+            Only their ratios matter: they are divided by their mean. Members whose `fit` takes no weights are trained
+            without.
+        groups : array (n,), optional
+            For the splitter ``cv``, such as scikit-learn's `GroupKFold`.
+        oof_scores : dict, optional
+            Of each frozen member, by name: its scores for these rows from models that were not trained on them. The
+            probability of the positive class (of each class or label, in columns) if it has `predict_proba`, else its
+            `decision_function`.
+        **params
+            For the members, by metadata routing.
+        """
+        measure = get_measure(self.measure)
+        twin, X, y = self._check_sample(X, y)
+        target, weight = self._target(y, sample_weight)
+        views = Views(X)
+        members = self._chosen(views, X)
+        rng = check_random_state(self.random_state)
+        routed = self._routed(members, sample_weight, weight, groups, params)
+        splits = self._splits(X, target, weight, routed.splitter.split, rng)
+        tasks = [
+            Task(
+                member,
+                k,
+                train,
+                test,
+                int(rng.randint(2**31 - 1)),
+                _check_method_params(X, routed[member.name].fit, train),
+            )
+            for k, (train, test) in enumerate(splits)
+            for member in members
+            if not member.frozen
+        ]
+        title = f"MeasureEnsemble({measure.name})" if self.verbose else None
+        fits = cross_fit(tasks, views(X, {member.view for member in members}), target, self.n_jobs, title)
+        fits |= self._given(members, oof_scores or {}, target, len(splits))
+        twin._combine(measure, target, members, fits, splits, weight, int(rng.randint(2**31 - 1)))
+        twin._views = views
+        self.__dict__ = twin.__dict__
+        self._warn_of_positive(measure, target)
+        return self
+
+    def _check_sample(self, X: Any, y: Any) -> tuple[MeasureEnsemble, Any, Any]:
+        """A copy to be fitted, which has noted down what the checks have seen; and X and y, checked."""
+        twin = copy(self)
+        twin.__dict__ = {name: vars(self)[name] for name in self._get_param_names()}
+        if isinstance(y, (list, tuple)):
+            refuse_missing(y)  # before NumPy makes a string of a NaN among strings
+        if y is None:
+            raise ValueError("expected y, the true labels, got None: requires y to be passed, but the target y is None")
+        X = _checked(twin, X, reset=True)
+        check_consistent_length(X, y)
+        return twin, X, np.asarray(dense(y))
+
+    def _target(self, y: Array, sample_weight: Any) -> tuple[Target, Vector | None]:
+        if y.dtype.kind == "O":
+            refuse_missing(y)
+        kind, classes, labels = encode(y)
+        y = labels.astype(np.int64) if kind == "multilabel-indicator" else column_or_1d(y)
+        if self.pos_label is not None:
+            if kind != "binary" or self.pos_label not in classes.tolist():
+                raise ValueError(
+                    f"expected pos_label as one of two classes, got {self.pos_label!r} with the classes "
+                    f"{classes.tolist()}: leave it None, or give one of them"
+                )
+            if self.pos_label == classes.tolist()[0]:
+                classes, labels = classes[::-1], ~labels
+        weight = weights_of(self.class_weight, y, sample_weight, labels)
+        if weight is not None:  # what is shrunk counts examples
+            weight = weight / weight[weight > 0].mean()
+        rates = np.average(labels, axis=0, weights=weight)
+        return Target(kind, classes, y, labels, rates), weight
+
+    def _chosen(self, views: Views, X: Any) -> list[Member]:
+        given = "default" if self.estimators is None else self.estimators
+        if isinstance(given, str):
+            if given not in PRESETS:
+                raise ValueError(f"unknown estimators {given!r}: expected a list, or one of {', '.join(PRESETS)}")
+            return preset(given, X, views.categorical)
+        pairs = isinstance(given, (list, tuple)) and all(isinstance(a, (list, tuple)) and len(a) == 2 for a in given)
+        if not (pairs and given):
+            raise ValueError(f"expected estimators as a list of (name, estimator), at least one, got {given!r}")
+        self._validate_names([name for name, _ in given])
+        for name, estimator in given:
+            if not hasattr(estimator, "fit"):
+                raise TypeError(f"expected {name!r} as an estimator, got {estimator!r}")
+        return [given_member(name, estimator, views.categorical) for name, estimator in given]
+
+    def _routed(
+        self, members: list[Member], sample_weight: Any, weight: Vector | None, groups: Any, params: dict[str, Any]
+    ) -> Bunch:
+        """What goes to the splitter and to each member."""
+        if _routing_enabled():
+            given = {"sample_weight": weight} if sample_weight is not None else {}
+            routed = process_routing(self, "fit", **given, **({} if groups is None else {"groups": groups}), **params)
+            known = routed if not isinstance(self.estimators, (list, tuple)) else None
+        else:
+            _raise_for_params(params, self, "fit")
+            routed, known = Bunch(splitter=Bunch(split={} if groups is None else {"groups": groups})), True
+        if known is not None:
+            for member in members:
+                name = None if weight is None else weight_parameter(member.estimator)
+                routed[member.name] = Bunch(fit={} if name is None else {name: weight})
+        return routed
+
+    def _splits(
+        self, X: Any, target: Target, weight: Vector | None, given: dict[str, Any], rng: Any
+    ) -> list[tuple[Rows, Rows]]:
+        """The rows to train on and to test on, fold by fold; rows without weight are in neither."""
+        cv, y = self.cv, target.y
+        if is_whole(cv):
+            if cv < 2:
+                raise ValueError(f"expected cv of at least 2 folds, got {cv}")
+            kind = KFold if target.separate else StratifiedKFold
+            smallest = len(y) if target.separate else int(np.unique(y, return_counts=True)[1].min())
+            cv = kind(max(2, min(int(cv), smallest)), shuffle=True, random_state=rng.randint(2**31 - 1))
+        splitter = check_cv(cv, y, classifier=True)
+        used = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+        with _quiet_about_small_classes():
+            splits = [(tr[used[tr]], te[used[te]]) for tr, te in splitter.split(X, y, **given)]
+        splits = [(train, test) for train, test in splits if len(test)]
+        if not splits:
+            raise ValueError(f"expected cv with at least one split, got none from {self.cv!r}")
+        for k, (train, _) in enumerate(splits):
+            if not target.separate and not (target.labels[train] != target.labels[train][0]).any():
+                raise ValueError(
+                    f"fold {k}: expected at least two classes to train on, got one only: choose fewer folds, or a "
+                    "splitter that stratifies"
+                )
+        return splits
+
+    def _given(
+        self, members: list[Member], oof_scores: dict[str, Any], target: Target, n_folds: int
+    ) -> dict[str, CrossFit]:
+        """Fitted members, with the scores that the user gives."""
+        frozen = {member.name: member for member in members if member.frozen}
+        if frozen.keys() != oof_scores.keys():
+            raise ValueError(
+                f"expected oof_scores of the frozen members {sorted(frozen)}, got those of {sorted(oof_scores)}: give "
+                "fit(..., oof_scores={name: scores}) for each of them, of models that were not trained on these rows"
+            )
+        return {
+            name: CrossFit([[member.estimator]], target.given(name, member.estimator, oof_scores[name]), 0.0)
+            for name, member in frozen.items()
+        }
+
+    def _combine(
+        self,
+        measure: Measure,
+        target: Target,
+        members: list[Member],
+        fits: dict[str, CrossFit],
+        splits: list[tuple[Rows, Rows]],
+        weight: Vector | None,
+        seed: int,
+    ) -> None:
+        """Set what is learnt from the scores out of fold."""
+        scores = np.stack([fits[member.name].scores for member in members], axis=2)  # n, L, M
+        parts = _parts([test for _, test in splits], len(scores))
+        tested = np.concatenate(parts)
+        if not target.separate and len(np.unique(target.labels[tested], axis=0)) < 2:
+            raise ValueError("expected rows of two classes at least in the test folds, got one: shuffle the folds")
+        seen = OutOfFold(measure, target, scores, np.ones(len(scores)) if weight is None else weight)
+        rule = seen.learn(tested)
+        weights = np.array([stack.weights for stack in rule.stacks])
+        kept = (weights >= LEAST_WEIGHT * weights.sum(axis=1, keepdims=True)).any(axis=0)
+        single = target.kind == "binary"
+        above = rule(scores)
+        self.classes_, self.threshold_ = target.classes, rule.thresholds
+        self._reader, self._members, self._rule = target.forget(), [m._replace(estimator=None) for m in members], rule
+        self.estimators_ = [fits[m.name].models if keep else [] for m, keep in zip(members, kept, strict=True)]
+        self.weights_ = weights[0] if single else weights
+        self.oof_scores_ = above[:, 0] if single else above
+        every = {
+            member.name: {
+                **seen.estimate(parts, [m], seed)._asdict(),
+                "weight": float(weights[:, m].mean()),
+                "cpu_seconds": fits[member.name].cpu_seconds,
+            }
+            for m, member in enumerate(members)
+        }
+        self.report_ = {
+            "measure": measure.name,
+            **seen.estimate(parts, range(len(members)), seed)._asdict(),
+            "cpu_seconds": sum(own["cpu_seconds"] for own in every.values()),
+            "members": every,
+        }
+
+    def _warn_of_positive(self, measure: Measure, target: Target) -> None:
+        if target.kind == "binary" and self.pos_label is None:
+            doubt = doubtful_positive(measure, self.classes_.tolist(), target.labels[:, 0])
+            if doubt:
+                warn(f"{doubt}; to make that one positive, set pos_label={str(self.classes_[0])!r}")
+
+    @property
+    def named_estimators_(self) -> Bunch:
+        """The models of each member by its name."""
+        check_is_fitted(self)
+        return Bunch(**{member.name: own for member, own in zip(self._members, self.estimators_, strict=True)})
+
+    def _log_odds(self, X: Any) -> Vector:
+        """Scores (n, L) before the threshold."""
+        check_is_fitted(self)
+        X = _checked(self, X, reset=False)
+        n = _num_samples(X)
+        chunks = [slice(first, first + CHUNK) for first in range(0, n, CHUNK)]  # members may blow up rows
+        return np.concatenate([self._chunk_log_odds(_safe_indexing(X, chunk) if n > CHUNK else X) for chunk in chunks])
+
+    def _chunk_log_odds(self, X: Any) -> Vector:
+        kept = [(m, member) for m, member in enumerate(self._members) if self.estimators_[m]]
+        views = self._views(X, {member.view for _, member in kept})
+        jobs = [(m, member, models) for m, member in kept for models in self.estimators_[m]]
+        blocks = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._reader.read)(member.name, models, views[member.view]) for _, member, models in jobs
+        )
+        total = np.tile([stack.intercept for stack in self._rule.stacks], (_num_samples(X), 1))
+        for (m, _, _), block in zip(jobs, blocks, strict=True):
+            total += block * [stack.coef[m] / len(self.estimators_[m]) for stack in self._rule.stacks]
+        return total
+
+    def decision_function(self, X: Any) -> Vector:
+        """Log-odds less the threshold: (n,) for two classes, (n, L) otherwise. Positive means the positive class."""
+        scores = self._log_odds(X) - self.threshold_
+        return scores[:, 0] if self._reader.kind == "binary" else scores
+
+    def predict_proba(self, X: Any) -> Vector:
+        """Calibrated probabilities: of the classes, or of each label of an indicator matrix, (n, L).
+
+        `predict` does not call the more probable class, but the one on the measure's side of the threshold.
+        """
+        p: Vector = expit(self._log_odds(X))
+        if self._reader.kind == "binary":
+            return np.column_stack([1 - p, p])
+        return p if self._reader.separate else p / p.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> Array:
+        """Classes, or a matrix (n, L) of 0 and 1 for an indicator matrix, by the threshold of the measure."""
+        scores = self.decision_function(X)
+        if self._reader.separate:
+            return (scores > 0).astype(int)
+        choice = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        predicted: Array = self.classes_[choice]
+        return predicted
+
+    def predict_top_k(self, X: Any, k: int) -> Array:
+        """Labels that call exactly ``k`` examples of this batch positive: those with the highest scores.
+
+        For two classes, or for every column of a label indicator matrix. Ties go by position.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 2 and not self._reader.separate:
+            raise ValueError(
+                f"predict_top_k needs two classes or a label indicator matrix, got {len(self.classes_)} classes"
+            )
+        if not (is_whole(k) and 0 <= k <= len(scores)):
+            raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
+        called = np.zeros(scores.shape, dtype=int)
+        np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
+        return called if self._reader.separate else self.classes_[called]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The measure itself on (X, y), higher is better; see `MeasureSVC.score`."""
+        scores = self.decision_function(X)
+        y = np.asarray(dense(y))
+        check_truth(y, scores, None if self._reader.separate else self.classes_)
+        return judge(get_measure(self.measure), scores, y, self.classes_, sample_weight, several=self._reader.separate)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, with ``deep`` those of the members too, as ``name__parameter``."""
+        params: dict[str, Any] = self._get_params("estimators", deep=deep)
+        return params
+
+    def set_params(self, **params: Any) -> MeasureEnsemble:
+        """Set parameters, those of the members as ``name__parameter``."""
+        self._set_params("estimators", **params)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who asks for which metadata: this estimator itself, the splitter, and the members in `fit`."""
+        router = MetadataRouter(owner=self.__class__.__name__).add_self_request(self)
+        router.add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        for name, member in self.estimators if isinstance(self.estimators, (list, tuple)) else ():
+            router.add(**{name: member}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _checked(estimator: MeasureEnsemble, X: Any, *, reset: bool) -> Any:
+    """X as a data frame, as it is, or as a float matrix in which NaN is a gap; its columns as in `fit`."""
+    if is_frame(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan",
+    )
+
+
+def _parts(tests: list[Rows], n: int) -> list[Rows]:
+    """The rows that each fold tests; those that several test belong to the first of them."""
+    first = np.full(n, -1)
+    for k, test in reversed(list(enumerate(tests))):
+        first[test] = k
+    parts = [np.flatnonzero(first == k) for k in range(len(tests))]
+    return [part for part in parts if len(part)]
+
+
+@contextmanager
+def _quiet_about_small_classes() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        yield
