@@ -234,7 +234,7 @@ def _limit(passes: float) -> Callable[[Any], bool]:
 
 
 def _suits(name: str, oracle: Any) -> bool:
-    return name != "dual_cd" or (hasattr(oracle, "hinges") and oracle.hinges() is not None)
+    return name != "dual_cd" or oracle.can.hinges is not None
 
 
 def measure_again(table: Path, data: Path, threads: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.protocols import Status
+from metrimax.protocols import Capabilities, Status
 from metrimax.solvers import LBFGS, Bundle, CuttingPlane, Hybrid
 from metrimax.training.lockstep import run
 
@@ -17,13 +17,15 @@ from metrimax.training.lockstep import run
 class Counted:
     """An oracle that counts what it is asked."""
 
-    compiled = None
-
     def __init__(self, oracle):
         self._oracle, self.cuts, self.means, self.points = oracle, [], 0, 0
 
     def __getattr__(self, name):
         return getattr(self._oracle, name)
+
+    @property
+    def can(self):
+        return Capabilities()
 
     def __call__(self, scores):
         self.cuts.append(scores.copy())
@@ -73,9 +75,10 @@ def test_cuts_come_nearer_while_no_step_is_found():
 
     class Watched:
         shape = design.shape
+        rows = property(lambda self: self)
 
         def products(self, product, vectors):
-            answers = design.products(product, vectors)
+            answers = design.rows.products(product, vectors)
             targets.extend(scores.copy() for scores in answers if product == "scores")
             return answers
 

@@ -8,7 +8,7 @@ import pytest
 from metrimax import _kernels
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
-from metrimax.protocols import Cut
+from metrimax.protocols import Capabilities, Cut
 from metrimax.solvers import Bundle, Hybrid
 from metrimax.solvers.hybrid import PAUSE, VAIN
 from metrimax.training.lockstep import run
@@ -24,7 +24,7 @@ class InPython:
     """An oracle without its kernel."""
 
     def __init__(self, oracle):
-        self._oracle, self.n, self.price = oracle, oracle.n, oracle.price
+        self._oracle, self.n, self.price, self.can = oracle, oracle.n, oracle.price, Capabilities()
 
     def __call__(self, scores):
         return self._oracle(scores)
@@ -200,10 +200,11 @@ def test_directions_that_lead_nowhere_make_room_for_plain_iterations(monkeypatch
 
     class Watched:
         shape = design.shape
+        rows = property(lambda self: self)
 
         def products(self, product, vectors):
             asked.append(len(vectors))
-            return design.products(product, vectors)
+            return design.rows.products(product, vectors)
 
     class Useless(_kernels.BundleSteps):
         """Its directions are uphill."""

@@ -109,10 +109,10 @@ def test_lengths_of_rows(backend, dtype, intercept):
     expected = (X.astype(np.float64) ** 2).sum(axis=1) + (intercept or 0.0) ** 2
     for first in ("squares", "mean_square"):
         design = as_design(stored, intercept_scaling=intercept)
-        getattr(design, first)()  # the one is taken from the other, where that is there
-        assert_allclose(design.squares(), expected, rtol=1e-12)
-        assert design.mean_square() == pytest.approx(expected.mean(), rel=1e-12)
-    assert design.by_rows == (backend is not np.asfortranarray)
+        getattr(design.rows, first)()  # the one is taken from the other, where that is there
+        assert_allclose(design.rows.squares(), expected, rtol=1e-12)
+        assert design.rows.mean_square() == pytest.approx(expected.mean(), rel=1e-12)
+    assert design.rows.in_order == (backend is not np.asfortranarray)
 
 
 def test_several_vectors_agree_with_one_at_a_time(backend, dtype):
@@ -138,7 +138,7 @@ def test_products_with_vectors_that_lie_apart(backend, dtype, n, p, intercept, n
         ("pull", X.T, [coefficients(rng, n) for _ in range(L)]),
         ("pull", X.T, [np.where(rng.random(n) < 0.3 * (k % 3), coefficients(rng, n), 0.0) for k in range(L)]),
     ):
-        results = design.products(product, vectors)
+        results = design.rows.products(product, vectors)
         assert len(results) == L
         for vector, result in zip(vectors, results, strict=True):
             assert (result.dtype, result.shape) == (np.float64, (A.shape[0],))
@@ -149,10 +149,10 @@ def test_products_with_vectors_that_lie_apart(backend, dtype, n, p, intercept, n
 @pytest.mark.parametrize("shape", [(0, 3), (4, 0), (4, 3)])
 def test_products_with_no_vectors_and_of_no_rows_or_columns(backend, shape, product):
     design = as_design(backend(np.ones(shape)))
-    assert design.products(product, []) == []
+    assert design.rows.products(product, []) == []
     given, answered = shape[::-1] if product == "scores" else shape
     for L in (1, 2, 9):
-        for result in design.products(product, [np.ones(given)] * L):
+        for result in design.rows.products(product, [np.ones(given)] * L):
             assert_array_equal(result, np.full(answered, float(given)))
 
 
@@ -160,14 +160,13 @@ def test_products_with_no_vectors_and_of_no_rows_or_columns(backend, shape, prod
 def test_vectors_that_lie_apart_must_have_the_length_of_the_design(backend, product):
     design = as_design(backend(np.ones((5, 3))), intercept_scaling=1.0)
     with pytest.raises(ValueError, match=f"vectors: expected length {4 if product == 'scores' else 5}, got 7"):
-        design.products(product, [np.ones(7)])
+        design.rows.products(product, [np.ones(7)])
 
 
-def test_a_design_without_products_of_its_own_has_none_with_an_intercept():
-    class Bare:
-        shape = 2, 3
-
-    assert WithIntercept(Bare()).products is None
+def test_a_design_without_rows_has_none_with_an_intercept():
+    X = sparse.linalg.aslinearoperator(np.eye(3))
+    assert as_design(X).rows is None
+    assert as_design(X, intercept_scaling=1.0).rows is None
 
 
 def test_float32_is_accumulated_in_double(backend):

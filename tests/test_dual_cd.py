@@ -70,9 +70,9 @@ def test_every_backend_comes_to_the_same_solution(kind, intercept):
     for data in (X, backends(X)[kind]):
         design = as_design(data, intercept_scaling=intercept)
         alpha, w = np.zeros(len(y)), np.zeros(design.shape[1])
-        design.dual_epochs(hinges, upper, alpha, w, tol=1e-11, max_passes=5000)
+        design.rows.dual_epochs(hinges, upper, alpha, w, tol=1e-11, max_passes=5000)
         np.testing.assert_allclose(design.rmatvec(hinges.sign * alpha), w, atol=1e-9)
-        np.testing.assert_allclose(design.squares(), (X**2).sum(axis=1) + (intercept or 0.0) ** 2, rtol=1e-12)
+        np.testing.assert_allclose(design.rows.squares(), (X**2).sum(axis=1) + (intercept or 0.0) ** 2, rtol=1e-12)
         results.append(w)
     np.testing.assert_allclose(results[0], results[1], atol=1e-8)
 
@@ -99,7 +99,7 @@ def test_only_examples_that_may_move_are_visited():
     np.testing.assert_array_equal(rows, np.flatnonzero(~aside))
     assert others == pytest.approx((upper * np.maximum(0, -gradient))[aside].sum())
     before = alpha.copy()
-    done = design.dual_epochs(
+    done = design.rows.dual_epochs(
         hinges, upper, alpha, w, tol=1e-9, max_passes=1000, working=Working(rows, low, high, others)
     )
     assert done.reached
@@ -120,7 +120,7 @@ def test_nothing_is_set_aside_where_nothing_is_violated():
 def test_rows_that_are_not_there_are_refused(row):
     design, one = as_design(np.eye(3)), np.ones(3)
     with pytest.raises(IndexError, match="from 0 to n - 1"):
-        design.dual_epochs(
+        design.rows.dual_epochs(
             Hinges(one, one, one), one, np.zeros(3), np.zeros(3), tol=0.1, max_passes=1,
             working=Working(np.array([row]), -np.inf, np.inf, 0.0),
         )  # fmt: skip
@@ -138,9 +138,11 @@ def test_a_start_at_the_solution_ends_at_once():
 
 def test_repeated_column_indices_add_up():
     X = CSR(np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1], np.int32), np.array([0, 2, 3], np.int32), 2)
-    np.testing.assert_array_equal(X.squares(), [9.0, 16.0])
+    np.testing.assert_array_equal(X.rows.squares(), [9.0, 16.0])
     X = CSR(np.array([1.0, 2.0, 4.0, 3.0]), np.array([0, 1, 0, 1], np.int32), np.array([0, 3, 4], np.int32), 2)
-    np.testing.assert_array_equal(X.squares(bias=1.0), [30.0, 10.0])  # not in order, and nothing is left for the next
+    np.testing.assert_array_equal(
+        X.rows.with_constant(1.0).squares(), [30.0, 10.0]
+    )  # not in order, and nothing is left for the next
 
 
 def test_zero_rows_without_intercept_reach_their_bound():
@@ -188,7 +190,7 @@ def test_says_what_is_missing():
     oracle = get_measure("error").oracle(y)
     for intercept in (None, 1.0):
         design = as_design(Products(), intercept_scaling=intercept)
-        with pytest.raises(TypeError, match="rows of X"):
+        with pytest.raises(ValueError, match="rows of X"):
             run(design, [DualCD().steps(oracle, design, 1.0, tol=1e-3)])
 
 
@@ -206,12 +208,12 @@ def test_the_gap_looks_like_what_it_is_once_nothing_moves():
     seen = []
     for _ in range(400):
         *_, working = hinges_look(hinges, upper, alpha, X @ w)
-        done = design.dual_epochs(hinges, upper, alpha, w, tol=0.0, max_passes=1, working=working)
+        done = design.rows.dual_epochs(hinges, upper, alpha, w, tol=0.0, max_passes=1, working=working)
         seen.append((done.gap, gap_of(X, hinges, upper, alpha, w)))
     assert seen[-1][0] == pytest.approx(seen[-1][1], abs=1e-6)
     assert seen[0][0] > 1
     alpha, w = np.zeros(n), np.zeros(X.shape[1])
-    done = design.dual_epochs(hinges, upper, alpha, w, tol=0.0, max_passes=1000, gap=1.0)
+    done = design.rows.dual_epochs(hinges, upper, alpha, w, tol=0.0, max_passes=1000, gap=1.0)
     assert done.gap <= 1.0
     assert not done.reached
     assert done.passes < 1000
@@ -233,7 +235,7 @@ def test_epochs_go_on_where_they_were_interrupted(seed):
         alpha, w = np.zeros(n), np.zeros(X.shape[1])
         *_, working = hinges_look(hinges, upper, alpha, X @ w)
         for _ in range(pieces):
-            done = design.dual_epochs(hinges, upper, alpha, w, tol=0.0, max_passes=most, working=working)
+            done = design.rows.dual_epochs(hinges, upper, alpha, w, tol=0.0, max_passes=most, working=working)
             working = done.left
         np.testing.assert_allclose(w, X.T @ (hinges.sign * alpha), atol=1e-9)
         assert alpha.min() >= 0
@@ -320,6 +322,6 @@ def test_a_sum_of_hinges_as_an_oracle():
             assert here == pytest.approx(value(scores + t * move))
             assert rise == pytest.approx((value(scores + (t + 1e-7) * move) - here) / 1e-7, abs=1e-5)
     design, upper, alpha, w = as_design(X), 3.0 * weight, np.zeros(n), np.zeros(p)
-    design.dual_epochs(hinges, upper, alpha, w, tol=1e-10, max_passes=100_000)
+    design.rows.dual_epochs(hinges, upper, alpha, w, tol=1e-10, max_passes=100_000)
     [solution] = run(design, [Bundle().steps(risk, design, float(upper.sum()), tol=1e-10)])
     np.testing.assert_allclose(solution.w, w, atol=1e-4)

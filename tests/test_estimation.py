@@ -176,7 +176,7 @@ def test_leave_one_out_of_weighted_problems(measure, weights):
         upper = m.upper.copy()
         upper[t] = 0.0
         alpha, w = np.zeros(len(y)), np.zeros(X.shape[1] + 1)
-        m.design.dual_epochs(m.hinges, upper, alpha, w, tol=1e-11, max_passes=20000)
+        m.rows.dual_epochs(m.hinges, upper, alpha, w, tol=1e-11, max_passes=20000)
         truth[t] = (X[t] @ w[:-1] + w[-1] > 0) != y[t]
     exact = leave_one_out(model, X, y)
     np.testing.assert_array_equal(exact.mistakes, truth)

@@ -41,15 +41,17 @@ class Watched:
     """A design that counts how often X is read: of a pull-back the rows whose slope is not zero."""
 
     def __init__(self, design):
-        self._design, self.shape, self.read, self.epochs = design, design.shape, 0.0, 0.0
+        self._design, self.shape, self.read, self.epochs = design.rows, design.shape, 0.0, 0.0
+
+    rows = property(lambda self: self)
 
     def products(self, product, vectors):
         self.read += 1.0 if product == "scores" else np.any(vectors, axis=0).mean()
         return self._design.products(product, vectors)
 
     @property
-    def by_rows(self):
-        return self._design.by_rows
+    def in_order(self):
+        return self._design.in_order
 
     def squares(self):
         return self._design.squares()
@@ -117,8 +119,8 @@ def test_mistakes_lead_to_the_least_point_in_their_direction(n, p, measure):
 @pytest.mark.parametrize("measure", ["f1", "prbep", "mcc", "error"])
 def test_the_smaller_class_is_counted_without_those_of_no_weight(measure):
     y = np.arange(20) < 7
-    assert get_measure(measure).oracle(y).smaller == get_measure(measure).oracle(~y).smaller == 7
-    assert get_measure(measure).oracle(y, np.where(np.arange(20) < 3, 0.0, 1.0)).smaller == 4
+    assert get_measure(measure).oracle(y).can.smaller == get_measure(measure).oracle(~y).can.smaller == 7
+    assert get_measure(measure).oracle(y, np.where(np.arange(20) < 3, 0.0, 1.0)).can.smaller == 4
 
 
 @pytest.mark.parametrize(("measure", "margins"), [("error", (1.0, 1.0)), ("balanced_error", (1.25, 0.8333333))])

@@ -32,12 +32,12 @@ def check(X, rng):
     W = whole(rng, X.shape[1], 2)
     assert_array_equal(design.matvec(W[:, 0].copy()), A @ W[:, 0])
     assert_array_equal(design.matvec(W), A @ W)
-    assert_array_equal(design.products("scores", list(W.T.copy())), (A @ W).T)
+    assert_array_equal(design.rows.products("scores", list(W.T.copy())), (A @ W).T)
     for zeros in (0.0, 0.4, 0.9):
         S = whole(rng, X.shape[0], 2, zeros=zeros)
         assert_array_equal(design.rmatvec(S[:, 0].copy()), A.T @ S[:, 0])
         assert_array_equal(design.rmatvec(S), A.T @ S)
-        assert_array_equal(design.products("pull", list(S.T.copy())), (A.T @ S).T)
+        assert_array_equal(design.rows.products("pull", list(S.T.copy())), (A.T @ S).T)
 
 
 @pytest.mark.parametrize("p", WIDTHS)
@@ -71,13 +71,13 @@ def test_what_is_not_finite_stays_in_its_row_and_column(p, bad, dtype):
         scores[:, i] = sums[:, j] = bad
         design = as_design(X.astype(dtype))
         assert_array_equal(design.matvec(w[0]), scores[0])
-        assert_array_equal(design.products("scores", list(w)), scores)
+        assert_array_equal(design.rows.products("scores", list(w)), scores)
         assert_array_equal(design.rmatvec(c[0]), sums[0])
-        assert_array_equal(design.products("pull", list(c)), sums)
+        assert_array_equal(design.rows.products("pull", list(c)), sums)
         c[:, i] = 0  # and a row without a slope is not read
         expected = c @ np.where(np.isfinite(X), X, 0.0)
         assert_array_equal(design.rmatvec(c[0]), expected[0])
-        assert_array_equal(design.products("pull", list(c)), expected)
+        assert_array_equal(design.rows.products("pull", list(c)), expected)
 
 
 @pytest.mark.parametrize(("n", "p"), [(140_003, 3), (60_002, 7), (14_001, 30), (3_999, 131)])
@@ -88,7 +88,7 @@ def test_scores_do_not_depend_on_the_number_of_threads(n, p, dtype):
     for n_threads in (2, 3):
         several = as_design(X, n_threads=n_threads)
         assert_array_equal(several.matvec(w[0]), one.matvec(w[0]))
-        assert_array_equal(several.products("scores", list(w)), one.products("scores", list(w)))
+        assert_array_equal(several.rows.products("scores", list(w)), one.rows.products("scores", list(w)))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs mprotect")

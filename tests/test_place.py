@@ -173,11 +173,19 @@ def test_wrong_values_say_what_was_expected(wrong, says):
         MeasureSVC("f1", **wrong).fit(X, y)
 
 
-@pytest.mark.parametrize("solver", ["dual_cd", "lbfgs"])
-def test_solvers_that_cannot_say_so(solver):
+def test_two_hinges_an_example_are_refused_by_coordinate_descent():
     X, y = sample()
-    with pytest.raises((TypeError, ValueError), match=r"auto|bundle|solver"):
-        MeasureSVC("balanced_error", hinge=1.0, solver=solver).fit(X, y)
+    with pytest.raises(ValueError, match=r"mistakes add up.*solver='bundle'"):
+        MeasureSVC("balanced_error", hinge=1.0, solver="dual_cd").fit(X, y)
+
+
+@pytest.mark.parametrize("measure", ["f1", "balanced_error"])
+def test_the_smoothed_sum_has_the_same_solution(measure):
+    X, y = sample()
+    smooth, bundle = (MeasureSVC(measure, hinge=1.0, solver=name, tol=1e-4).fit(X, y) for name in ("lbfgs", "bundle"))
+    assert smooth.status_.ok
+    assert smooth.dual_bound_ <= bundle.objective_ * (1 + 1e-12)
+    assert bundle.dual_bound_ <= smooth.objective_ * (1 + 1e-12)
 
 
 def test_a_checkpoint_without_hinges_is_not_used_with_them(tmp_path):

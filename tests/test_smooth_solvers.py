@@ -73,7 +73,7 @@ class Counted:
     """A design that counts how often X is read: of a pull-back the rows whose slope is not zero."""
 
     def __init__(self, design):
-        self.design, self.shape, self.n = design, design.shape, 0.0
+        self.design, self.shape, self.rows, self.n = design, design.shape, None, 0.0
 
     def matvec(self, w):
         self.n += 1

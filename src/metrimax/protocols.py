@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -56,9 +56,9 @@ class Hinges(NamedTuple):
 class Kink(NamedTuple):
     """Labellings that all have the loss R(0): one class is all wrong, and the examples of the other one are free.
 
-    Every mean of them is a cut with that loss, ``R(s) >= loss - 1/n sum_i share_i weight_i sign_i s_i``: shares are 1
-    in the one class, and from 0 to 1 for the free examples (if there is a ``total``, so that the weights that flip add
-    up to it).
+    Every mean of them is a cut with that loss, ``R(s) >= loss - 1/n sum_i (base_i + share_i weight_i) sign_i s_i``:
+    shares are 1 in the one class, and from 0 to 1 for the free examples (if there is a ``total``, so that the weights
+    that flip add up to it). ``base`` is what the other terms of a sum add to every such cut; None stands for zeros.
     """
 
     loss: float
@@ -66,6 +66,7 @@ class Kink(NamedTuple):
     weight: Vector
     free: npt.NDArray[np.int64]
     total: float | None = None
+    base: Vector | None = None
 
 
 class Working(NamedTuple):
@@ -90,13 +91,25 @@ class Epochs(NamedTuple):
     left: Working
 
 
-class Oracle(Protocol):
-    """The most violated labelling of one sample under one measure.
+@dataclass(frozen=True)
+class Capabilities:
+    """What an oracle offers beyond its protocol; None where it does not.
 
-    An oracle may also be a `SmoothOracle`, a `HingeOracle` or a `LabellingOracle`: solvers look for these methods. And
-    it may have ``compiled``, the kernel (`_kernels.Risk`) that answers the same questions and is asked in its place;
-    None where a subclass or a wrapper answers otherwise.
+    Whatever takes time or memory to make is a function that makes it. An oracle that wraps others says what of theirs
+    still holds. Solvers look here and nowhere else.
     """
+
+    compiled: Any = None  #: the kernel (`_kernels.Risk`) that gives the same answers and is asked in its place
+    smooth: Callable[[], Smooth | None] | None = None  #: a smoothed risk, for L-BFGS and the accelerated method
+    hinges: Callable[[], Hinges] | None = None  #: the risk as a sum over examples, for dual coordinate descent
+    mistakes: Callable[[], Hinges] | None = None  #: the error rate of the sample, on which a solver may begin
+    kink: Callable[[], Kink | None] | None = None  #: labellings that all have the loss R(0): the way out of w = 0
+    smaller: int = 0  #: how many examples the smaller class has, if there are classes
+    at_k: float | None = None  #: how many examples every labelling calls positive, if all call as many
+
+
+class Oracle(Protocol):
+    """The most violated labelling of one sample under one measure."""
 
     @property
     def n(self) -> float:
@@ -106,6 +119,10 @@ class Oracle(Protocol):
     def price(self) -> float:
         """kappa: the price of one mistake relative to the error rate's 1/n, at least 1."""
 
+    @property
+    def can(self) -> Capabilities:
+        """What it offers beyond this protocol; ``Capabilities()`` if nothing."""
+
     def __call__(self, scores: Vector) -> Cut:
         """Return the cut that attains ``R(scores)``."""
 
@@ -114,40 +131,6 @@ class Oracle(Protocol):
 
     def line(self, scores: Vector, move: Vector) -> Line:
         """The risk on ``scores + t move`` cheaper than by cuts where the oracle can."""
-
-
-class SmoothOracle(Oracle, Protocol):
-    """An oracle for L-BFGS and the accelerated method."""
-
-    @property
-    def smooth(self) -> Smooth | None:
-        """The smoothed risk; None where there is none for this sample."""
-
-
-class HingeOracle(Oracle, Protocol):
-    """An oracle for dual coordinate descent."""
-
-    def hinges(self) -> Hinges | None:
-        """The risk as a sum over examples; None where it is none (``margins``, those of the classes, is then None)."""
-
-
-class LabellingOracle(Oracle, Protocol):
-    """An oracle over labellings, with exactly ``k`` positives if it has that: coordinate descent helps its solver."""
-
-    @property
-    def smaller(self) -> int:
-        """How many examples the smaller class has."""
-
-    def mistakes(self) -> Hinges:
-        """The error rate of the sample: where a solver may begin."""
-
-    def kink(self) -> Kink | None:
-        """Labellings that all have the loss R(0), if there are any: the way out of w = 0."""
-
-
-def hinges_of(oracle: Oracle) -> Hinges | None:
-    """The risk as a sum over examples; None where it is none."""
-    return cast(HingeOracle, oracle).hinges() if hasattr(oracle, "hinges") else None
 
 
 class Measure(Protocol):
@@ -172,44 +155,27 @@ class Measure(Protocol):
         """The score above which an example is called positive, frozen at fit."""
 
 
-class Design(Protocol):
-    """The data as a linear map. ``w`` may be one vector (p,) or one per label (p, L), and so may ``slope``."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def matvec(self, w: Vector) -> Vector:
-        """``X w``: scores, (n,) or (n, L)."""
-
-    def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``: (p,) or (p, L). Rows where the slope is zero are not read."""
-
-
 Product = Literal["scores", "pull"]
 """``X v`` or ``X' v``."""
 
 
-class SeveralDesign(Design, Protocol):
-    """A design with products of its own for several vectors that lie apart; the others get them side by side.
+class RowAccess(Protocol):
+    """A matrix in memory: products with several vectors in one pass, and its rows one by one."""
 
-    With ``bias`` each row has one more feature, of that value: the intercept's.
-    """
+    def with_constant(self, value: float) -> RowAccess:
+        """The same rows with one more feature at their end, of that value: the intercept's."""
 
-    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
+    def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
         """The product with each of the vectors, contiguous and float64, X read once for as many as is quickest."""
 
-
-class RowDesign(Design, Protocol):
-    """A design that also gives access to its rows one by one, as coordinate descent needs it; ``bias`` as above."""
-
     @property
-    def by_rows(self) -> bool:
+    def in_order(self) -> bool:
         """Whether the rows lie in one piece each; if not, `dual_epochs` begins with a copy of X."""
 
-    def squares(self, bias: float = 0.0) -> Vector:
+    def squares(self) -> Vector:
         """Squared lengths of the rows."""
 
-    def mean_square(self, bias: float = 0.0) -> float:
+    def mean_square(self) -> float:
         """The mean of them, for which no vector is kept."""
 
     def dual_epochs(
@@ -223,7 +189,6 @@ class RowDesign(Design, Protocol):
         max_passes: float,
         gap: float = -np.inf,
         working: Working | None = None,
-        bias: float = 0.0,
     ) -> Epochs:
         """Coordinate descent on the dual of ``1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)``.
 
@@ -232,6 +197,48 @@ class RowDesign(Design, Protocol):
         no other rows are visited, nor those that are set aside on the way: what was reached there says nothing of the
         others. Its rows come out in another order. What is left of them is where the next call may go on.
         """
+
+
+class Design(Protocol):
+    """The data as a linear map. ``w`` may be one vector (p,) or one per label (p, L), and so may ``slope``."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def rows(self) -> RowAccess | None:
+        """The matrix in memory; None where there is none. Without it every product is one of the two below."""
+
+    def matvec(self, w: Vector) -> Vector:
+        """``X w``: scores, (n,) or (n, L)."""
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """``X' slope``: (p,) or (p, L). Rows where the slope is zero are not read."""
+
+
+Offered = TypeVar("Offered")
+
+
+def made(maker: Callable[[], Offered | None] | None) -> Offered | None:
+    """What one of the `Capabilities` makes; None where it is not offered."""
+    return None if maker is None else maker()
+
+
+def required(offered: Offered | None, what: str) -> Offered:
+    """What a solver needs of an oracle or a design; raises where it is not offered."""
+    if offered is None:
+        raise ValueError(what)
+    return offered
+
+
+def rows_of(design: Design) -> RowAccess:
+    """The rows of X, which coordinate descent needs; raises where the design gives none."""
+    kind = type(design).__name__
+    return required(
+        design.rows,
+        f"dual coordinate descent needs the rows of X, which {kind} does not give: pass X as an array or a sparse "
+        "matrix, or use solver='bundle'",
+    )
 
 
 class Ask(NamedTuple):

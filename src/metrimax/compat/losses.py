@@ -31,7 +31,7 @@ from metrimax.measure.quantification import divergence
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import Queue
-from metrimax.protocols import Cut, Labels, Line, Measure, Oracle, Vector
+from metrimax.protocols import Capabilities, Cut, Labels, Line, Measure, Oracle, Vector
 
 
 @dataclass(frozen=True)
@@ -236,6 +236,10 @@ class ForcedOracle(ContingencyOracle):
         super().__init__(measure, y)
         self.compiled = None  # which knows no such thing
         self._positive = positive
+
+    @property
+    def can(self) -> Capabilities:
+        return Capabilities()
 
     def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
         if self._positive:

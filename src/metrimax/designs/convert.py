@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from metrimax.designs.linear import CSR, Dense
-from metrimax.designs.wrappers import WithIntercept
+from metrimax.designs.wrappers import Foreign, WithIntercept
 from metrimax.protocols import Design
 
 
@@ -39,7 +39,7 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
     elif isinstance(X, np.ndarray):
         design = _from_dense(X, n_threads)
     elif _multiplies(X):
-        design = cast(Design, X)
+        design = X if hasattr(X, "rows") else Foreign(X)
     elif is_design(X):
         from metrimax.designs.dask import DaskDesign
 

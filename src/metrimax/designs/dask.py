@@ -51,6 +51,8 @@ class DaskDesign:
         Traffic between the driver and the workers so far, headers aside.
     """
 
+    rows = None
+
     def __init__(self, X: Any, *, client: Any = None, timeout: float = 300.0) -> None:
         self.feature_names: list[str] | None = None
         self.bytes_sent = self.bytes_received = 0

@@ -224,6 +224,8 @@ class Gram:
 
     kept = 1.0
 
+    rows = None
+
     def __init__(self, K: Array, kernel: Kernel | None = None, X: Any = None, n_threads: int | None = None) -> None:
         self._K = Dense(K, n_threads)
         self._kernel, self._X = kernel, X

@@ -38,60 +38,30 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     return np.ascontiguousarray(v, dtype=np.float64)
 
 
-class _Matrix:
-    """What matrices in memory share: products, and rows for coordinate descent (`protocols.RowDesign`).
+class MatrixRows:
+    """The rows of a matrix in memory (`protocols.RowAccess`); with a ``bias``, and one more feature of that value."""
 
-    With ``bias`` each row has one more feature, of that value. A subclass calls the kernels for its kind of matrix.
-    """
+    def __init__(self, matrix: _Matrix, bias: float = 0.0) -> None:
+        self._matrix, self._bias = matrix, bias
+        self._squares: Vector | None = None
 
-    _kept: tuple[float, Vector] | None = None  # the squares asked for last, and with which bias
+    def with_constant(self, value: float) -> MatrixRows:
+        return MatrixRows(self._matrix, value)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        raise NotImplementedError
-
-    def matvec(self, w: Vector) -> Vector:
-        """``X w``."""
-        return self._product("scores", columns("w", w, self.shape[1]))
-
-    def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``; rows where the slope is zero are not read."""
-        return self._product("pull", columns("slope", slope, self.shape[0]))
-
-    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
-        """One product with each of the vectors, in one pass: see `metrimax.protocols.SeveralDesign`."""
-        raise NotImplementedError
-
-    def _product(self, product: Product, v: Vector) -> Vector:
-        return self.products(product, [v])[0] if v.ndim == 1 else self._columns(product == "pull", v)
-
-    def _columns(self, pull: bool, V: Vector) -> Vector:
-        """The product with vectors side by side."""
-        raise NotImplementedError
+    def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
+        return self._matrix._products(product == "pull", vectors, self._bias)
 
     @property
-    def by_rows(self) -> bool:
-        """Whether the rows lie in one piece each."""
-        return True
+    def in_order(self) -> bool:
+        return self._matrix._in_order
 
-    def squares(self, bias: float = 0.0) -> Vector:
-        """Squared lengths of the rows."""
-        if self._kept is None or self._kept[0] != bias:
-            self._kept = bias, self._row_squares(bias)
-        return self._kept[1]
+    def squares(self) -> Vector:
+        if self._squares is None:
+            self._squares = self._matrix._row_squares(self._bias)
+        return self._squares
 
-    def mean_square(self, bias: float = 0.0) -> float:
-        """The mean of them."""
-        return self._mean_square + bias**2
-
-    @cached_property
-    def _mean_square(self) -> float:
-        if self._kept is None:  # nor are they kept for this: a vector of length n
-            return float(self._row_squares(0.0).mean())
-        return float(self._kept[1].mean()) - self._kept[0] ** 2
-
-    def _row_squares(self, bias: float) -> Vector:
-        raise NotImplementedError
+    def mean_square(self) -> float:
+        return self._matrix._mean_square + self._bias**2
 
     def dual_epochs(
         self,
@@ -104,17 +74,57 @@ class _Matrix:
         max_passes: float,
         gap: float = -np.inf,
         working: Working | None = None,
-        bias: float = 0.0,
     ) -> Epochs:
-        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
-        n = self.shape[0]
+        n = self._matrix.shape[0]
         again = working is None  # rows that are set aside on the way are looked at again in the end
         visited = working or Working(np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0)
-        visits, reached, gap, count, *limits = self._descend(
-            bias, self.squares(bias), hinges.sign, hinges.margin, upper, alpha, w,
+        visits, reached, gap, count, *limits = self._matrix._descend(
+            self._bias, self.squares(), hinges.sign, hinges.margin, upper, alpha, w,
             *visited, again, tol, gap, math.ceil(max_passes * n),
         )  # fmt: skip
         return Epochs(visits / n, reached, gap, Working(visited.rows[:count], *limits))
+
+
+class _Matrix:
+    """What matrices in memory share. A subclass calls the kernels for its kind of matrix."""
+
+    _in_order = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    @cached_property
+    def rows(self) -> MatrixRows:
+        """The rows, for coordinate descent."""
+        return MatrixRows(self)
+
+    def matvec(self, w: Vector) -> Vector:
+        """``X w``."""
+        return self._product(False, columns("w", w, self.shape[1]))
+
+    def rmatvec(self, slope: Vector) -> Vector:
+        """``X' slope``; rows where the slope is zero are not read."""
+        return self._product(True, columns("slope", slope, self.shape[0]))
+
+    def _product(self, pull: bool, v: Vector) -> Vector:
+        return self._products(pull, [v], 0.0)[0] if v.ndim == 1 else self._columns(pull, v)
+
+    def _products(self, pull: bool, vectors: list[Vector], bias: float) -> list[Vector]:
+        """The product with each of the vectors, with a feature of value ``bias`` at the end of each row."""
+        raise NotImplementedError
+
+    def _columns(self, pull: bool, V: Vector) -> Vector:
+        """The product with vectors side by side."""
+        raise NotImplementedError
+
+    def _row_squares(self, bias: float) -> Vector:
+        raise NotImplementedError
+
+    @cached_property
+    def _mean_square(self) -> float:
+        """Of the rows without the constant feature."""
+        return float(self._row_squares(0.0).mean())
 
     def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
         """The kernel for matrices of this kind, which brings the rows that are left to the front."""
@@ -165,16 +175,16 @@ class Dense(_Matrix):
     def dtype(self) -> np.dtype[Any]:
         return self.X.dtype
 
-    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
-        return _kernels.dense_products(*self._ordered, product == "pull", vectors, bias, self.n_threads)
+    def _products(self, pull: bool, vectors: list[Vector], bias: float) -> list[Vector]:
+        return _kernels.dense_products(*self._ordered, pull, vectors, bias, self.n_threads)
 
     @property
-    def by_rows(self) -> bool:
+    def _in_order(self) -> bool:  # type: ignore[override]
         """Whether the order is C: Fortran order costs a copy, once, where rows are asked for."""
         return self.X.flags.c_contiguous
 
     def _row_squares(self, bias: float) -> Vector:
-        if self.by_rows:
+        if self._in_order:
             return _kernels.dense_squares(self.X, bias)
         squares: Vector = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
         squares += bias**2
@@ -252,9 +262,9 @@ class CSR(_Matrix):
     def dtype(self) -> np.dtype[Any]:
         return self.data.dtype
 
-    def products(self, product: Product, vectors: list[Vector], bias: float = 0.0) -> list[Vector]:
+    def _products(self, pull: bool, vectors: list[Vector], bias: float) -> list[Vector]:
         return _kernels.csr_products(
-            self.data, self.indices, self.indptr, self.n_cols, product == "pull", vectors, bias, self.n_threads
+            self.data, self.indices, self.indptr, self.n_cols, pull, vectors, bias, self.n_threads
         )
 
     def _columns(self, pull: bool, V: Vector) -> Vector:

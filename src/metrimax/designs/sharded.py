@@ -64,6 +64,8 @@ class Sharded:
     in ``X' slope`` shards whose slope is zero are not opened.
     """
 
+    rows = None
+
     def __init__(self, shards: Sequence[Shard], n_cols: int, *, memory: int, n_threads: int | None = None) -> None:
         self.shards = list(shards)
         self.n_cols = int(n_cols)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cached_property, partial
-from typing import Any, cast
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from metrimax import _kernels
 from metrimax._validation import is_number
 from metrimax.designs.linear import columns
-from metrimax.protocols import Design, Epochs, Hinges, Product, RowDesign, Vector
+from metrimax.protocols import Design, RowAccess, Vector
 
 
 class WithIntercept:
@@ -64,35 +63,20 @@ class WithIntercept:
         return np.concatenate([self.design.rmatvec(slope), self.value * total])
 
     @cached_property
-    def products(self) -> Callable[[Product, list[Vector]], list[Vector]] | None:
-        """The products of the design inside, where it has its own for several vectors: see `SeveralDesign`."""
-        several = getattr(self.design, "products", None)
-        return None if several is None else partial(several, bias=self.value)
+    def rows(self) -> RowAccess | None:
+        """Those of the design inside, where it has them, with the constant feature."""
+        inside = self.design.rows
+        return None if inside is None else inside.with_constant(self.value)
 
-    def squares(self) -> Vector:
-        """Squared lengths of the rows, the constant feature included."""
-        return self._with_rows().squares(self.value)
 
-    def mean_square(self) -> float:
-        """The mean of them."""
-        return self._with_rows().mean_square(self.value)
+class Foreign:
+    """What a user wrote, with ``shape``, ``matvec`` and ``rmatvec``, as a design; it gives no rows."""
 
-    @property
-    def by_rows(self) -> bool:
-        """As the design inside."""
-        return self._with_rows().by_rows
+    rows = None
 
-    def dual_epochs(self, hinges: Hinges, upper: Vector, alpha: Vector, w: Vector, **limits: Any) -> Epochs:
-        """Dual coordinate descent, in place: see `metrimax.protocols.RowDesign`."""
-        return self._with_rows().dual_epochs(hinges, upper, alpha, w, bias=self.value, **limits)
-
-    def _with_rows(self) -> RowDesign:
-        if not hasattr(self.design, "dual_epochs"):
-            raise TypeError(
-                f"dual coordinate descent needs the rows of X, which {type(self.design).__name__} does not give: "
-                "pass X as an array or a sparse matrix, or use another solver"
-            )
-        return cast(RowDesign, self.design)
+    def __init__(self, inside: Any) -> None:
+        self.shape: tuple[int, int] = inside.shape
+        self.matvec, self.rmatvec = inside.matvec, inside.rmatvec
 
 
 class ExtraColumns:
@@ -109,6 +93,8 @@ class ExtraColumns:
     >>> X.matvec(np.array([10.0, 1.0]))
     array([11., -8.])
     """
+
+    rows = None
 
     def __init__(self, design: Design, extra: Vector) -> None:
         extra = np.asarray(extra, dtype=np.float64)

@@ -17,7 +17,7 @@ from metrimax.estimators._targets import weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.measure.hinge_sum import HingeSum
-from metrimax.protocols import Hinges, Labels, RowDesign, Vector, hinges_of
+from metrimax.protocols import Design, Hinges, Labels, Vector, made
 from metrimax.solvers import DualCD
 from metrimax.training.lockstep import run
 
@@ -53,7 +53,7 @@ def dual_view(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMac
         errors = Hinges(np.where(positive, 1.0, -1.0), np.ones(len(y)), weight * model.C)
         return _from_linear(model, X, errors)
     oracle = get_measure(model.measure).oracle(positive, weight)
-    hinges = hinges_of(oracle)
+    hinges = made(oracle.can.hinges)
     if hinges is None:
         raise _no_estimate(model)
     _refuse_other_machines(model)
@@ -129,7 +129,7 @@ def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector, scores: Vector) -> 
 def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
     """``hinges.weight`` holds the upper bounds of the multipliers."""
     bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
-    design: Any = as_design(X, intercept_scaling=bias or None, n_threads=getattr(model, "n_threads", None))
+    design = as_design(X, intercept_scaling=bias or None, n_threads=getattr(model, "n_threads", None))
     kept = getattr(model, "dual_coef_", None)
     if kept is None:
         alpha, w = _solve(design, hinges, min(model.tol, 1e-4))
@@ -142,7 +142,7 @@ def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
     return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
 
 
-def _solve(design: RowDesign, hinges: Hinges, tol: float) -> tuple[Vector, Vector]:
+def _solve(design: Design, hinges: Hinges, tol: float) -> tuple[Vector, Vector]:
     """Multipliers and weights, to a gap of tol times the sum of the upper bounds."""
     oracle = HingeSum(hinges)
     solution: Any = run(design, [DualCD().steps(oracle, design, oracle.n, tol=tol)])[0]

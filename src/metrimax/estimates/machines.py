@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from metrimax.designs import as_design
 from metrimax.estimates import radius
 from metrimax.estimates.radius import as_vector, largest_difference, linear_R2
 from metrimax.measure.hinge_sum import HingeSum
-from metrimax.protocols import Hinges, Labels, RowDesign, Solution, Vector
+from metrimax.protocols import Design, Hinges, Labels, RowAccess, Solution, Vector, required, rows_of
 from metrimax.solvers import Bundle
 from metrimax.training.lockstep import run
 
@@ -89,7 +89,7 @@ class HingeMachine(Machine):
     """A linear machine whose intercept, if any, is a regularised feature: the problem that `DualCD` solves."""
 
     X: Any
-    design: RowDesign
+    design: Design
     w: Vector
     bias: float
 
@@ -106,9 +106,13 @@ class HingeMachine(Machine):
         """Whether the count is a bound where the training has ended at the optimum."""
         return rho * R2 >= self._largest * (1 - 1e-12)
 
+    @property
+    def rows(self) -> RowAccess:
+        return rows_of(self.design)
+
     @cached_property
     def squares(self) -> Vector:
-        return self.design.squares()
+        return self.rows.squares()
 
     @property
     def _largest(self) -> float:
@@ -140,7 +144,7 @@ class HingeMachine(Machine):
         falls = []
         for group in np.array_split(left_out, -(-len(left_out) // together)):
             alpha, upper, w = part._without(group)
-            part.design.dual_epochs(part.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_passes=100)
+            part.rows.dual_epochs(part.hinges, upper, alpha, w, tol=0.05 * float(self.margin.max()), max_passes=100)
             fallen = (part.scores - part.design.matvec(w))[group] * part.hinges.sign[group]
             falls.append(fallen / part.alpha[group])
         return float(np.concatenate(falls).mean())
@@ -148,7 +152,7 @@ class HingeMachine(Machine):
     def _part(self, rows: npt.NDArray[np.intp]) -> HingeMachine:
         """The same machine as seen from some of its examples, all support vectors among them."""
         X = self.X[rows]
-        design: Any = as_design(X, intercept_scaling=self.bias or None, n_threads=1)
+        design = as_design(X, intercept_scaling=self.bias or None, n_threads=1)
         vectors = {name: getattr(self, name)[rows] for name in ("alpha", "upper", "margin", "scores")}
         return replace(self, y=self.y[rows], **vectors, X=X, design=design)
 
@@ -169,7 +173,7 @@ class HingeMachine(Machine):
         for _ in range(ROUNDS):
             if self.gap(self.alpha, self.upper, self.w, self.scores) <= most:
                 break
-            done = self.design.dual_epochs(self.hinges, self.upper, self.alpha, self.w, tol=accuracy, max_passes=1000)
+            done = self.rows.dual_epochs(self.hinges, self.upper, self.alpha, self.w, tol=accuracy, max_passes=1000)
             self.scores = self.design.matvec(self.w)
             self.__dict__.pop("advantage", None)
             accuracy /= 4 if done.reached else 1
@@ -194,7 +198,7 @@ class HingeMachine(Machine):
         alpha, upper, w = self._without(t)
         accuracy = 0.02 * float(self.margin.max())
         for _ in range(TRIES):
-            done = self.design.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_passes=1000)
+            done = self.rows.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_passes=1000)
             scores = self.design.matvec(w)
             gap = self.gap(alpha, upper, w, scores)
             if self._decided(t, scores[t], gap):
@@ -352,13 +356,14 @@ def _difference(square: float, losses: float, dual: float) -> float:
 
 
 def path_machines(
-    X: Any, design: RowDesign, hinges: Hinges, weights: Sequence[float], solutions: Sequence[Solution], bias: float
+    X: Any, design: Design, hinges: Hinges, weights: Sequence[float], solutions: Sequence[Solution], bias: float
 ) -> list[HingeMachine]:
     """The machines of a path of `DualCD` over the weights, on the sample X and the design made of it."""
     scores = design.matvec(np.column_stack([solution.w for solution in solutions]))
     machines = []
     for k, (weight, solution) in enumerate(zip(weights, solutions, strict=True)):
-        alpha, own = np.abs(cast(Vector, solution.dual_coef)), np.ascontiguousarray(scores[:, k])
+        coefficients = required(solution.dual_coef, "expected solutions of 'dual_cd', which have multipliers")
+        alpha, own = np.abs(coefficients), np.ascontiguousarray(scores[:, k])
         upper = hinges.weight * weight
         machines.append(HingeMachine(hinges.sign > 0, alpha, upper, hinges.margin, own, X, design, solution.w, bias))
     return machines

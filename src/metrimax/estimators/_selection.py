@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from metrimax.estimates.machines import path_machines
 from metrimax.estimators._base import refuse_design
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure.contingency import ContingencyMeasure, of_one
-from metrimax.protocols import Hinges, Labels, Measure, RowDesign, Solution, Vector, hinges_of
+from metrimax.protocols import Hinges, Labels, Measure, Solution, Vector, required
 from metrimax.solvers import side_by_side
 from metrimax.training.choose import Row
 from metrimax.training.label import FittedLabel, Training, restate
@@ -95,10 +95,11 @@ class ByXiAlpha:
 
     def _estimates(self, k: int, Cs: Vector, fitted: Sequence[FittedLabel]) -> list[Estimate]:
         """The estimates of label k for every C."""
-        owner, design = self._owner, cast(RowDesign, self._design)
+        owner, design = self._owner, self._design
         if k not in self._hinges:
             oracle = self._training.measure.oracle(np.ascontiguousarray(self._labels[:, k]), self._weight)
-            self._hinges[k] = cast(Hinges, hinges_of(oracle))  # `_check_machine` has seen that it is one
+            make = required(oracle.can.hinges, "expected a sum of hinges")  # as `_check_machine` saw
+            self._hinges[k] = make()
         bias = float(owner.intercept_scaling) if owner.fit_intercept else 0.0
         weights = [float(C) * label.price for C, label in zip(Cs, fitted, strict=True)]
         machines = path_machines(self._X, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
@@ -124,7 +125,7 @@ class ByXiAlpha:
 def _check_machine(training: Training) -> None:
     """Raise for what xi-alpha says nothing of, before it is trained."""
     measure = training.measure
-    if measure.ranks or hinges_of(measure.oracle(np.array([False, True]))) is None:
+    if measure.ranks or measure.oracle(np.array([False, True])).can.hinges is None:
         raise ValueError(
             "selection='xi_alpha' needs a measure whose mistakes add up over the examples, error, cost or "
             f"balanced_error, got {measure.name}: train for one of these and give {measure.name} as scoring, or choose "

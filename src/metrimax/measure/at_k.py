@@ -27,7 +27,7 @@ from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Vector
+from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Oracle, Vector
 
 
 class TopMeasure(ContingencyMeasure):
@@ -205,7 +205,7 @@ class TopOracle(SampleOracle):
         self._y = np.ascontiguousarray(y, dtype=bool)
         self._weight = sample_weight
         self.n_pos = pos.total
-        self.smaller = min(len(pos.members), len(neg.members))
+        self._smaller = min(len(pos.members), len(neg.members))
         self.k = k = measure.number(pos.total, neg.total)
         least, most = max(0.0, k - neg.total), min(k, pos.total)
 
@@ -215,6 +215,17 @@ class TopOracle(SampleOracle):
         self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
         self.smooth = top_smoothing(pos, neg, k, self._u, self._v)
         self.compiled = _kernels.TopSearch(self._y, round(k), self._u, self._v) if sample_weight is None else None
+
+    @property
+    def can(self) -> Capabilities:
+        return Capabilities(
+            compiled=self.compiled,
+            smooth=lambda: self.smooth,
+            mistakes=self.mistakes,
+            kink=self.kink,
+            smaller=self._smaller,
+            at_k=self.k,
+        )
 
     def __call__(self, scores: Vector) -> Cut:
         return self.mean_cut(scores, 0.0)

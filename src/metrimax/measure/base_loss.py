@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,20 @@ from metrimax._validation import is_number
 from metrimax.measure.classification import ErrorRate
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle
 from metrimax.measure.sample import SampleOracle
-from metrimax.protocols import Cut, Labels, Line, Measure, Oracle, Vector
+from metrimax.protocols import (
+    Capabilities,
+    Cut,
+    Hinges,
+    Kink,
+    Labels,
+    Line,
+    Measure,
+    Oracle,
+    Smooth,
+    Vector,
+    made,
+    required,
+)
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,9 @@ class BaseOracle(SampleOracle):
     def __init__(self, positive: Labels, weight: Vector | None, hinge: float, logistic: float) -> None:
         weight = np.ones(len(positive)) if weight is None else weight
         super().__init__(float(weight.sum()), len(positive))
+        self._sign, self._weight = np.where(positive, 1.0, -1.0), weight
+        self._hinge, self._logistic = hinge, logistic
+        self._smaller = min(int(np.count_nonzero(weight[of])) for of in (positive, ~positive))
         self._kernel = self.compiled = _kernels.BaseLosses(
             np.where(positive, weight, -weight) / self.n, hinge, logistic
         )
@@ -106,6 +122,26 @@ class BaseOracle(SampleOracle):
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
         return Cut(*self._kernel.cut(np.ascontiguousarray(scores)))
+
+    @property
+    def can(self) -> Capabilities:
+        return Capabilities(
+            compiled=self.compiled, smooth=lambda: self._smooth, mistakes=self._mistakes, smaller=self._smaller
+        )
+
+    def _mistakes(self) -> Hinges:
+        return Hinges(self._sign, np.ones(self.size), self._weight)
+
+    def _smooth(self, scores: Vector, mu: float) -> tuple[float, Cut]:
+        """The hinges as ``max over share in [0, 1] of share slack - prox share^2``; the logistic loss is smooth."""
+        margin, prox = self._sign * scores, mu / max(self._hinge, 1e-300)
+        slack, of_each = 1 - margin, self._weight / self.n
+        share = np.clip(slack / (2 * prox), 0.0, 1.0)
+        log_loss, fall = np.logaddexp(0.0, -margin), 1 / (1 + np.exp(np.minimum(margin, 700.0)))
+        value = self._hinge * share * (slack - prox * share) + self._logistic * log_loss
+        loss = self._hinge * share + self._logistic * (log_loss + fall * margin)
+        slope = -self._sign * of_each * (self._hinge * share + self._logistic * fall)
+        return _kernels.dot(of_each, value), Cut(_kernels.dot(of_each, loss), slope)
 
 
 class SumOracle(SampleOracle):
@@ -116,9 +152,55 @@ class SumOracle(SampleOracle):
         self.price = price
         self._shares = [times / (price * n) for times, _ in parts]
         self._oracles = [oracle for _, oracle in parts]
-        kernels = [oracle.compiled if isinstance(oracle, SampleOracle) else None for oracle in self._oracles]
+        kernels = [oracle.can.compiled for oracle in self._oracles]
         if all(kernel is not None for kernel in kernels):
             self.compiled = _kernels.SumOfRisks(kernels, self._shares)
+
+    @property
+    def can(self) -> Capabilities:
+        """What the first part offers, with the others added; but two hinges of one example are not one hinge."""
+        first = self._oracles[0].can
+        alone = len(self._oracles) == 1 and first.hinges is not None
+        return replace(
+            first,
+            compiled=self.compiled,
+            smooth=self._smooth,
+            hinges=self._hinges if alone else None,
+            kink=None if first.kink is None else self._kink,
+        )
+
+    def _hinges(self) -> Hinges:
+        hinges = required(made(self._oracles[0].can.hinges), "expected a sum of hinges")
+        return hinges._replace(weight=self._shares[0] * hinges.weight)
+
+    def _smooth(self) -> Smooth | None:
+        """The sum of the smoothed parts, each so far below its own risk that all of them are within mu together."""
+        parts: list[Smooth] = []
+        for oracle in self._oracles:
+            part = made(oracle.can.smooth)
+            if part is None:
+                return None
+            parts.append(part)
+
+        def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
+            values, cuts = zip(*(part(scores, mu / sum(self._shares)) for part in parts), strict=True)
+            return float(np.dot(self._shares, values)), self._sum(list(cuts))
+
+        return smooth
+
+    def _kink(self) -> Kink | None:
+        """The labellings of the first part, each with the cuts of the others at s = 0 beside it."""
+        kink = made(self._oracles[0].can.kink)
+        if kink is None:
+            return None
+        share, zero = self._shares[0], np.zeros(self.size)
+        loss, base = share * kink.loss, zero if kink.base is None else share * kink.base
+        for other, oracle in zip(self._shares[1:], self._oracles[1:], strict=True):
+            cut = oracle(zero)
+            loss += other * cut.loss
+            base = base - self.n * other * kink.sign * cut.slope
+        total = None if kink.total is None else share * kink.total
+        return kink._replace(loss=loss, weight=share * kink.weight, total=total, base=base)
 
     def __call__(self, scores: Vector) -> Cut:
         return self._sum([oracle(scores) for oracle in self._oracles])

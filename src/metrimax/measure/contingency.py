@@ -25,7 +25,7 @@ from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import contingency_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import Queue, common_unit, split
-from metrimax.protocols import Cut, Hinges, Kink, Labels, Oracle, Smooth, Vector
+from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Oracle, Smooth, Vector
 
 SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
@@ -160,8 +160,8 @@ class ContingencyOracle(SampleOracle):
             self._set_bounds(*tables.monge_marginals(self._loss, n_pos, n_neg))
         self.price = self._price()
         self.compiled = self._compile() if self.pos.whole and self.neg.whole else None
-        hinges = self.hinges() if self.compiled is None else None
-        self._sum = None if hinges is None else HingeSum(hinges)  # whole examples flip, where they weigh unequally
+        alone = self.compiled is None and self.margins is not None
+        self._sum = HingeSum(self.hinges()) if alone else None  # whole examples flip, where they weigh unequally
 
     def _count_in_common(self, y: Labels, sample_weight: Vector) -> None:
         """Count both classes in units of one size, if there are many tables, where D is linear in tp for every m."""
@@ -205,16 +205,22 @@ class ContingencyOracle(SampleOracle):
         )
         return pos, neg
 
-    def hinges(self) -> Hinges | None:
-        """The risk as a sum over examples; None where mistakes do not add up."""
-        if self.margins is None:
-            return None
-        return self.mistakes()._replace(margin=self._by_class(*self.margins))
-
     @property
-    def smaller(self) -> int:
-        """How many examples the smaller class has."""
-        return min(len(self.pos.members), len(self.neg.members))
+    def can(self) -> Capabilities:
+        return Capabilities(
+            compiled=self.compiled,
+            smooth=lambda: self.smooth,
+            hinges=None if self.margins is None else self.hinges,
+            mistakes=self.mistakes,
+            kink=self.kink,
+            smaller=min(len(self.pos.members), len(self.neg.members)),
+        )
+
+    def hinges(self) -> Hinges:
+        """The risk as a sum over examples, where mistakes add up (there are `margins`)."""
+        if self.margins is None:
+            raise ValueError(f"the risk of {self._measure.name!r} is no sum over examples: look at can.hinges first")
+        return self.mistakes()._replace(margin=self._by_class(*self.margins))
 
     def mistakes(self) -> Hinges:
         """The error rate of the sample: where a solver may begin."""

@@ -14,7 +14,7 @@ from metrimax.measure.at_k import TopMeasure
 from metrimax.measure.contingency import of_one
 from metrimax.measure.ndcg import NDCG
 from metrimax.measure.sample import SampleOracle
-from metrimax.protocols import Cut, Line, Measure, Oracle, Smooth, Vector
+from metrimax.protocols import Capabilities, Cut, Line, Measure, Oracle, Smooth, Vector, made
 
 
 class Groups(NamedTuple):
@@ -141,12 +141,15 @@ class GroupedOracle(SampleOracle):
         self._groups = groups
         self._oracles = oracles
         self.price = sum(oracle.price * oracle.n for oracle in oracles.values()) / self.n
-        kernels = [getattr(oracle, "compiled", None) for oracle in oracles.values()]
+        kernels = [oracle.can.compiled for oracle in oracles.values()]
         if all(kernel is not None for kernel in kernels):  # small groups are mostly calls
             starts = groups.starts[list(oracles)].astype(np.int64)
             self.compiled = _kernels.MeanOfGroups(groups.order.astype(np.int64, copy=False), starts, kernels)
-        if all(getattr(oracle, "smooth", None) is not None for oracle in oracles.values()):
-            self.smooth: Smooth = self._smooth
+
+    @property
+    def can(self) -> Capabilities:
+        """The mean of what all groups offer; no hinges, since every group divides by its own size."""
+        return Capabilities(compiled=self.compiled, smooth=self._smoothed)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
@@ -175,11 +178,22 @@ class GroupedOracle(SampleOracle):
 
         return risk
 
-    def _smooth(self, scores: Vector, mu: float) -> tuple[float, Cut]:
-        of = self._groups.split(scores)
-        made = {g: oracle.smooth(of[g], mu) for g, oracle in self._oracles.items()}  # type: ignore[attr-defined]
-        cut = self._mean({g: cut for g, (_, cut) in made.items()})
-        return sum(value for value, _ in made.values()) / len(made), cut
+    def _smoothed(self) -> Smooth | None:
+        """The mean of the smoothed risks of the groups, where all have one."""
+        parts: dict[int, Smooth] = {}
+        for g, oracle in self._oracles.items():
+            part = made(oracle.can.smooth)
+            if part is None:
+                return None
+            parts[g] = part
+
+        def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
+            of = self._groups.split(scores)
+            made = {g: part(of[g], mu) for g, part in parts.items()}
+            cut = self._mean({g: cut for g, (_, cut) in made.items()})
+            return sum(value for value, _ in made.values()) / len(made), cut
+
+        return smooth
 
     def _mean(self, cuts: dict[int, Cut]) -> Cut:
         slope = np.zeros(self.size)

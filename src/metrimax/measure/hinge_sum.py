@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metrimax.measure.sample import SampleOracle
-from metrimax.protocols import Cut, Hinges, Line, Vector
+from metrimax.protocols import Capabilities, Cut, Hinges, Line, Vector
 
 
 class HingeSum(SampleOracle):
@@ -15,8 +15,9 @@ class HingeSum(SampleOracle):
         super().__init__(float(hinges.weight.sum()), len(hinges.weight))
         self._hinges = hinges
 
-    def hinges(self) -> Hinges:
-        return self._hinges
+    @property
+    def can(self) -> Capabilities:
+        return Capabilities(hinges=lambda: self._hinges)
 
     def __call__(self, scores: Vector) -> Cut:
         sign, margin, _ = self._hinges

@@ -13,7 +13,7 @@ from metrimax.measure.at_k import PRBEP
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import pair_smoothing
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Oracle, Vector
+from metrimax.protocols import Capabilities, Cut, Labels, Oracle, Vector
 
 
 class RankingMeasure:
@@ -96,6 +96,10 @@ class ROCOracle(SampleOracle):
             small.members, small.sign, weights[0], large.members, large.sign, weights[1], self.size, pairs
         )
         self.smooth = pair_smoothing(pos, neg)
+
+    @property
+    def can(self) -> Capabilities:
+        return Capabilities(compiled=self.compiled, smooth=lambda: self.smooth)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)

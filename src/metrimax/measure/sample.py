@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metrimax import _kernels
-from metrimax.protocols import Cut, Line, Vector
+from metrimax.protocols import Capabilities, Cut, Line, Vector
 
 
 class SampleOracle:
@@ -16,6 +16,11 @@ class SampleOracle:
     def __init__(self, n: float, size: int) -> None:
         self.n = n
         self.size = size
+
+    @property
+    def can(self) -> Capabilities:
+        """What this oracle offers beyond its protocol."""
+        return Capabilities(compiled=self.compiled)
 
     def __call__(self, scores: Vector) -> Cut:
         raise NotImplementedError

@@ -21,7 +21,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -33,15 +32,15 @@ from metrimax.protocols import (
     Design,
     Hinges,
     Kink,
-    LabellingOracle,
     Oracle,
     Point,
     Record,
-    RowDesign,
     Steps,
     Vector,
     Working,
+    made,
     offer,
+    rows_of,
 )
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.hybrid import Hybrid
@@ -111,7 +110,7 @@ class _Watch:
         if self._callback is not None and self._callback(record) in (True,):  # NumPy's True as well
             return True
         if record.iteration == self._patience and record.objective >= self._oracle(np.zeros(self._size)).loss:
-            self.kink = cast(LabellingOracle, self._oracle).kink()
+            self.kink = made(self._oracle.can.kink)
         return self.kink is not None
 
     def keep(self, state: Callable[[], Cuts]) -> None:
@@ -133,18 +132,20 @@ def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: f
     total = float(upper.sum()) - most if kink.total is None else kink.total * (weight / oracle.n)
     alpha = upper.copy()
     alpha[kink.free] *= min(1.0, total / most)
-    (w,), passes = taken((yield Ask("pull", [kink.sign * alpha]))), 1.0
+    base = 0.0 if kink.base is None else kink.base * (weight / oracle.n)
+    (w,), passes = taken((yield Ask("pull", [kink.sign * (alpha + base)]))), 1.0
     t, before = 0.0, np.inf
     for epochs in ROUNDS:
         working = Working(kink.free.copy(), -np.inf, np.inf, 0.0)
         visits = epochs * len(kink.free) / len(zero)
-        done = cast(RowDesign, design).dual_epochs(
+        done = rows_of(design).dual_epochs(
             hinges, upper, alpha, w, tol=0.0, max_passes=visits, gap=tol * weight, working=working
         )
         if kink.total is not None:
             alpha[kink.free] = _with_total(alpha[kink.free], upper[kink.free], total)
-        passes += done.passes + _kernels.rows_read([alpha]) + 1
-        (w,) = taken((yield Ask("pull", [kink.sign * alpha])))  # afresh: rounding must not prove anything
+        slope = kink.sign * (alpha + base)
+        passes += done.passes + _kernels.rows_read([slope]) + 1
+        (w,) = taken((yield Ask("pull", [slope])))  # afresh: rounding must not prove anything
         (scores,) = taken((yield Ask("scores", [w])))
         square = _kernels.dot(w, w)
         if proven := square <= tol * weight:
@@ -159,7 +160,7 @@ def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: f
         while (risk := line(t)[0]) + t * t * square / (2 * weight) > BESIDE * at_zero:
             t /= 2
     by_weights = kept_by_weights(design)
-    rep = w if by_weights else kink.sign * alpha
+    rep = w if by_weights else slope
     vectors = (rep,) if by_weights else (rep, scores)
     return Cuts(
         losses=np.array([kink.loss]),

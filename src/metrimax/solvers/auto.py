@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, cast
 
 from metrimax import _kernels
 from metrimax.protocols import (
     Callback,
     Cuts,
     Design,
-    Hinges,
-    LabellingOracle,
     Oracle,
-    RowDesign,
     Solver,
     Status,
     Steps,
-    Vector,
-    hinges_of,
+    made,
+    required,
 )
 from metrimax.solvers.at_zero import FromZero
 from metrimax.solvers.bundle import Bundle
@@ -122,11 +118,11 @@ class Auto:
         if (start is None or len(start.losses) == 0) and has_rows(design):
             if has_hinges(oracle):
                 return self._additive(oracle, design, weight, tol, start, callback)
-            features, rare = (MISTAKES_AT_K, RARE_AT_K) if hasattr(oracle, "k") else (MISTAKES, RARE)
-            may = start is None and self.labels == 1 and hasattr(oracle, "mistakes")
-            may = may and design.shape[1] > features and cast(RowDesign, design).by_rows
+            features, rare = (MISTAKES, RARE) if oracle.can.at_k is None else (MISTAKES_AT_K, RARE_AT_K)
+            may = start is None and self.labels == 1 and oracle.can.mistakes is not None
+            may = may and design.shape[1] > features and in_order(design)
             may = may and own_score(oracle, design, weight) > LOOSE_MISTAKES
-            if may and cast(LabellingOracle, oracle).smaller >= rare:
+            if may and oracle.can.smaller >= rare:
                 return self._after_mistakes(oracle, design, weight, tol, callback)
         chosen = self._hybrid(design) if self.labels == 1 else Bundle(self.max_iter)
         return self._from_zero(chosen, oracle, design).steps(
@@ -152,7 +148,7 @@ class Auto:
                 chosen = self._hybrid(design, PLAIN_HINGES)
                 return chosen.steps(oracle, design, weight, tol=tol, callback=callback)
         else:
-            smaller = cast(LabellingOracle, oracle).smaller
+            smaller = oracle.can.smaller
             if smaller < RARE:
                 return Hybrid(self.max_iter).steps(oracle, design, weight, tol=tol, callback=callback)
             if own_score(oracle, design, weight) > LOOSE_TEXT * smaller / n * math.sqrt(n / features):
@@ -164,16 +160,21 @@ class Auto:
     ) -> Steps:
         """The hybrid, from where a few epochs on the error rate lead."""
         starts = [(yield from start_with_mistakes(oracle, design, weight, tol))]  # popped: only the solver holds it
-        point, _ = cast(Any, starts[0].best)
-        chosen = Hybrid(self.max_iter) if point.square > 0 else self._hybrid(design)
-        del point
+        moved = starts[0].best is not None and starts[0].best[0].square > 0
+        chosen = Hybrid(self.max_iter) if moved else self._hybrid(design)
         return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
 
     def _after_epochs(
         self, oracle: Oracle, design: Design, weight: float, tol: float, callback: Callback | None
     ) -> Steps:
         """The hybrid, with the plane that a few epochs on the risk make up."""
-        starts = [(yield from head_start(oracle, cast(Hinges, hinges_of(oracle)), design, weight))]
+        starts = [
+            (
+                yield from head_start(
+                    oracle, required(made(oracle.can.hinges), "expected a sum of hinges"), design, weight
+                )
+            )
+        ]
         chosen = Hybrid(self.max_iter, *WITH_PLANE)
         return (yield from chosen.steps(oracle, design, weight, tol=tol, start=starts.pop(), callback=callback))
 
@@ -192,7 +193,9 @@ class Auto:
         if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:
             return first
         loss = first.bound + _kernels.dot(first.w, first.w) / 2
-        starts = [(yield from plane_cut(design, weight, first.w, cast(Vector, first.dual_coef), loss))]
+        starts = [
+            (yield from plane_cut(design, weight, first.w, required(first.dual_coef, "expected multipliers"), loss))
+        ]
         rest = Hybrid(self.max_iter - math.ceil(first.n_passes), *WITH_PLANE)
         second = yield from rest.steps(
             oracle, design, weight, tol=tol, start=starts.pop(), callback=later(first, callback)
@@ -209,8 +212,8 @@ class Auto:
         """The solver with help where it stays at w = 0, if measure and design are such that there is any."""
         n, features = design.shape
         patience = LINGER if features > FEW else LINGER_FEW if n > LARGE else LINGER_LONG
-        patience = LINGER_LONG if hasattr(oracle, "k") else patience
-        may = hasattr(oracle, "kink") and has_rows(design) and cast(RowDesign, design).by_rows
+        patience = patience if oracle.can.at_k is None else LINGER_LONG
+        may = oracle.can.kink is not None and in_order(design)
         if not may or patience >= self.max_iter:
             return solver
         return FromZero(solver, patience)
@@ -230,14 +233,18 @@ class Auto:
 
 
 def has_rows(design: Design) -> bool:
-    """Whether the design gives its rows (`RowDesign`), which coordinate descent needs."""
-    inside = getattr(design, "design", design)  # what the intercept was added to
-    return hasattr(design, "dual_epochs") and all(hasattr(inside, name) for name in ("dual_epochs", "mean_square"))
+    """Whether the design gives its rows, which coordinate descent needs."""
+    return design.rows is not None
+
+
+def in_order(design: Design) -> bool:
+    """Whether it also gives them without a copy of X."""
+    return design.rows is not None and design.rows.in_order
 
 
 def has_hinges(oracle: Oracle) -> bool:
     """Whether the risk is a sum over examples."""
-    return getattr(oracle, "margins", None) is not None
+    return oracle.can.hinges is not None
 
 
 def _limit(features: int, tol: float) -> float:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,14 +19,16 @@ from metrimax.protocols import (
     Hinges,
     Oracle,
     Record,
-    RowDesign,
+    RowAccess,
     Solution,
     Status,
     Steps,
     Vector,
     Working,
-    hinges_of,
+    made,
     offer,
+    required,
+    rows_of,
 )
 from metrimax.solvers.model import taken
 
@@ -101,17 +103,12 @@ class DualCD:
         callback: Callback | None = None,
     ) -> Generator[Ask, Vector, list[Solution]]:
         """Solutions for every weight, in the order given; each starts from the multipliers of the one before."""
-        hinges = hinges_of(oracle)
-        if hinges is None:
-            raise ValueError(
-                "solver 'dual_cd' needs a measure whose mistakes add up over the examples (hinges), such as error, "
-                "cost or balanced_error: choose one of them, or solver='bundle'"
-            )
-        if not hasattr(design, "dual_epochs"):
-            raise TypeError(
-                f"solver 'dual_cd' needs the rows of X (dual_epochs), which {type(design).__name__} does not give: "
-                "pass X as an array or a sparse matrix, or use solver='bundle'"
-            )
+        hinges = required(
+            made(oracle.can.hinges),
+            "solver 'dual_cd' needs a measure whose mistakes add up over the examples (hinges), such as error, cost or "
+            "balanced_error: choose one of them, or solver='bundle'",
+        )
+        rows = rows_of(design)
         solutions: dict[int, Solution] = {}
         alpha, before = np.zeros(design.shape[0]), np.array(np.inf)
         if start is not None:
@@ -121,7 +118,7 @@ class DualCD:
             if len(weights) == 1:
                 hinges = hinges._replace(weight=upper)  # which is not needed any more: vectors of length n are few
             alpha = np.where(alpha >= before, upper, np.minimum(alpha, upper))  # what was at its bound goes on with it
-            solutions[k] = yield from self._solve(hinges, design, float(weights[k]), upper, alpha, tol, callback)
+            solutions[k] = yield from self._solve(hinges, design, rows, float(weights[k]), upper, alpha, tol, callback)
             before = upper
         return [solutions[k] for k in range(len(weights))]
 
@@ -129,6 +126,7 @@ class DualCD:
         self,
         hinges: Hinges,
         design: Design,
+        rows: RowAccess,
         weight: float,
         upper: Vector,
         alpha: Vector,
@@ -137,14 +135,13 @@ class DualCD:
     ) -> Steps:
         """From the multipliers ``alpha``, and in place on them."""
         began = time.perf_counter()
-        rows = cast(RowDesign, design)
         if alpha.any():
             w, now, working = yield from _look(hinges, design, upper, alpha)
             passes = now.passes
         else:
             w, passes = np.zeros(design.shape[1]), 0.0
             working = _chosen(hinges, upper, alpha, np.zeros(design.shape[0]))[2]
-        at_zero = _kernels.dot(upper, hinges.margin)
+        at_zero = _kernels.dot(upper, np.maximum(hinges.margin, 0.0))
         largest = float(hinges.margin.max(initial=0.0))
         accuracy = FIRST * largest  # of the projected gradient, tightened until the gap closes
         history: list[Record] = []

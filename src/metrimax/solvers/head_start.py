@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cuts, Design, Hinges, LabellingOracle, Oracle, Point, RowDesign, Vector
+from metrimax.protocols import Ask, Cuts, Design, Hinges, Oracle, Point, Vector, required, rows_of
 from metrimax.solvers.model import kept_by_weights
 
 EPOCHS, EPOCHS_MISTAKES = 4, 5
@@ -22,7 +21,7 @@ def own_score(oracle: Oracle, design: Design, weight: float) -> float:
 
     That is ``C |x|^2``. The more it exceeds the margin, about kappa, the fewer multipliers get to their bounds.
     """
-    return weight / (oracle.price * design.shape[0]) * cast(RowDesign, design).mean_square()
+    return weight / (oracle.price * design.shape[0]) * rows_of(design).mean_square()
 
 
 def head_start(oracle: Oracle, hinges: Hinges, design: Design, weight: float) -> Generator[Ask, Vector, Cuts]:
@@ -40,7 +39,7 @@ def start_with_mistakes(oracle: Oracle, design: Design, weight: float, tol: floa
     """
     began = time.perf_counter()
     by_weights = kept_by_weights(design)
-    mistakes = cast(LabellingOracle, oracle).mistakes()
+    mistakes = required(oracle.can.mistakes, "this start needs an oracle that knows the error rate of its sample")()
     alpha, w, passes = _epochs(mistakes, design, weight / (oracle.n * oracle.price), EPOCHS_MISTAKES)
     rep = w if by_weights else mistakes.sign * alpha
     del mistakes, alpha  # vectors of length n
@@ -74,5 +73,5 @@ def plane_cut(design: Design, weight: float, w: Vector, dual_coef: Vector, loss:
 def _epochs(hinges: Hinges, design: Design, share: float, most: int) -> tuple[Vector, Vector, float]:
     """Multipliers, whose upper bounds are the weights of the hinges times ``share``; their w; and the passes taken."""
     alpha, w = (np.zeros(size) for size in design.shape)
-    done = cast(RowDesign, design).dual_epochs(hinges, hinges.weight * share, alpha, w, tol=0.0, max_passes=most)
+    done = rows_of(design).dual_epochs(hinges, hinges.weight * share, alpha, w, tol=0.0, max_passes=most)
     return alpha, w, done.passes

@@ -101,7 +101,7 @@ class Hybrid:
         plain, brisk = self.plain, self.brisk
         if self.smooth is not None and np.count_nonzero(zero.slope) >= MOST * design.shape[0]:
             plain, brisk = self.smooth, BRISK
-        model, asked = run.model, getattr(oracle, "compiled", None) or oracle
+        model, asked = run.model, oracle.can.compiled or oracle
         memory = self.memory or (MEMORY if min(design.shape) <= LONG else SHORT)
         steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, memory)
         mu = min(START, run.best.value)

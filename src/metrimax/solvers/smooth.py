@@ -22,7 +22,22 @@ from typing import NamedTuple
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Callback, Cut, Cuts, Design, Line, Oracle, Point, Smooth, Status, Steps, Vector
+from metrimax.protocols import (
+    Ask,
+    Callback,
+    Cut,
+    Cuts,
+    Design,
+    Line,
+    Oracle,
+    Point,
+    Smooth,
+    Status,
+    Steps,
+    Vector,
+    made,
+    required,
+)
 from metrimax.solvers.model import combine
 from metrimax.solvers.progress import Best, Progress
 
@@ -57,14 +72,11 @@ class Smoothed(NamedTuple):
 
 def smoothing(oracle: Oracle) -> Smooth:
     """The oracle's smoothed risk; the error says what is missing where it has none."""
-    smooth: Smooth | None = getattr(oracle, "smooth", None)
-    if smooth is None:
-        raise ValueError(
-            f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown"
-            " structure with too many tables): expected an oracle with smooth(scores, mu); use solver='hybrid'"
-            " or 'bundle'"
-        )
-    return smooth
+    return required(
+        made(oracle.can.smooth),
+        f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown "
+        "structure with too many tables): expected an oracle with can.smooth; use solver='hybrid' or 'bundle'",
+    )
 
 
 class _Smooth:

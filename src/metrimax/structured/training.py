@@ -47,6 +47,8 @@ class Weights:
     slopes and scores, which here are the same.
     """
 
+    rows = None
+
     def __init__(self, p: int) -> None:
         self.shape = (p + 1, p)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -54,12 +54,12 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
                     resume(k, steps, answer)
 
 
-def _to_its_end(design: Design, steps: Generator[Ask, Vector, Result], ask: Ask | None) -> Result:
+def _to_its_end(design: Design, steps: Generator[Ask, Vector, Result], ask: Ask) -> Result:
     """One run alone: on small data a round is mostly calls, so that it makes as few of them as can be."""
     multiply = _multiplier(design)
     while True:
-        product, vector = cast(Ask, ask)
-        ask = None  # what it gave is let go of as soon as the product is made
+        product, vector = ask
+        del ask  # what it gave is let go of as soon as the product is made
         answer: Any
         if isinstance(vector, list):
             answer = multiply(product, vector)
@@ -69,7 +69,8 @@ def _to_its_end(design: Design, steps: Generator[Ask, Vector, Result], ask: Ask 
         try:
             ask = steps.send(answer)
         except StopIteration as stop:
-            return cast(Result, stop.value)
+            result: Result = stop.value
+            return result
 
 
 def _answers(
@@ -92,9 +93,8 @@ def _listed(vector: Vector | list[Vector]) -> list[Vector]:
 
 def _multiplier(design: Design) -> Callable[[Product, list[Vector]], list[Vector]]:
     """The products with several vectors in one pass: the design's own, or with them side by side."""
-    several = getattr(design, "products", None)
-    if several is not None:
-        return cast(Callable[[Product, list[Vector]], list[Vector]], several)
+    if design.rows is not None:
+        return design.rows.products
 
     def products(product: Product, vectors: list[Vector]) -> list[Vector]:
         multiply = design.matvec if product == "scores" else design.rmatvec
