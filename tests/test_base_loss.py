@@ -27,6 +27,7 @@ SUMS = {
     "hinge alone": Losses(risk=0.0, hinge=0.6),
     "hinge alone, balanced": Losses(0.0, 1.5, 0.0, True),
     "risk": Losses(risk=3.0),
+    "even": Losses(risk="even", logistic=1.0),
 }
 CASES = [*ref.CASES, *(case for case in ref.RANKINGS if case.name in ("average_precision", "ndcg", "partial_auc"))]
 CASES.append(ref.Case("roc_area", get_measure("roc_area"), None))
@@ -47,11 +48,12 @@ def class_weights(losses, y, weight):
     return weight * weight.sum() / (2 * np.array(own))
 
 
-def written_out(losses, risk, y, scores, weight=None):
-    """What C multiplies: ``risk`` is kappa n R of these scores."""
+def written_out(losses, risk, price, y, scores, weight=None):
+    """What C multiplies: ``risk`` is kappa n R of these scores, and ``price`` kappa."""
+    of_risk = 1 / price if losses.risk == "even" else losses.risk
     margin, weight = np.where(y, scores, -scores), class_weights(losses, y, weight)
     hinge, logistic = np.maximum(0, 1 - margin), np.logaddexp(0, -margin)
-    return losses.risk * risk + weight @ (losses.hinge * hinge + losses.logistic * logistic)
+    return of_risk * risk + weight @ (losses.hinge * hinge + losses.logistic * logistic)
 
 
 @pytest.mark.parametrize("losses", SUMS.values(), ids=list(SUMS))
@@ -67,7 +69,7 @@ def test_the_risk_is_the_sum_of_all(name, losses, weighted):
     def risk(s):
         cut = oracle(s)
         own = oracle.price * oracle.n * (cut.loss + cut.slope @ s)
-        return written_out(losses, own, y, s, weight) / (both.price * both.n)
+        return written_out(losses, own, oracle.price, y, s, weight) / (both.price * both.n)
 
     for size in (0.1, 1.0, 100.0):
         scores, move, other = size * rng.normal(size=(3, len(y)))
@@ -131,7 +133,8 @@ def least(case, losses, X, y, C):
     weight = class_weights(losses, y > 0, None)
     hinges, logistic = cp.pos(1 - cp.multiply(sign, s)), cp.logistic(-cp.multiply(sign, s))
     base = losses.hinge * weight @ hinges + losses.logistic * weight @ logistic
-    total = losses.risk * oracle.price * oracle.n * risk + base
+    of_risk = oracle.n if losses.risk == "even" else losses.risk * oracle.price * oracle.n
+    total = of_risk * risk + base
     problem = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + C * total), constraints)
     return problem.solve(solver=cp.CLARABEL)
 
@@ -168,7 +171,9 @@ def test_every_solver_of_cuts_takes_sums(name, losses):
     w = np.append(model.coef_[0], model.trained_intercept_)
     scores = X @ w[:-1] + w[-1]
     own = model.price_ * len(y) * ref.risk_by_tables(next(c for c in ref.CASES if c.name == "f1"), y, scores)
-    assert w @ w / 2 + 0.1 * written_out(losses, own, y, scores) == pytest.approx(model.objective_, rel=1e-9)
+    assert w @ w / 2 + 0.1 * written_out(losses, own, model.price_, y, scores) == pytest.approx(
+        model.objective_, rel=1e-9
+    )
     other = MeasureSVC("f1", C=0.1, tol=1e-6, **given).fit(X, y)
     assert model.dual_bound_ <= other.objective_
 
@@ -238,7 +243,7 @@ def test_groups_have_sums_too():
     scores = np.random.default_rng(0).normal(size=len(y))
     cut, own = both(scores), oracle(scores)
     of_risk = oracle.price * oracle.n * (own.loss + own.slope @ scores)
-    expected = written_out(Losses(logistic=0.5), of_risk, y, scores)
+    expected = written_out(Losses(logistic=0.5), of_risk, oracle.price, y, scores)
     assert both.price * both.n * (cut.loss + cut.slope @ scores) == pytest.approx(expected)
 
 
@@ -257,7 +262,7 @@ def test_the_paper_stands_where_hinge_is_zero():
     [
         ({"hinge": -1.0}, "finite hinge >= 0, got -1.0"),
         ({"logistic": np.nan}, "finite logistic >= 0, got nan"),
-        ({"risk": "1"}, "finite risk >= 0, got '1'"),
+        ({"risk": "1"}, "finite risk >= 0 or even, got '1'"),
         ({"risk": 0.0}, "expected a loss to train"),
     ],
 )

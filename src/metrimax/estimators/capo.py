@@ -118,7 +118,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     """
 
     hinge = logistic = 0.0  # the auxiliaries have learnt from all examples
-    risk, balanced = 1.0, False
+    risk: float | str = 1.0
+    balanced = False
     threshold = "trained"
 
     def __init__(

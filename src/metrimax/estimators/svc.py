@@ -68,9 +68,11 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         (docs/results/imbalanced.md). None is 0.
     logistic : float or None, default=None
         Adds the logistic loss: ``C logistic sum_i log(1 + exp(-y_i s_i))``. None is 0.
-    risk : float, default=1.0
-        Weight of the measure's own risk. With 0 a base loss remains: ``risk=0, logistic=1`` is logistic regression,
-        ``risk=0, hinge=1`` the plain SVM; the measure then decides on the threshold alone.
+    risk : float or "even", default=1.0
+        Weight of the measure's own risk. "even" is 1 / kappa: the risk weighs as much as one loss of every example,
+        which pays beside a base loss where a rare class overlaps with the other (docs/measures.md). With 0 a base loss
+        remains: ``risk=0, logistic=1`` is logistic regression, ``risk=0, hinge=1`` the plain SVM; the measure then
+        decides on the threshold alone.
     balanced : bool, default=False
         Whether the two classes weigh the same in the base losses, hinge and logistic, whatever they weigh in the risk.
     threshold : {"trained", "placed"}, default="trained"
@@ -181,7 +183,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         class_weight: dict[Any, float] | str | None = None,
         hinge: float | None = None,
         logistic: float | None = None,
-        risk: float = 1.0,
+        risk: float | str = 1.0,
         balanced: bool = False,
         threshold: str = "trained",
         kernel: str | Callable[..., Any] = "linear",

@@ -130,7 +130,7 @@ class MeasureSVCCV(MeasureSVC):
         class_weight: dict[Any, float] | str | None = None,
         hinge: float | None = None,
         logistic: float | None = None,
-        risk: float = 1.0,
+        risk: float | str = 1.0,
         balanced: bool = False,
         threshold: str | None = None,
         kernel: str | Callable[..., Any] = "linear",

@@ -43,14 +43,17 @@ class Losses:
 
     Parameters
     ----------
-    risk, hinge, logistic : float
-        The weights, not negative and not all zero.
+    risk : float or "even"
+        "even" is 1 / kappa: the risk then weighs as much as one loss of every example. With 1 the risk of a rare class
+        drowns the base losses; where it learns nothing itself, all scores become equal.
+    hinge, logistic : float
+        The weights, not negative; not all three zero.
     balanced : bool
         Whether both classes weigh the same in the base losses: the weight of an example is then multiplied by that of
         the sample over twice that of its class.
     """
 
-    risk: float = 1.0
+    risk: float | str = 1.0
     hinge: float = 0.0
     logistic: float = 0.0
     balanced: bool = False
@@ -58,8 +61,9 @@ class Losses:
     def __post_init__(self) -> None:
         for name in ("risk", "hinge", "logistic"):
             weight = getattr(self, name)
-            if not (is_number(weight) and 0 <= weight < np.inf):
-                raise ValueError(f"expected a finite {name} >= 0, got {weight!r}")
+            even = name == "risk" and isinstance(weight, str) and weight == "even"
+            if not (even or (is_number(weight) and 0 <= weight < np.inf)):
+                raise ValueError(f"expected a finite {name} >= 0{' or even' * (name == 'risk')}, got {weight!r}")
         if not (self.risk or self.base):
             raise ValueError("expected a loss to train, got risk=0, hinge=0 and logistic=0: give one of them a weight")
 
@@ -75,21 +79,20 @@ class Losses:
         """
         if self == PAPER:
             return oracle
+        risk = 1 / oracle.price if isinstance(self.risk, str) else self.risk
         if not self.base:
-            return SumOracle(
-                [(self.risk * oracle.price * oracle.n, oracle)], len(y), oracle.n, self.risk * oracle.price
-            )
+            return SumOracle([(risk * oracle.price * oracle.n, oracle)], len(y), oracle.n, risk * oracle.price)
         positive, weight = y > 0, self._weights(y > 0, sample_weight)
-        if not (self.risk or self.logistic):  # a plain SVM: all that is known of the error rate helps
+        if not (risk or self.logistic):  # a plain SVM: all that is known of the error rate helps
             errors = ErrorRate().oracle(positive, weight)
             errors.price = self.hinge  # type: ignore[misc]
             return errors
         size = float(len(y)) if weight is None else float(weight.sum())
         base = BaseOracle(positive, weight, self.hinge, self.logistic)
-        if not self.risk:
+        if not risk:
             unit = size * (self.hinge + math.log(2) * self.logistic)  # what it is at w = 0
             return SumOracle([(size, base)], len(y), size, unit / size)
-        of_risk = self.risk * oracle.price * oracle.n
+        of_risk = risk * oracle.price * oracle.n
         return SumOracle([(of_risk, oracle), (size, base)], len(y), oracle.n, of_risk / oracle.n)
 
     def _weights(self, positive: Labels, weight: Vector | None) -> Vector | None:
