@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -42,10 +43,14 @@ class Stop(Exception):
     pass
 
 
-def stop_at(iteration):
+CALLBACK = "the callback stops it"
+
+
+def stop_at(iteration, how=None):
     def callback(record):
-        if record.iteration >= iteration:
+        if record.iteration >= iteration and how is None:
             raise Stop
+        return record.iteration >= iteration
 
     return callback
 
@@ -119,19 +124,20 @@ def test_other_rows_other_labels_other_measures(tall, tmp_path):
     clf = MeasureSVC(checkpoint=Checkpoint(tmp_path, minutes=0))
     with pytest.raises(Stop):
         clone(clf).set_params(callback=stop_at(5)).fit(X, y)
+    (kept,) = tmp_path.iterdir()
     changed = X.copy()
     changed[7, 3] += 1e-3
-    with pytest.raises(FileError, match="written for other rows of X with the same labels"):
-        clone(clf).fit(changed, y)
-    (kept,) = tmp_path.iterdir()
-    for other, labels in ((clf, ~y), (clone(clf).set_params(measure="jaccard"), y)):
-        assert clone(other).fit(X, labels).history_[0].iteration == 1
+    for rows, labels, measure in ((changed, y, "f1"), (2 * X, y, "f1"), (X, ~y, "f1"), (X, y, "jaccard")):
+        other = clone(clf).set_params(measure=measure).fit(rows, labels)
+        assert other.history_[0].iteration == 1
         assert list(tmp_path.iterdir()) == [kept]
     content = kept.read_bytes()
     for damage in (content[: len(content) // 2], b"", content.replace(b"about", b"outab"), os.urandom(200)):
+        tmp_path.mkdir(exist_ok=True)
         kept.write_bytes(damage)
-        with pytest.raises(FileError, match="damaged, or no checkpoint"):
-            clone(clf).fit(X, y)
+        with pytest.warns(UserWarning, match="damaged, or no checkpoint of this version.*: the fit starts anew"):
+            assert clone(clf).set_params(callback=stop_at(3, CALLBACK)).fit(X, y).history_[0].iteration == 1
+    tmp_path.mkdir(exist_ok=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="cannot be a folder for checkpoints"):
         clone(clf).set_params(checkpoint=tmp_path / "file").fit(X, y)
@@ -167,36 +173,49 @@ def test_a_checkpoint_without_one_of_its_arrays(tall, tmp_path):
     (kept,) = tmp_path.iterdir()
     with np.load(kept) as archive:
         arrays = dict(archive)
-    assert {"losses", "gram", "rows0"} < arrays.keys()
+    assert {"losses", "rows0", "rep"} < arrays.keys()
     for lost in sorted(arrays):
+        tmp_path.mkdir(exist_ok=True)
         np.savez(kept, **{name: array for name, array in arrays.items() if name != lost})
-        with pytest.raises(FileError, match=rf"damaged, or no checkpoint \(.*{lost}.*\): remove it to start anew"):
-            clone(clf).fit(X, y)
+        with pytest.warns(UserWarning, match=rf"damaged, or no checkpoint of this version \(.*{lost}.*starts anew"):
+            clone(clf).set_params(callback=stop_at(2, CALLBACK)).fit(X, y)
 
 
 def test_a_fit_that_ends_does_not_end_another(tmp_path):
-    """The one removes the folder that both share before the other has written anything."""
+    """The one would remove the folder that both share before the other has written anything."""
     state, probe = tmp_path / "of" / "both", np.ones(4)
     running, ending = Checkpoint(state), Checkpoint(state)
-    run = running.begin("one", probe)
-    ending.begin("two", probe)
+    run = running.begin("one", 1.0, probe)
+    ending.begin("two", 1.0, probe)
     ending.clear()
-    assert not state.exists()
     run.save({"losses": np.arange(3.0)}, Record(1, 2, 3.0, 2.0, 1, 0.5))
     arrays, record = run.load()
     assert_allclose(arrays["losses"], [0, 1, 2])
     assert record.n_passes == 2
     running.clear()
-    (tmp_path / "of" / "both").write_text("no folder")
-    with pytest.raises(FileError, match="both: cannot be a folder for checkpoints"):
+    assert not state.exists()
+    state.write_text("no folder")
+    with pytest.warns(UserWarning, match="both.*the fit goes on"):
         run.save({}, record)
+    with pytest.raises(FileError, match="both: cannot be a folder for checkpoints"):
+        running.begin("one", 1.0, probe)
 
 
-def test_nothing_is_written_before_it_is_time(tall, tmp_path):
+def test_nothing_is_written_before_it_is_time_unless_the_fit_fails(tall, tmp_path):
     X, y = tall
-    with pytest.raises(Stop):
-        MeasureSVC(checkpoint=tmp_path / "state", callback=stop_at(10)).fit(X, y)
-    assert list((tmp_path / "state").iterdir()) == []
+    seen = []
+
+    def look(record):
+        seen.extend(path for path in (tmp_path / "state").iterdir() if path.suffix == ".npz")
+        if record.iteration == 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        MeasureSVC(checkpoint=tmp_path / "state", callback=look).fit(X, y)
+    assert seen == []
+    (kept,) = (tmp_path / "state").iterdir()
+    assert kept.suffix == ".npz"
+    assert MeasureSVC(checkpoint=tmp_path / "state").fit(X, y).history_[0].iteration == 11
 
 
 def test_a_disk_that_is_full(tall, tmp_path, monkeypatch):
@@ -205,10 +224,14 @@ def test_a_disk_that_is_full(tall, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("metrimax.io.checkpoints.np.savez", full)
-    with pytest.raises(FileError, match="No space left"):
-        MeasureSVC(checkpoint=Checkpoint(tmp_path / "state", minutes=0)).fit(X, y)
-    assert list((tmp_path / "state").iterdir()) == []
+    monkeypatch.setattr("metrimax.io.checkpoints.write_archive", full)
+    with pytest.warns(UserWarning, match="the fit goes on") as said:
+        clf = MeasureSVC(checkpoint=Checkpoint(tmp_path / "state", minutes=0)).fit(X, y)
+    assert clf.status_.ok
+    told = [str(one.message) for one in said]
+    assert len(told) == 1
+    assert re.search("No space left.*the fit goes on", told[0])
+    assert not (tmp_path / "state").exists()
 
 
 TRAIN = """

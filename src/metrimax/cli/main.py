@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 
 from metrimax.cli import streams
 
@@ -43,7 +44,7 @@ class UsageError(ValueError):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     streams.prepare()
-    name = "metrimax"
+    name, arguments = "metrimax", argparse.Namespace()
     try:
         try:
             arguments = build_parser().parse_args(argv)
@@ -74,7 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         streams.say(name, f"a number is too large to compute with ({error}): give a smaller one")
         return FAILURE
     except KeyboardInterrupt:
-        sys.stderr.write(f"{name}: interrupted; nothing was written\n")
+        folder = getattr(arguments, "checkpoint", None)
+        kept = folder is not None and any(Path(folder).rglob("*.npz"))
+        streams.say(name, f"interrupted; {folder} holds where it was" if kept else "interrupted; nothing was written")
         return INTERRUPTED
 
 

@@ -6,7 +6,7 @@ import io
 import math
 import threading
 import zipfile
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -38,6 +38,25 @@ def read_header(file: Any) -> Header:
                 raise
             file.seek(begin)
     raise AssertionError("the last attempt returns or raises")
+
+
+def write_array(file: IO[bytes], array: Array) -> None:
+    """Write an array as ``.npy``.
+
+    Not by `numpy.save`: of a Ctrl-C that comes while it asks whether the file is a path it makes a TypeError, and of a
+    full disk an error without a reason.
+    """
+    array = np.ascontiguousarray(array) if array.ndim else array
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+    file.write(array.reshape(-1).view(np.uint8).data)
+
+
+def write_archive(file: IO[bytes], arrays: Arrays) -> None:
+    """Write arrays as ``.npz``."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                write_array(member, array)
 
 
 def read_archive(path: Name, raw: bytes, limit: Limit = None) -> Arrays:

@@ -14,6 +14,7 @@ import numpy as np
 from metrimax.io.files import FileError, Name, folder_beside, settle, settle_folder, unwritable, write_bytes
 from metrimax.io.labels import Truth, are_names, check_labelled, given_labels, join, pack, unlabelled
 from metrimax.io.limits import parse_size
+from metrimax.io.npy import write_array
 from metrimax.io.sealing import sealed
 from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, part_file
 from metrimax.protocols import Array
@@ -190,15 +191,9 @@ class ShardWriter:
 
 
 def save_array(path: Path, array: Array) -> None:
-    """Write a ``.npy`` file.
-
-    Not by `numpy.save`: of a Ctrl-C that comes while it asks whether the file is a path it makes a TypeError, and of a
-    full disk an error without a reason.
-    """
-    array = np.ascontiguousarray(array)
+    """Write a ``.npy`` file."""
     with open(path, "wb") as file:
-        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        file.write(array.reshape(-1).view(np.uint8).data)
+        write_array(file, array)
         settle(file)
 
 

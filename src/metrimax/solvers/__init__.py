@@ -7,6 +7,7 @@ from metrimax.solvers.bundle import Bundle, CuttingPlane
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.hybrid import Hybrid
 from metrimax.solvers.kept import pack, unpack
+from metrimax.solvers.model import kept_by_weights
 from metrimax.solvers.path import along, check_weights
 from metrimax.solvers.smooth import AGM, LBFGS
 
@@ -31,6 +32,7 @@ __all__ = [
     "Hybrid",
     "along",
     "check_weights",
+    "kept_by_weights",
     "pack",
     "side_by_side",
     "unpack",

@@ -149,12 +149,12 @@ def fit_label(
     sample = prepare(training, design, labels, weight, offset)
     if isinstance(sample, FittedLabel):
         return sample
-    steps = partial(training.solver.steps, sample.oracle, design, sample.risk_weight(C), tol=training.tol)
+    risk_weight = sample.risk_weight(C)
+    steps = partial(training.solver.steps, sample.oracle, design, risk_weight, tol=training.tol)
     if training.checkpoint is None:
         solution = yield from steps(callback=training.callback)
     else:
         name, probe = yield from sample.identity()
-        run = ResumedRun(training.checkpoint.begin(name, probe), training.callback)
-        solution = yield from steps(start=run.start, callback=run)
-        solution = run.ended(solution, save=training.kind != "binary")
+        run = ResumedRun(training.checkpoint.begin(name, risk_weight, probe), training.callback)
+        solution = yield from run.solve(steps, sample.oracle, design, save=training.kind != "binary")
     return (yield from sample.finished(solution))

@@ -24,18 +24,32 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
 
     In each round, those that wait for scores are served by one product ``X W`` and those that wait for a pull-back
     by one ``X' S``, however many there are. A run that has finished makes room for the next one, which is
-    not taken from ``runs`` before.
+    not taken from ``runs`` before. If one fails, or a product, the others are closed, which have something to keep.
     """
+    begun: dict[int, Generator[Ask, Vector, Result]] = {}
+    try:
+        return _drive(design, runs, begun)
+    finally:
+        for steps in begun.values():
+            steps.close()
+
+
+def _drive(
+    design: Design, runs: Iterable[Generator[Ask, Vector, Result]], begun: dict[int, Generator[Ask, Vector, Result]]
+) -> list[Result]:
+    """Drive the runs; ``begun`` are those that are not at their end."""
     most = min(OPEN, max(OPEN // 4, LENGTH // max(1, min(design.shape))))
     pending = enumerate(runs)
     results: dict[int, Result] = {}
     waiting: list[tuple[int, Generator[Ask, Vector, Result], Ask]] = []
 
     def resume(k: int, steps: Generator[Ask, Vector, Result], answer: Vector | list[Vector] | None) -> None:
+        begun[k] = steps
         try:
             waiting.append((k, steps, steps.send(answer)))  # type: ignore[arg-type]
         except StopIteration as stop:
             results[k] = stop.value
+            del begun[k]
 
     while True:
         while len(waiting) < most and (following := next(pending, None)) is not None:
@@ -45,6 +59,7 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
         if len(waiting) == 1:  # the last one, or the only one
             k, steps, ask = waiting.pop()
             results[k] = _to_its_end(design, steps, ask)
+            del begun[k]
             continue
         asked = [(product, [one for one in waiting if one[2].product == product]) for product in PRODUCTS]
         waiting.clear()

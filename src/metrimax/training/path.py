@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,12 +52,10 @@ def _resumed(sample: LabelSample, weights: list[float]) -> Generator[Ask, Vector
     solutions: dict[int, Solution] = {}
     cuts: Cuts | None = None
     for k in sorted(range(len(weights)), key=lambda k: weights[k]):
-        run = ResumedRun(checkpoint.begin(f"{name}-{weights[k]!r}", probe), training.callback)
-        start = cuts if run.start is None else run.start
-        solution = yield from training.solver.steps(
-            sample.oracle, sample.design, weights[k], tol=training.tol, start=start, callback=run
-        )
-        solutions[k], cuts = run.ended(solution, save=True), run.cuts
+        run = ResumedRun(checkpoint.begin(name, weights[k], probe), training.callback)
+        steps = partial(training.solver.steps, sample.oracle, sample.design, weights[k], tol=training.tol)
+        solutions[k] = yield from run.solve(steps, sample.oracle, sample.design, cuts, save=True)
+        cuts = run.cuts
     return [solutions[k] for k in range(len(weights))]
 
 

@@ -1,20 +1,32 @@
-"""Runs that go on from a checkpoint, and keep their own state in one."""
+"""Runs that go on from a checkpoint, and keep their own state in one: now and then, and when they are interrupted."""
 
 from __future__ import annotations
 
 import hashlib
+import signal
+import sys
+import threading
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from metrimax._validation import warn
 from metrimax.io.checkpoints import KeptRun
-from metrimax.protocols import Array, Ask, Callback, Cuts, Design, Oracle, Record, Solution, Vector
-from metrimax.solvers import pack, unpack
+from metrimax.protocols import Array, Ask, Callback, Cuts, Design, Oracle, Record, Solution, Steps, Vector
+from metrimax.solvers import pack
+from metrimax.training.trust import above, believed, risk_at
 
 PROBED = 0.0, 0.01, 0.1, 1.0, 10.0
 """Sizes of the scores at which the risks of two runs are compared."""
+
+DIGITS = 8
+"""Those of the products with X that a file's name tells: more would differ with the order of sums."""
+
+_NOTHING = Record(0, 0, np.inf, -np.inf, 0, 0.0)
 
 
 class ResumedRun:
@@ -23,9 +35,68 @@ class ResumedRun:
     def __init__(self, run: KeptRun, callback: Callback | None) -> None:
         self._run, self._callback = run, callback
         self._state: Callable[[], Cuts] | None = None
-        found = run.load()
-        self.start = None if found is None else unpack(found[0])
-        self._before = Record(0, 0, np.inf, -np.inf, 0, 0.0) if found is None else found[1]
+        self._before = self._last = _NOTHING
+        self._saved, self._doubted = 0, False
+
+    def solve(
+        self, steps: Callable[..., Steps], oracle: Oracle, design: Design, start: Cuts | None = None, *, save: bool
+    ) -> Generator[Ask, Vector, Solution]:
+        """The solution, counted from the beginning, of a run from what was kept of it, or else from ``start``.
+
+        ``steps`` takes a start and a callback. With ``save``, for others follow, the last state is written too.
+        """
+        try:
+            with _terminated_by_exit(self):
+                found = yield from self._restored(oracle, design, others=start is None)
+                try:
+                    solution = yield from self._solve(steps, start if found is None else found, found is not None)
+                except BaseException:  # GeneratorExit among them: whoever drives the run has been interrupted
+                    self._save()
+                    raise
+                if save and solution.history:
+                    self._last, self._saved = self._on(solution.history[-1]), 0
+                    self._save()
+        finally:
+            self._run.release()
+        return replace(
+            solution,
+            history=[self._on(record) for record in solution.history],
+            n_iter=solution.n_iter + self._before.iteration,
+            n_passes=solution.n_passes + self._before.n_passes,
+        )
+
+    def _restored(self, oracle: Oracle, design: Design, *, others: bool) -> Generator[Ask, Vector, Cuts | None]:
+        """The state that was kept, or with ``others`` that of another C; None where there is none to go on from."""
+        found = self._run.load()
+        if found is not None:
+            start = yield from believed(found[0], oracle, design)
+            if start is not None:
+                self._before = self._last = found[1]
+                self._saved = found[1].iteration
+                return start
+        if others:
+            for arrays in self._run.others():
+                return (yield from believed(arrays, oracle, design))
+        return None
+
+    def _solve(
+        self, steps: Callable[..., Steps], start: Cuts | None, doubted: bool
+    ) -> Generator[Ask, Vector, Solution]:
+        """Solve from there; where that proves what cannot be, from nothing."""
+        self._doubted = doubted
+        try:
+            solution = yield from steps(start=start, callback=self)
+            if not (doubted and above(solution.bound, solution.objective)):
+                return solution
+        except _FalseBound:
+            pass
+        warn(
+            "the state that a checkpoint kept proves a bound above the objective, so that it is of other data or was "
+            "changed: the fit starts anew"
+        )
+        self._before = self._last = _NOTHING
+        self._state, self._saved = None, 0
+        return (yield from self._solve(steps, None, doubted=False))
 
     def keep(self, state: Callable[[], Cuts]) -> None:
         self._state = state
@@ -36,21 +107,17 @@ class ResumedRun:
         return None if self._state is None else self._state()
 
     def __call__(self, record: Record) -> Any:
-        record = self._on(record)
-        if self._run.due and self._state is not None:
-            self._run.save(pack(self._state()), record)
+        if self._doubted and above(record.bound, record.objective):
+            raise _FalseBound
+        self._last = record = self._on(record)
+        if self._run.due:
+            self._save()
         return self._callback(record) if self._callback is not None else None
 
-    def ended(self, solution: Solution, *, save: bool) -> Solution:
-        """The solution, counted from the beginning; with ``save``, for others follow, its state is written too."""
-        if save and self._state is not None and solution.history:
-            self._run.save(pack(self._state()), self._on(solution.history[-1]))
-        return replace(
-            solution,
-            history=[self._on(record) for record in solution.history],
-            n_iter=solution.n_iter + self._before.iteration,
-            n_passes=solution.n_passes + self._before.n_passes,
-        )
+    def _save(self) -> None:
+        if self._state is not None and self._last.iteration > self._saved:
+            self._run.save(pack(self._state()), self._last)
+            self._saved = self._last.iteration
 
     def _on(self, record: Record) -> Record:
         return record._replace(
@@ -60,23 +127,51 @@ class ResumedRun:
         )
 
 
+class _FalseBound(Exception):
+    """A bound above the objective."""
+
+
 def identity(
     about: tuple[Any, ...], arrays: tuple[Array | None, ...], oracle: Oracle, design: Design
 ) -> Generator[Ask, Vector, tuple[str, Vector]]:
-    """The name of a run's file, and a probe that tells its rows of X from others.
+    """The name of a problem, and what X does to fixed vectors, the scale of X included; one pass.
 
     Measures of one name may have other parameters, or compare other labellings, so that the cuts of the one do not hold
     for the other: the risk is told by its values too, at scores of all sizes.
     """
     rng = np.random.default_rng(0)
-    values = []
-    for size in PROBED:
-        scores = size * rng.normal(size=design.shape[0])
-        cut = oracle(scores)
-        values.append(f"{cut.loss + float(cut.slope @ scores):.9g}")
-    digest = hashlib.sha256(repr((*about, oracle.price, oracle.n, values, design.shape)).encode())
+    values = [f"{risk_at(oracle, size * rng.normal(size=design.shape[0])):.9g}" for size in PROBED]
+    scores = yield Ask("scores", rng.normal(size=design.shape[1]))
+    probe = np.append(rng.normal(size=(4, len(scores))) @ scores, np.linalg.norm(scores))
+    rows = [f"{value:.{DIGITS}g}" for value in probe]
+    told = *about, float(oracle.price), float(oracle.n), values, rows, design.shape
+    digest = hashlib.sha256(repr(told).encode())
     for part in arrays:
         digest.update(b"none" if part is None else part.tobytes())
-    scores = yield Ask("scores", rng.normal(size=design.shape[1]))
-    probe = rng.normal(size=(4, len(scores))) @ scores / max(float(np.linalg.norm(scores)), 1e-300)
     return digest.hexdigest()[:32], probe
+
+
+_open: list[ResumedRun] = []
+"""Runs that are not at their end, in the main thread."""
+
+
+@contextmanager
+def _terminated_by_exit(run: ResumedRun) -> Generator[None, None, None]:
+    """Have SIGTERM raise SystemExit in the main thread, where nobody else has a use for it, so that states are kept."""
+    if threading.current_thread() is not threading.main_thread() or not (
+        _open or signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    ):
+        yield
+        return
+    _open.append(run)
+    signal.signal(signal.SIGTERM, _exit)
+    try:
+        yield
+    finally:
+        _open.remove(run)
+        if not _open:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)

@@ -1,0 +1,90 @@
+"""What is believed of a state that a file kept: as much as stands up to the data.
+
+Whatever can be computed again is: the risk and the scores of the kept point, lengths, and the Gram matrix of the cuts.
+Cuts are compared with the risk at scores of several sizes, and the images of slopes by their products with a vector
+that no file can know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+
+from metrimax import _kernels
+from metrimax._validation import warn
+from metrimax.protocols import Arrays, Ask, Cuts, Design, Oracle, Point, Vector
+from metrimax.solvers import kept_by_weights, unpack
+
+ROUNDING = 1e-8
+"""The share of their size by which sums in another order may differ."""
+
+
+def risk_at(oracle: Oracle, scores: Vector) -> float:
+    """The risk of scores."""
+    cut = oracle(scores)
+    return cut.loss + _kernels.dot(cut.slope, scores)
+
+
+def above(bound: float, objective: float) -> bool:
+    """Whether a bound is above the objective, rounding aside."""
+    return not bound <= objective + ROUNDING * max(1e-3, abs(objective))
+
+
+def believed(arrays: Arrays, oracle: Oracle, design: Design) -> Generator[Ask, Vector, Cuts | None]:
+    """The state as far as it stands up to the data; None, and a warning, where it does not."""
+    try:
+        cuts = unpack(arrays)
+        _check_shapes(cuts, design)
+        if len(cuts.losses) == 0 and cuts.best is None:
+            return cuts
+        return (yield from _checked(cuts, oracle, design))
+    except (ValueError, KeyError) as error:
+        warn(f"the state that a checkpoint kept is not one of these data ({error}): the fit starts anew")
+        return None
+
+
+def _check_shapes(cuts: Cuts, design: Design) -> None:
+    """Raise ValueError for what no run has kept."""
+    n, p = design.shape
+    if len(cuts.losses) == 0 and cuts.best is None:  # the multipliers of coordinate descent, one for each example
+        if [rows.shape for rows in cuts.rows] != [(n,)] or (cuts.rows[0] < 0).any():
+            raise ValueError("expected a multiplier of 0 or more for each example")
+        return
+    shapes = [(len(cuts.losses), p)] if kept_by_weights(design) else [(len(cuts.losses), n)] * 2
+    point = None if cuts.best is None else cuts.best[0].rep.shape
+    if cuts.losses.ndim != 1 or [rows.shape for rows in cuts.rows] != shapes or point != shapes[0][1:]:
+        raise ValueError(f"expected cuts of shape {shapes[0]} and a point, got {[rows.shape for rows in cuts.rows]}")
+
+
+def _checked(cuts: Cuts, oracle: Oracle, design: Design) -> Generator[Ask, Vector, Cuts]:
+    """The cuts with what can be computed from them; ValueError where they are not below the risk."""
+    assert cuts.best is not None
+    rep, rows = cuts.best[0].rep, cuts.rows[0]
+    mean = rows.mean(axis=0) if len(rows) else np.zeros_like(rep)
+    by_weights = kept_by_weights(design)
+    if by_weights:
+        scores, along = yield Ask("scores", [rep, mean])
+        square, gram = _kernels.dot(rep, rep), rows @ rows.T
+    else:
+        secret = np.random.default_rng().normal(size=len(rep))
+        pulled = yield Ask("pull", [rep, mean, secret])
+        scores, along, image = yield Ask("scores", list(pulled))
+        square, gram = _kernels.dot(rep, scores), rows @ cuts.rows[1].T
+        lengths = np.linalg.norm(cuts.rows[1], axis=1) * np.linalg.norm(secret)
+        lengths += np.linalg.norm(rows, axis=1) * np.linalg.norm(image)
+        if (np.abs(cuts.rows[1] @ secret - rows @ image) > ROUNDING * lengths).any():
+            raise ValueError("its vectors are not products with X")
+    size = float(np.sqrt(np.mean(along * along)))
+    points = [(rep, scores, 1.0), (rep, scores, 10.0)]
+    points += [(mean, along, share / size) for share in (-1.0, 1.0, 10.0) if size > 0]
+    risk = np.inf
+    for vector, own, share in [(rep, scores, 0.0), *points]:
+        here = risk_at(oracle, share * own)
+        risk = here if (vector is rep and share == 1) else risk
+        planes = rows @ (share * vector) if by_weights else rows @ (share * own)
+        slack = ROUNDING * (np.abs(cuts.losses) + np.abs(planes) + abs(here) + 1e-3)
+        if not (cuts.losses + planes <= here + slack).all():
+            raise ValueError("a cut is above the risk")
+    return replace(cuts, gram=(gram + gram.T) / 2, best=(Point(rep, scores, square), risk))
