@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -187,6 +188,9 @@ class Crew:
     def who_has(self, parts):
         return self.holders
 
+    def sync(self, function, **options):
+        return asyncio.run(function())
+
 
 @pytest.mark.parametrize(
     ("threads", "holders", "expected"),
@@ -200,6 +204,7 @@ class Crew:
 )
 def test_partitions_are_shared_out_evenly(threads, holders, expected):
     cluster = Cluster.__new__(Cluster)
+    cluster.timeout = 1.0
     cluster.parts = [SimpleNamespace(key=k) for k in range(len(holders))]
     cluster.client = Crew(threads, {k: (worker,) for k, worker in enumerate(holders) if worker != "."})
     cluster.share_out()
@@ -361,6 +366,43 @@ def test_a_client_that_is_closed_during_a_fit(problem, cluster):
 
     with pytest.raises(ConnectionError, match=r"or its client was closed \(closed\): start it, and fit again"):
         MeasureSVC("f1", callback=close).fit(design, y)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_cluster_that_is_closed_during_a_fit(problem, at_once):
+    """Between two products or in the middle of one, when a client loses its parts."""
+    X, y = problem
+    local = LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50)
+    client = Client(local, set_as_default=False)
+    design = DaskDesign([dask.delayed(block) for block in np.array_split(X, 3)], client=client, timeout=10)
+
+    def close(record):
+        if record.iteration == 2:
+            if at_once:
+                local.close()
+            else:
+                threading.Timer(0.01, local.close).start()
+
+    try:
+        with pytest.raises(ConnectionError, match="the Dask scheduler has gone away, or its client was closed"):
+            MeasureSVC("roc_area", C=1e3, tol=1e-13, callback=close).fit(design, y)
+    finally:
+        client.close()
+        local.close()
+
+
+def test_the_time_out_is_a_setting_of_dask(problem, cluster):
+    parts = cluster.scatter(blocks(problem))
+    assert DaskDesign(parts, client=cluster).cluster.timeout == 300
+    for setting, seconds in ((7, 7), ("2m", 120)):
+        with dask.config.set({"metrimax.timeout": setting}):
+            assert DaskDesign(parts, client=cluster).cluster.timeout == seconds
+    for setting in (0, "soon", None):
+        with (
+            dask.config.set({"metrimax.timeout": setting}),
+            pytest.raises(ValueError, match=r"metrimax\.timeout as seconds > 0"),
+        ):
+            DaskDesign(parts, client=cluster)
 
 
 def test_no_news_is_an_error_and_not_a_hang(problem, cluster):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -100,6 +101,67 @@ SCHEDULER = """
 """
 
 
+STOPPED = """
+    import os, signal, subprocess, sys, time
+    import numpy as np
+    import dask
+    from distributed import Client
+    from metrimax import MeasureSVC
+    from metrimax.designs.cluster import NoNews
+
+    def block(k):
+        return np.random.default_rng(k).normal(size=(500, 4))
+
+    def under_way(dask_scheduler):
+        return "metrimax-pull" in dask_scheduler.task_prefixes
+
+    if __name__ == "__main__":
+        port, who, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+        dask.config.set({"distributed.comm.timeouts.connect": "2s", "metrimax.timeout": "3s"})
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        address = f"tcp://127.0.0.1:{port}"
+        run = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", port, "--no-dashboard"]
+        scheduler = subprocess.Popen(run, **quiet)
+        run = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--nworkers", "1"]
+        worker = subprocess.Popen([*run, "--no-nanny", "--death-timeout", "20"], **quiet)
+        try:
+            for _ in range(40):
+                try:
+                    client = Client(address, timeout=10)
+                    break
+                except OSError:
+                    time.sleep(0.5)
+            client.wait_for_workers(1, timeout=60)
+            process = scheduler if who == "scheduler" else worker
+            if command:
+                os.environ["DASK_METRIMAX__TIMEOUT"] = "3"
+                os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = "2s"
+                command = subprocess.Popen(
+                    [sys.executable, "-m", "metrimax", *command, "--dask", address], stderr=subprocess.PIPE, text=True
+                )
+                while not client.run_on_scheduler(under_way):
+                    time.sleep(0.05)
+                os.kill(process.pid, signal.SIGSTOP)
+                _, told = command.communicate(timeout=60)
+                print("command:", command.returncode, told.splitlines()[-1], flush=True)
+                sys.exit()
+
+            def stop(record):
+                if record.iteration == 3:
+                    os.kill(process.pid, signal.SIGSTOP)
+
+            y = np.random.default_rng(0).random(2000) < 0.2
+            try:
+                MeasureSVC(tol=1e-9, callback=stop).fit(client.map(block, range(4)), y)
+            except NoNews as error:
+                print("python:", error, flush=True)
+        finally:
+            for one in (scheduler, worker):
+                one.kill()
+            os._exit(0)  # the client would go on looking for its scheduler
+"""
+
+
 def run_program(program, tmp_path, *arguments):
     file = tmp_path / "program.py"
     file.write_text(textwrap.dedent(program))
@@ -118,11 +180,37 @@ def test_out_of_memory_and_scattered_data_and_the_embedded_cluster(tmp_path):
 
 
 def test_the_scheduler_goes_away(tmp_path):
+    out, err = run_program(SCHEDULER, tmp_path, free_port())
+    assert "scheduler: the Dask scheduler has gone away" in out, err
+
+
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    out, err = run_program(SCHEDULER, tmp_path, str(port))
-    assert "scheduler: the Dask scheduler has gone away" in out, err
+        return str(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("who", ["scheduler", "worker"])
+def test_a_process_that_is_stopped_ends_the_fit(tmp_path, who):
+    """Its connections stay open, so that nothing but time tells."""
+    out, err = run_program(STOPPED, tmp_path, free_port(), who)
+    silent = "the Dask scheduler does not respond" if who == "scheduler" else "the scheduler knows 1 workers"
+    assert "python: no " in out, err
+    assert "for 3 seconds" in out
+    assert silent in out
+    assert "metrimax.timeout" in out
+
+
+def test_a_process_that_is_stopped_ends_the_command(tmp_path):
+    rng = np.random.default_rng(0)
+    with ShardWriter(tmp_path / "data", shard_size=20_000) as writer:
+        writer.add(rng.normal(size=(3000, 30)), (rng.random(3000) < 0.3).astype(float))
+        writer.finish()
+    data, model = str(tmp_path / "data"), tmp_path / "model"
+    arguments = ["train", data, str(model), "--measure", "roc_area", "-C", "1000", "--tol", "1e-12"]
+    out, err = run_program(STOPPED, tmp_path, free_port(), "scheduler", *arguments)
+    assert re.search("command: 1 metrimax train: .*for 3 seconds.*the Dask scheduler does not respond", out), (out, err)
+    assert not model.exists()
 
 
 def test_no_scheduler_there():

@@ -7,16 +7,22 @@ per thread of a worker however many partitions it has, what to send again, and w
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import time
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
 ATTEMPTS = 4
 """Times that a product is tried: what was sent to a worker is lost with it, and sent again."""
+
+TIMEOUT = 300.0
+"""Seconds without any news after which a run is given up, unless Dask's setting ``metrimax.timeout`` says otherwise."""
 
 POLL = 2.0
 """Seconds between two looks at whether anyone is still there."""
@@ -54,12 +60,31 @@ def connect(client: Any = None) -> tuple[Any, Callable[[], Any] | None]:
         except ValueError:
             cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
             made = distributed.Client(cluster, set_as_default=False)
-            return made, lambda: (made.close(), cluster.close())
+            return made, partial(_close, made, cluster)
     try:
         made = distributed.Client(client, set_as_default=False)
     except (OSError, TimeoutError) as error:
         raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from error
-    return made, made.close
+    return made, partial(_close, made)
+
+
+def _close(*opened: Any) -> None:
+    """Close a client, and then its cluster; those that do not answer keep nobody from leaving."""
+    for one in opened:
+        with suppress(TimeoutError):
+            one.close(timeout=REACH)
+
+
+def default_timeout() -> float:
+    """Dask's setting ``metrimax.timeout`` (in the environment ``DASK_METRIMAX__TIMEOUT``), a number or as in "5m"."""
+    setting = import_module("dask").config.get("metrimax.timeout", TIMEOUT)
+    try:
+        seconds = float(import_module("dask.utils").parse_timedelta(setting, default="s"))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        seconds = 0.0
+    if not seconds > 0:
+        raise ValueError(f"expected Dask's setting metrimax.timeout as seconds > 0, or as in '5m', got {setting!r}")
+    return seconds
 
 
 class Cluster:
@@ -69,14 +94,14 @@ class Cluster:
     ----------
     client : Client, str or None
         A client, the address of a scheduler, or None for the current client or a local cluster of processes.
-    timeout : float
-        Seconds without any news after which tasks are given up.
+    timeout : float or None
+        Seconds without any news, or without an answer, after which everything is given up; None: `default_timeout`.
     """
 
-    def __init__(self, client: Any = None, timeout: float = 300.0) -> None:
+    def __init__(self, client: Any = None, timeout: float | None = None) -> None:
         self.client, close = connect(client)
         self.close = weakref.finalize(self, close if close is not None else int)
-        self.timeout = timeout
+        self.timeout = default_timeout() if timeout is None else timeout
         self.parts: list[Any] = []
         self.shares: list[Share] = []
         self._direct = False
@@ -89,14 +114,19 @@ class Cluster:
         self.parts = parts
         found = self.results("about", lambda: self.map("about", look, parts))
         self.share_out()
-        self._direct = self.client.sync(self._reached)
+        self._direct = self._answer(self._reached)
+        return found
+
+    def threads(self) -> dict[str, int]:
+        """The threads of every worker."""
+        found: dict[str, int] = self._answer(lambda: self.client.nthreads())
         return found
 
     def share_out(self) -> None:
         """Divide the partitions evenly among the threads of the workers, most of them where they already are."""
-        threads = [worker for worker, count in self.client.nthreads().items() for _ in range(count)]
+        threads = [worker for worker, count in self.threads().items() for _ in range(count)]
         shares = [Share(worker, []) for worker in threads] or [Share("", [])]
-        holders = self.client.who_has(self.parts)
+        holders = self._answer(lambda: self.client.who_has(self.parts))
         fair = -(-len(self.parts) // len(shares))
         for k, part in enumerate(self.parts):
             near = [share for share in shares if share.worker in holders.get(part.key, ()) and len(share.parts) < fair]
@@ -144,12 +174,12 @@ class Cluster:
             ]
             return [future for (future,) in await asyncio.gather(*waiting)]
 
-        futures: list[Any] = self.client.sync(together)
+        futures: list[Any] = self._answer(together)
         return futures
 
     def broadcast(self, value: Any) -> Any:
         """One value to all workers, passed on from one to the next."""
-        return self.client.scatter(value, broadcast=True, direct=self._direct, hash=False)
+        return self._answer(lambda: self.client.scatter(value, broadcast=True, direct=self._direct, hash=False))
 
     def results(self, name: str, ask: Callable[[], list[Any]]) -> list[Any]:
         """The results of the tasks that ``ask`` starts, asked for again if what was sent has been lost."""
@@ -159,8 +189,7 @@ class Cluster:
             try:
                 futures = ask()
                 self._wait(name, futures)
-                found: list[Any] = self.client.gather(futures, direct=self._direct)
-                return found
+                return self._gather(futures)
             except distributed.KilledWorker as error:
                 raise RuntimeError(
                     f"{error.task}: took its worker with it, several times over: most likely out of memory; "
@@ -178,7 +207,47 @@ class Cluster:
                 except OSError:
                     self._await_scheduler()
                     raise
+            except (AttributeError, RuntimeError):
+                self._await_scheduler()  # a client that is being closed has lost its parts, or its event loop
+                raise
         raise AssertionError("the last attempt returns or raises")
+
+    def _gather(self, futures: list[Any]) -> list[Any]:
+        found: list[Any] = self._answer(lambda: self.client.gather(futures, direct=self._direct))
+        return found
+
+    def _answer(self, ask: Callable[[], Any]) -> Any:
+        """What a call of the client returns, made in its event loop; an error if it does not within the time-out.
+
+        The client's own calls wait for ever: a scheduler that is stopped keeps its connections.
+        """
+
+        async def asked() -> Any:
+            answer = ask()
+            return await answer if inspect.isawaitable(answer) else answer
+
+        began = time.monotonic()
+        try:
+            return self.client.sync(asked, asynchronous=False, callback_timeout=self.timeout)
+        except TimeoutError as error:
+            self._check_scheduler()
+            if time.monotonic() - began < self.timeout:
+                raise  # a connection that Dask has given up
+            raise NoNews(f"no answer for {self.timeout:g} seconds: {self._silent()}") from error
+
+    def _silent(self) -> str:
+        """Who does not answer, and what to do."""
+        remedy = "look at its log, restart it and fit again; Dask's setting metrimax.timeout is how long to wait"
+        try:
+            known = self.client.sync(self.client.scheduler.identity, asynchronous=False, callback_timeout=REACH)
+        except Exception:  # whatever it is, it is no answer
+            return f"the Dask scheduler does not respond; {remedy}"
+        workers = len(known["workers"])
+        return (
+            f"the scheduler knows {workers} workers; if one of them hangs, {remedy}"
+            if workers
+            else "there are no workers"
+        )
 
     async def _reached(self) -> bool:
         """Whether the driver can talk to the workers itself, which saves every byte the way through the scheduler."""
@@ -209,7 +278,7 @@ class Cluster:
             if now - news > self.timeout:
                 raise NoNews(
                     f"no news from the workers for {self.timeout:g} seconds, {len(pending)} of {len(futures)} tasks "
-                    f"'{name}' to go: are there workers ({len(self.client.scheduler_info()['workers'])} known)?"
+                    f"'{name}' to go: {self._silent()}"
                 )
 
     def _check_scheduler(self) -> None:

@@ -31,6 +31,19 @@ def _from(thing: Any, *packages: str) -> bool:
     return type(thing).__module__.split(".")[0] in packages
 
 
+def collected(values: Any) -> Any:
+    """The values of a Dask collection such as y, with the time-out of every other call; other things as they are."""
+    if not _from(values, "dask", "dask_expr"):
+        return values
+    try:
+        client = import_module("distributed").default_client()
+    except (ImportError, ValueError):  # computed by threads of this process
+        return values.compute()
+    cluster = Cluster(client)
+    [found] = cluster.results("labels", lambda: [client.compute(values)])
+    return found
+
+
 class DaskDesign:
     """Row partitions on the workers of a Dask cluster as one design.
 
@@ -41,8 +54,8 @@ class DaskDesign:
         can be computed again are, if their worker dies.
     client : Client, str, Cluster or None
         A client, the address of a scheduler, or None for the current client or a local cluster of processes.
-    timeout : float
-        Seconds without any news after which a product is given up.
+    timeout : float or None
+        Seconds without any news after which a product is given up. None: Dask's setting ``metrimax.timeout``, or 300.
 
     Attributes
     ----------
@@ -53,7 +66,7 @@ class DaskDesign:
 
     rows = None
 
-    def __init__(self, X: Any, *, client: Any = None, timeout: float = 300.0) -> None:
+    def __init__(self, X: Any, *, client: Any = None, timeout: float | None = None) -> None:
         self.feature_names: list[str] | None = None
         self.bytes_sent = self.bytes_received = 0
         self.cluster = client if isinstance(client, Cluster) else Cluster(client, timeout)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from metrimax._validation import check_positive, check_whole, dense, refuse_missing, warn
 from metrimax.designs import as_design, is_design
+from metrimax.designs.dask import collected
 from metrimax.estimators._checks import check_rows, check_sample
 from metrimax.estimators._pickle import PlainState
 from metrimax.io.folders import difference
@@ -29,8 +30,7 @@ def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
         raise ValueError(f"expected y, the true labels: {type(X).__name__} brings no labels")
     if isinstance(y, (list, tuple)):
         refuse_missing(y)  # before NumPy makes a string of a NaN among strings
-    y = y.compute() if hasattr(y, "compute") else y  # Dask's
-    return np.asarray(dense(y))
+    return np.asarray(dense(collected(y)))
 
 
 def is_learnt(name: str) -> bool:

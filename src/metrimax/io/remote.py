@@ -27,7 +27,7 @@ def on_workers(dataset: Dataset, client: Any = None) -> DaskDataset:
     A partition is some consecutive shards as a function of their files, so that one that is lost can be opened again.
     """
     cluster = Cluster(client)
-    pieces = min(len(dataset.shards), PER_THREAD * max(1, sum(cluster.client.nthreads().values())))
+    pieces = min(len(dataset.shards), PER_THREAD * max(1, sum(cluster.threads().values())))
     largest = max(shard.peak for shard in dataset.shards)
     each = max(largest, dataset.memory // PER_THREAD)
     groups = [[dataset.shards[k] for k in group] for group in np.array_split(np.arange(len(dataset.shards)), pieces)]
