@@ -52,9 +52,13 @@ def test_a_risk_in_python_takes_the_same_way_as_its_kernel(measure, solver, n, p
     assert kernel.bound == python.bound
 
 
+HOW = {"patience": 12, "precision": 1e-9, "tol": 1e-3, "quasi_newton": False}
+
+
 def steps(pool=None, n=5, risk=1.0):
     pool = pool or _kernels.CutPool(3, False, 8)
-    return _kernels.BundleSteps(pool, 1.0, 0.1, 0.02, 10, np.zeros(len(pool.rows[0][0])), np.zeros(n), 0.0, risk)
+    point = np.zeros(len(pool.rows[0][0])), np.zeros(n), 0.0
+    return _kernels.BundleSteps(pool, 1.0, point, risk, stride=0.1, accuracy=0.02, memory=10)
 
 
 def zero_risk(n=5):
@@ -62,7 +66,9 @@ def zero_risk(n=5):
 
 
 def proposed(one, tol=1e-3):
-    return one.propose([1.0], [np.array([-1.0, 0.0, 0.5])], [], 12, 1e-9, tol, False)
+    return one.propose(
+        [1.0], [np.array([-1.0, 0.0, 0.5])], [], patience=12, precision=1e-9, tol=tol, quasi_newton=False
+    )
 
 
 def test_a_gap_that_is_closed_asks_for_nothing():
@@ -74,16 +80,20 @@ def test_a_gap_that_is_closed_asks_for_nothing():
 
 def test_what_does_not_fit_is_refused():
     pool = _kernels.CutPool(3, False, 8)
+
+    def begun(entries, scores, pool=pool, memory=10):
+        return _kernels.BundleSteps(pool, 1.0, (entries, scores, 0.0), 1.0, stride=0.1, accuracy=0.02, memory=memory)
+
     with pytest.raises(ValueError, match="entries: expected length 3, got 4"):
-        _kernels.BundleSteps(pool, 1.0, 0.1, 0.02, 10, np.zeros(4), np.zeros(5), 0.0, 1.0)
+        begun(np.zeros(4), np.zeros(5))
     with pytest.raises(ValueError, match="as many entries as scores"):
-        _kernels.BundleSteps(_kernels.CutPool(3, True, 8), 1.0, 0.1, 0.02, 10, np.zeros(3), np.zeros(5), 0.0, 1.0)
-    with pytest.raises(ValueError, match="one pair or more, got 0"):
-        _kernels.BundleSteps(pool, 1.0, 0.1, 0.02, 0, np.zeros(3), np.zeros(5), 0.0, 1.0)
+        begun(np.zeros(3), np.zeros(5), _kernels.CutPool(3, True, 8))
+    with pytest.raises(ValueError, match="memory of 1 to 1000 pairs"):
+        begun(np.zeros(3), np.zeros(5), memory=0)
     with pytest.raises(TypeError):
-        _kernels.BundleSteps(pool, 1.0, 0.1, 0.02, 10, np.zeros(3, np.float32), np.zeros(5), 0.0, 1.0)
+        begun(np.zeros(3, np.float32), np.zeros(5))
     with pytest.raises(ValueError, match="needs the slope at the best point"):
-        steps().propose([], [], [], 12, 1e-9, 1e-3, True)
+        steps().propose([], [], [], **HOW | {"quasi_newton": True})
     with pytest.raises(ValueError, match="nothing was proposed"):
         steps().search(zero_risk(), [])
     with pytest.raises(ValueError, match="no search came before"):
@@ -100,7 +110,7 @@ def test_what_does_not_fit_is_refused():
     losses, slopes = one.cuts(zero_risk(), 0.0, 0.1)
     assert len(losses) == len(slopes) == 2
     proposed(one)
-    with pytest.raises(ValueError, match="of another sample"):
+    with pytest.raises(ValueError, match="sample of the oracle: expected length 5, got 6"):
         one.search(zero_risk(6), [np.zeros(5)])
 
 
@@ -108,8 +118,8 @@ def test_vectors_with_images_need_no_scores():
     pool = _kernels.CutPool(5, True, 8)
     one, slope, image = steps(pool), np.linspace(-1, 1, 5), np.linspace(-2, 2, 5)
     with pytest.raises(ValueError, match="images: expected length 1, got 0"):
-        one.propose([1.0], [slope], [], 12, 1e-9, 1e-3, False)
-    assert len(one.propose([1.0], [slope], [image], 12, 1e-9, 1e-3, False)) == 1
+        one.propose([1.0], [slope], [], **HOW)
+    assert len(one.propose([1.0], [slope], [image], **HOW)) == 1
     with pytest.raises(ValueError, match="scores: expected length 0, got 1"):
         one.search(zero_risk(), [np.zeros(5)])
     one.search(zero_risk(), [])
@@ -125,9 +135,9 @@ def test_cuts_that_were_given_stay_until_a_program_has_seen_them():
     for _ in range(3):
         pool.minimise(1.0, 1e-9)
     size = pool.size
-    steps(pool).propose([], [], [], 1, 1e-9, 1e-3, False)
+    steps(pool).propose([], [], [], **HOW | {"patience": 1})
     assert pool.size == size
-    steps(pool).propose([0.2], [np.ones(3)], [], 1, 1e-9, 1e-3, False)
+    steps(pool).propose([0.2], [np.ones(3)], [], **HOW | {"patience": 1})
     assert pool.size < size + 1, "with a new one they make room"
 
 

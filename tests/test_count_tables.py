@@ -18,6 +18,16 @@ def coefficients(rng, size, alike):
     ]
 
 
+def table_search(pos, neg, u, v, top):
+    """Of a sample without weights, for a loss by count of which nothing else is known."""
+    n = len(pos) + len(neg)
+    sides = (
+        _kernels.FlipClass(members, sign=sign, step=1 / n, low=-np.inf, high=np.inf)
+        for members, sign in ((pos, 1.0), (neg, -1.0))
+    )
+    return _kernels.TableSearch(n, *sides, _kernels.TableLoss("count", u, v, m_low=0, top=top, rising=False))
+
+
 @pytest.mark.parametrize("alike", ["", "u", "v", "uv"])
 def test_one_number_for_all_counts_is_as_good_as_a_vector(alike):
     rng = np.random.default_rng(0)
@@ -25,14 +35,13 @@ def test_one_number_for_all_counts_is_as_good_as_a_vector(alike):
     pos, neg = np.flatnonzero(y).astype(np.uint32), np.flatnonzero(~y).astype(np.uint32)
     u, v = coefficients(rng, 61, alike)
     scores, move = rng.normal(size=(2, 60))
-    limits, sorted_costs = (-np.inf, np.inf), (np.sort(scores[y]), np.sort(-scores[~y]))
+    queues = [_kernels.Queue(np.sort(costs), 0, 0.0, 1 / 60) for costs in (scores[y], -scores[~y])]
     found = []
     for both in ((u, v), (u.copy(), v.copy())):
-        search = _kernels.TableSearch(pos, neg, 60, "count", (1.0, 1.0), 60.0, limits, limits, 0, *both, 10.0, False)
-        values = np.zeros(61)
-        _kernels.count_values(*sorted_costs, 1 / 60, len(pos), 0, *both, values)
+        search = table_search(pos, neg, *both, top=10.0)
+        counts = _kernels.CountLoss(len(pos), 0, *both)
+        values, argmax = _kernels.count_values(*queues, counts), _kernels.count_argmax(*queues, counts)
         loss, slope = search.cut(scores)
-        argmax = _kernels.count_argmax(sorted_costs[0], 0, 0.0, sorted_costs[1], 0, 0.0, 1 / 60, len(pos), 0, *both)
         found.append(np.concatenate((argmax, values, [loss], slope, _kernels.Line(search, scores, move)(0.5))))
     np.testing.assert_array_equal(*found)
 
@@ -62,7 +71,7 @@ def test_bounds_of_a_loss_from_every_table(size, some, alike):
             if low <= (m := n_pos - fn + fp) <= high:
                 table[fn, fp] = u[m - low] + v[m - low] * (n_pos - fn)
     fn_rise, fp_rise = np.diff(table, axis=0), np.diff(table, axis=1)
-    top, *rises = _kernels.count_bounds(u, v, n_pos, n_neg, low)
+    top, *rises = _kernels.count_bounds(_kernels.CountLoss(n_pos, low, u, v), n_neg)
     assert top == pytest.approx(np.nanmax(table))
     expected = [f(rise) for rise in (fn_rise, fp_rise) for f in (np.nanmin, np.nanmax)]
     np.testing.assert_allclose(rises, expected, atol=1e-12)
@@ -96,16 +105,13 @@ def shapes(n, n_pos):
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_best_table_whatever_the_shape_by_count(spread, share, ties):
     rng = np.random.default_rng(0)
-    limits = -np.inf, np.inf
     for n in (2, 3, 17, 150, 400):
         y = rng.random(n) < share
         y[:2] = True, False
         pos, neg = np.flatnonzero(y).astype(np.uint32), np.flatnonzero(~y).astype(np.uint32)
         for name, u, v in shapes(n, len(pos)):
             u, v = (one if one.strides == (0,) else np.ascontiguousarray(one) for one in (u, v))
-            search = _kernels.TableSearch(
-                pos, neg, n, "count", (1.0, 1.0), float(n), limits, limits, 0, u, v, 9.0, False
-            )
+            search = table_search(pos, neg, u, v, top=9.0)
             for _ in range(3):
                 scores = spread * (rng.normal(size=n) + 2 * y - 1)
                 if ties:

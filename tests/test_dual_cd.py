@@ -295,9 +295,10 @@ def test_whom_to_visit_needs_arrays_of_one_length(short):
 @pytest.mark.parametrize("part", ["data", "indices", "indptr"])
 def test_the_kernels_refuse_arrays_that_are_no_csr_matrix(part):
     arrays = {"data": np.ones(2), "indices": np.array([0, 1], np.int32), "indptr": np.array([0, 1, 2], np.int32)}
-    assert _kernels.csr_squares(**arrays, p=2, bias=0.0).tolist() == [1.0, 1.0]
-    with pytest.raises(ValueError, match="expected"):
-        _kernels.csr_squares(**arrays | {part: arrays[part][:0]}, p=2, bias=0.0)
+    assert _kernels.row_squares(_kernels.csr_matrix(**arrays, n_cols=2), bias=0.0).tolist() == [1.0, 1.0]
+    for trusted in (False, True):
+        with pytest.raises(ValueError, match="bad CSR matrix"):
+            _kernels.csr_matrix(**arrays | {part: arrays[part][:0]}, n_cols=2, trusted=trusted)
 
 
 def test_a_sum_of_hinges_as_an_oracle():

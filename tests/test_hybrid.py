@@ -109,8 +109,8 @@ def test_the_quasi_newton_matrix_remembers_more_where_vectors_are_short():
     made = []
 
     class Steps(_kernels.BundleSteps):
-        def __init__(self, pool, lam, stride, accuracy, memory, *point):
-            super().__init__(pool, lam, stride, accuracy, memory, *point)
+        def __init__(self, *arguments, memory, **options):
+            super().__init__(*arguments, memory=memory, **options)
             made.append(memory)
 
     rng = np.random.default_rng(0)

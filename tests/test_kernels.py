@@ -52,10 +52,10 @@ def test_hostile_csr(case, index):
 def test_csr_check_accepts_the_sound_and_only_the_sound(indices, indptr, n_cols):
     arrays = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
     if reference.csr_is_sound(indices, indptr, n_cols):
-        _kernels.csr_check(*arrays, n_cols)
+        _kernels.csr_matrix(np.ones(len(indices)), *arrays, n_cols)
     else:
         with pytest.raises(ValueError, match="bad CSR"):
-            _kernels.csr_check(*arrays, n_cols)
+            _kernels.csr_matrix(np.ones(len(indices)), *arrays, n_cols)
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -65,14 +65,14 @@ def test_one_bad_index_among_many_is_found(index, n_cols):
     most = np.iinfo(index).max
     indptr, sound = np.array([0, 1003], dtype=index), np.zeros(1003, dtype=index)
     sound[500] = min(n_cols - 1, most)
-    _kernels.csr_check(sound, indptr, n_cols)
+    _kernels.csr_matrix(np.ones(1003), sound, indptr, n_cols)
     for at in (0, 517, 999, 1002):
         for bad in (-1, -most - 1, n_cols, most):
             if bad <= most and not 0 <= bad < n_cols:
                 indices = sound.copy()
                 indices[at] = bad
                 with pytest.raises(ValueError, match=f"column index {bad} is outside"):
-                    _kernels.csr_check(indices, indptr, n_cols)
+                    _kernels.csr_matrix(np.ones(1003), indices, indptr, n_cols)
 
 
 def test_int64_overflow_is_caught():
@@ -110,12 +110,15 @@ def kernel_calls():
     X = np.eye(3)
     S = sparse.csr_array(X)  # int32 indices
     w, V = np.ones(3), np.ones((3, 2))
-    calls = {"csr_check": [S.indices, S.indptr, 3]}
-    for pull in (False, True):
-        calls[f"dense_columns {pull}"] = [X, False, pull, V, 1]
-        calls[f"csr_columns {pull}"] = [S.data, S.indices, S.indptr, 3, pull, V, 1]
-        calls[f"dense_products {pull}"] = [X, False, pull, [w], 0.0, 1]
-        calls[f"csr_products {pull}"] = [S.data, S.indices, S.indptr, 3, pull, [w], 0.0, 1]
+    matrices = {"dense": _kernels.dense_matrix(X), "csr": _kernels.csr_matrix(S.data, S.indices, S.indptr, 3)}
+    calls = {
+        "dense_matrix": (_kernels.dense_matrix, [X, False]),
+        "csr_matrix": (_kernels.csr_matrix, [S.data, S.indices, S.indptr, 3]),
+    }
+    for kind, matrix in matrices.items():
+        for pull in (False, True):
+            calls[f"{kind} columns {pull}"] = matrix.columns, [pull, V, 1]
+            calls[f"{kind} products {pull}"] = matrix.products, [pull, [w], 0.0, 1]
     return calls
 
 
@@ -138,21 +141,12 @@ SPOILS = {
 @pytest.mark.parametrize("spoil", SPOILS)
 @pytest.mark.parametrize("name", kernel_calls())
 def test_kernels_convert_nothing(name, spoil):
-    kernel, args = getattr(_kernels, name.split()[0]), kernel_calls()[name]
+    kernel, args = kernel_calls()[name]
     kernel(*args)
     for k, arg in enumerate(args):
         if isinstance(arg, (np.ndarray, list)):
             with pytest.raises(TypeError, match="incompatible function arguments"):
                 kernel(*args[:k], changed(arg, SPOILS[spoil]), *args[k + 1 :])
-
-
-@pytest.mark.parametrize("name", kernel_calls())
-def test_kernels_check_lengths(name):
-    kernel, args = getattr(_kernels, name.split()[0]), kernel_calls()[name]
-    data_and_vector = {"dense": [3], "csr": [0, 1, 5]}[name.split("_")[0]] if name != "csr_check" else []
-    for k in data_and_vector:
-        with pytest.raises(ValueError, match="expected length"):
-            kernel(*args[:k], changed(args[k], lambda a: np.concatenate([a, a])), *args[k + 1 :])
 
 
 def test_rows_read_are_those_where_any_slope_is_not_zero():
@@ -181,79 +175,3 @@ def test_combine_sums_vectors_each_times_its_share():
 def test_combine_says_what_does_not_fit(shares, vectors, message):
     with pytest.raises(ValueError, match=message):
         _kernels.combine(shares, vectors)
-
-
-# --- the searches of the oracles
-
-
-def test_searches_refuse_other_dtypes_and_lengths():
-    d, i = np.zeros(3), np.arange(3, dtype=np.uint32)
-    with pytest.raises(TypeError):
-        _kernels.collect(d.astype(np.float32), i, 1.0, 0.0, 1.0, d)
-    with pytest.raises(TypeError):
-        _kernels.collect(d, i.astype(np.int64), 1.0, 0.0, 1.0, d)
-    with pytest.raises(TypeError):
-        _kernels.collect(d, i, 1.0, 0.0, 1.0, np.zeros(3, dtype=np.float32))
-    with pytest.raises(TypeError):
-        _kernels.collect(np.zeros(6)[::2], i, 1.0, 0.0, 1.0, d)
-    with pytest.raises(ValueError, match="shorter"):
-        _kernels.collect(d, i, 1.0, 0.0, 1.0, np.zeros(2))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.mark(d, i, 1.0, 1, 0.0, 1.0, np.zeros(2))
-    with pytest.raises(TypeError):
-        _kernels.mark(d, i, 1.0, 1, 0.0, 1.0, np.zeros(3, dtype=np.float32))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.count_argmax(d, 0, 0.0, d, 0, 0.0, 1.0, 3, 0, np.zeros(7), np.zeros(6))
-    with pytest.raises(ValueError, match="too short"):
-        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(3), np.zeros(4))
-    with pytest.raises(ValueError, match="too short"):
-        _kernels.monge_argmax("max", d, 0, 0.0, 1.0, d, 1, 0.0, 1.0, np.zeros(4), np.zeros(4))
-    with pytest.raises(ValueError, match="link"):
-        _kernels.monge_argmax("sum", d, 0, 0.0, 1.0, d, 0, 0.0, 1.0, np.zeros(4), np.zeros(4))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.count_bounds(np.zeros(7), np.zeros(6), 3, 3, 0)
-    with pytest.raises(ValueError, match="do not fit"):
-        _kernels.count_bounds(np.zeros(7), np.zeros(7), 3, 3, 1)
-    with pytest.raises(TypeError):
-        _kernels.count_bounds(np.zeros(7, dtype=np.float32), np.zeros(7), 3, 3, 0)
-    none, far = np.zeros(0), np.array([0, 7, 1], dtype=np.uint32)
-    with pytest.raises(ValueError, match="do not fit"):
-        _kernels.PairSearch(i, 1.0, d[:2].copy(), i, -1.0, none, 3, 9.0)
-    with pytest.raises(ValueError, match="out of range"):
-        _kernels.PairSearch(far, 1.0, none, i, -1.0, none, 3, 9.0)
-    pairs = _kernels.PairSearch(i, 1.0, none, i, -1.0, none, 3, 9.0)
-    with pytest.raises(ValueError, match="length"):
-        pairs.cut(np.zeros(4))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.Line(pairs, d, np.zeros(4))
-    with pytest.raises(TypeError):
-        pairs.cut(d.astype(np.float32))
-    limits = (-np.inf, np.inf)
-    with pytest.raises(ValueError, match="out of range"):
-        _kernels.TableSearch(far, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True)
-    with pytest.raises(ValueError, match="do not fit"):
-        _kernels.TableSearch(i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(3), np.zeros(4), 1.0, True)
-    with pytest.raises(ValueError, match="do not fit"):
-        _kernels.TableSearch(i, i, 3, "count", (1.0, 1.0), 6.0, limits, limits, 1, np.zeros(7), np.zeros(7), 1.0, True)
-    with pytest.raises(ValueError, match="structure"):
-        _kernels.TableSearch(i, i, 3, "sum", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True)
-    repeated = np.broadcast_to(0.0, 4)
-    with pytest.raises(ValueError, match="in one piece"):
-        _kernels.TableSearch(i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, repeated, np.zeros(4), 1.0, True)
-    search = _kernels.TableSearch(
-        i, i, 3, "max", (1.0, 1.0), 6.0, limits, limits, 0, np.zeros(4), np.zeros(4), 1.0, True
-    )
-    with pytest.raises(ValueError, match="length"):
-        search.cut(np.zeros(2))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.Line(search, d, np.zeros(2))
-
-
-def test_the_selection_checks_what_it_gets():
-    with pytest.raises(ValueError, match="between 1 and the number"):
-        _kernels.TopSearch(np.array([True, False]), 3, 1.0, -0.5)
-    search = _kernels.TopSearch(np.array([True, False]), 1, 1.0, -0.5)
-    with pytest.raises(ValueError, match="length"):
-        search.cut(np.zeros(3))
-    with pytest.raises(ValueError, match="length"):
-        _kernels.Line(search, np.zeros(2), np.zeros(3))

@@ -77,7 +77,9 @@ def test_descent_from_a_point(images):
     t, risk = _kernels.line_search(line, parabola, line[0.0], tangent, 1e-9, 1.0)
     assert t > 0
     there, scores = point.copy(), start.copy()
-    found = _kernels.descend(line, 0.7, there, scores, 50.0, line[0.0], move, way, images, tangent, 1e-9)
+    found = _kernels.descend(
+        line, 0.7, (there, scores, 50.0), line[0.0], (move, way), images=images, tangent=tangent, accuracy=1e-9
+    )
     np.testing.assert_allclose(found, (t, risk, 50.0 + 2 * t * parabola[2] + t**2 * parabola[3]), rtol=1e-12)
     np.testing.assert_allclose(there, point + t * move, rtol=1e-12)
     np.testing.assert_allclose(scores, start + t * way, rtol=1e-12)
@@ -85,7 +87,8 @@ def test_descent_from_a_point(images):
 
 def test_without_a_step_nothing_moves():
     line, point, move = Planes([1.0], [2.0]), np.ones(1), np.ones(1)
-    assert _kernels.descend(line, 1.0, point, point, 1.0, 1.0, move, move, False, (1.0, 2.0), 1e-3) == (0.0, 1.0, 1.0)
+    how = {"images": False, "tangent": (1.0, 2.0), "accuracy": 1e-3}
+    assert _kernels.descend(line, 1.0, (point, point, 1.0), 1.0, (move, move), **how) == (0.0, 1.0, 1.0)
     assert point == 1
 
 
@@ -98,7 +101,9 @@ def test_descent_refuses_vectors_that_do_not_fit():
     ]:
         point, scores, move, way, images = wrong
         with pytest.raises(ValueError, match=message):
-            _kernels.descend(line, 1.0, point, scores, 0.0, 1.0, move, way, images, (1.0, -1.0), 1e-3)
+            _kernels.descend(
+                line, 1.0, (point, scores, 0.0), 1.0, (move, way), images=images, tangent=(1.0, -1.0), accuracy=1e-3
+            )
     assert line.asked == []
 
 

@@ -210,9 +210,16 @@ def cky_arguments():
     }
 
 
+def cky(arguments):
+    rules = _kernels.BinaryRules(*(arguments.pop(name) for name in ("parent", "left", "right")), symbols=2)
+    return _kernels.cky(rules, **arguments)
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        {"price": np.inf},
+        {"lexical": np.zeros((2, 3))},
         {"left": np.array([2], dtype=np.int32)},
         {"right": np.array([-1], dtype=np.int32)},
         {"parent": np.array([0, 0], dtype=np.int32)},
@@ -224,12 +231,12 @@ def cky_arguments():
     ],
 )
 def test_cky_checks_its_arguments(change):
-    score, nodes, words = _kernels.cky(**cky_arguments())
+    score, nodes, words = cky(cky_arguments())
     assert score == 0.5
     assert nodes.tolist() == [[0, 0, 1, 2]]
     assert words.tolist() == [1, 1]
-    with pytest.raises(ValueError, match="cky"):
-        _kernels.cky(**cky_arguments() | change)
+    with pytest.raises(ValueError, match=r"cky|BinaryRules"):
+        cky(cky_arguments() | change)
 
 
 def test_a_parse_without_constituents_has_no_loss():

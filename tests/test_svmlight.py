@@ -186,7 +186,7 @@ def test_equals_scikit_learn(tmp_path: Path) -> None:
 
 def test_kernel_refuses_what_is_no_bytes() -> None:
     with pytest.raises(TypeError):
-        _kernels.read_svmlight(np.zeros(3), True, False, 0, 9, 1)  # type: ignore[arg-type]
+        _kernels.read_svmlight(np.zeros(3), allow_blank=True, light_tags=False, least=0, most=9, n_threads=1)  # type: ignore[arg-type]
 
 
 TEXT = b"1 1:0.5\n-1 2:1\n" * 100

@@ -21,53 +21,6 @@ def add_row(A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order=
 def transpose(A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
     """The transpose, in C-order."""
 
-@overload
-def dense_columns(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], fortran: bool, pull: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
-
-@overload
-def dense_columns(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fortran: bool, pull: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
-    """X V, or X'V to pull."""
-
-@overload
-def dense_products(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], fortran: bool, pull: bool, vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], bias: float, n_threads: int) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]: ...
-
-@overload
-def dense_products(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fortran: bool, pull: bool, vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], bias: float, n_threads: int) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
-    """X v, or X'v to pull, for each of several v."""
-
-@overload
-def csr_check(indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int) -> None: ...
-
-@overload
-def csr_check(indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int) -> None:
-    """Raise ValueError unless the CSR structure is sound."""
-
-@overload
-def csr_columns(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
-
-@overload
-def csr_columns(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
-
-@overload
-def csr_columns(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
-
-@overload
-def csr_columns(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
-    """X V, or X'V to pull."""
-
-@overload
-def csr_products(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], bias: float, n_threads: int) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]: ...
-
-@overload
-def csr_products(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], bias: float, n_threads: int) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]: ...
-
-@overload
-def csr_products(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], bias: float, n_threads: int) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]: ...
-
-@overload
-def csr_products(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, pull: bool, vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], bias: float, n_threads: int) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
-    """X v, or X'v to pull, for each of several v."""
-
 class Line:
     """The risk along a line of scores."""
 
@@ -77,70 +30,112 @@ class Line:
         """The risk at t, and its slope there."""
 
 class Risk:
-    """The risk of the scores of a sample."""
+    """
+    The risk of the scores of a sample. Several threads may ask it at once.
+    """
 
     def cut(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float = 0.0) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
         """
         Loss and slope of the cut at these scores; with mu > 0 it may be a mean of cuts within mu of it there.
         """
 
+class FlipClass:
+    """One class of a sample: its members, and what is known of their flips."""
+
+    def __init__(self, members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, sign: float, step: float, low: float, high: float) -> None:
+        """
+        `step` is the weight of one example divided by n. Costs below `low` flip in every optimum, costs from `high` on in none.
+        """
+
+class TableLoss:
+    """The loss of every contingency table of a sample."""
+
+    def __init__(self, structure: str, first: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], second: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], *, m_low: int, top: float, rising: bool) -> None:
+        """
+        By count ('count'): u and v for every number of predicted positives from m_low on. By mistakes ('product', 'hypot', 'max'): A and B for every number of false negatives, and of false positives.
+        """
+
 class TableSearch(Risk):
     """The most violated labelling of a sample of whole units."""
 
-    def __init__(self, pos: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, structure: str, units: tuple[float, float], n: float, pos_limits: tuple[float, float], neg_limits: tuple[float, float], first_count: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], top: float, rising: bool) -> None: ...
+    def __init__(self, size: int, pos: FlipClass, neg: FlipClass, loss: TableLoss) -> None: ...
 
 class TopSearch(Risk):
     """The most violated labelling with exactly k positives, without weights."""
 
     def __init__(self, y: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, u: float, v: float) -> None: ...
 
-def collect(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, float]:
+class PairClass:
+    """One class of the pairs: its members, and their weights or none."""
+
+    def __init__(self, members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class PairSearch(Risk):
+    """The pairs inside the margin, of classes of which one is sorted."""
+
+    def __init__(self, size: int, sorted: PairClass, other: PairClass, pairs: float) -> None: ...
+
+class Queue:
     """
-    Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.
+    One class: the costs of its candidates, ascending, and what flips before them.
     """
 
-def mark(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, count: int, last: float, value: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    def __init__(self, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, first_sum: float, step: float) -> None:
+        """
+        `first` units flip before the candidates, with that sum of costs; a unit weighs `step` of the sample.
+        """
+
+class CountLoss:
     """
-    Write value to the slope of the count members of lowest cost sign * score, the highest of which is last.
+    D = u[m - m_low] + v[m - m_low] tp, by the number m of predicted positives.
     """
 
-def count_argmax(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)]) -> tuple[float, int, int]:
+    def __init__(self, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)]) -> None:
+        """All in units."""
+
+def collect(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, low: float, high: float) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], int, float]:
     """
-    Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for costs sorted ascending.
+    Costs sign * score in [low, high), in the order of the members; the number below low, and its sum.
     """
 
-def count_bounds(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], n_pos: int, n_neg: int, m_low: int) -> tuple[float, float, float, float, float]:
+def mark(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, lowest: tuple[int, float], value: float, slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Write value to the slope of the members of lowest cost sign * score: `lowest` says how many, and the highest of their costs.
+    """
+
+def count_argmax(pos: Queue, neg: Queue, loss: CountLoss) -> tuple[float, int, int]:
+    """Best (value, fn, fp) of a loss by count."""
+
+def count_bounds(loss: CountLoss, n_neg: int) -> tuple[float, float, float, float, float]:
     """
     The greatest D = u[m] + v[m] tp of all tables; the least and greatest rise of D by one more false negative, and by one more false positive.
     """
 
-def monge_argmax(link: str, pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_first: int, pos_sum: float, pos_step: float, neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_first: int, neg_sum: float, neg_step: float, A: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, int, int]:
+def monge_argmax(link: str, pos: Queue, neg: Queue, A: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, int, int]:
+    """Best (value, fn, fp) of D = link(A[fn], B[fp])."""
+
+class Ramp:
     """
-    Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted ascending.
+    Costs of a class, ascending, and their weights or none, to be summed under ramps.
     """
 
-class PairSearch(Risk):
-    """The pairs inside the margin, of two classes of which one is sorted."""
+    def __init__(self, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def __init__(self, members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], other_sign: float, other_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, pairs: float) -> None: ...
+def ramp_sums(ramp: Ramp, t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+    """Number and gain of the flips under each ramp (t, h)."""
 
-def ramp_sums(costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], count: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """
-    Number and gain of the flips under each ramp (t, h), for costs sorted ascending (empty weights: all 1).
-    """
+def ramp_thresholds(pos: Ramp, neg: Ramp, tau: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+    """Thresholds t with count(neg, t) - count(pos, tau - t) = target."""
 
-def ramp_thresholds(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pos_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tau: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def count_values(pos: Queue, neg: Queue, loss: CountLoss) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
     """
-    Thresholds t with count(neg, t) - count(pos, tau - t) = target, for costs sorted ascending.
-    """
-
-def count_values(pos: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], neg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, n_pos: int, m_low: int, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """
-    The best value for every number m of predicted positives, for costs of all units sorted ascending.
+    The best value for every number m of predicted positives, for costs of all units.
     """
 
 class CutPool:
-    """Cuts of a risk, their Gram matrix, and the program over them."""
+    """
+    Cuts of a risk, their Gram matrix, and the program over them. It belongs to one run.
+    """
 
     def __init__(self, width: int, images: bool, room: int) -> None: ...
 
@@ -181,7 +176,7 @@ class CutPool:
     def rows(self) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]: ...
 
 class QuasiNewton:
-    """The matrix of limited-memory BFGS."""
+    """The matrix of limited-memory BFGS. It belongs to one run."""
 
     def __init__(self, lam: float, memory: int) -> None: ...
 
@@ -194,14 +189,16 @@ class QuasiNewton:
         """Do not compare the next gradient with the last one."""
 
 class BundleSteps:
-    """What the iterations of the bundle method do between products with X."""
+    """
+    What the iterations of the bundle method do between products with X. They belong to one run.
+    """
 
-    def __init__(self, pool: CutPool, lam: float, stride: float, accuracy: float, memory: int, entries: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], square: float, risk: float) -> None:
+    def __init__(self, pool: CutPool, lam: float, point: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], float], risk: float, *, stride: float, accuracy: float, memory: int) -> None:
         """
-        From a point with this squared length and risk, which is moved in place.
+        From a point (entries, scores, squared length) of this risk, which is moved in place.
         """
 
-    def propose(self, losses: Sequence[float], entries: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], images: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], patience: int, precision: float, tol: float, quasi_newton: bool) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+    def propose(self, losses: Sequence[float], entries: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], images: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], *, patience: int, precision: float, tol: float, quasi_newton: bool) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
         """
         Append cuts and minimise the model to within precision; returns the minimiser and, if asked for, the quasi-Newton direction by the last cut's slope. Nothing where the gap is within tol.
         """
@@ -250,9 +247,9 @@ def line_search(line: Callable[[float], object], parabola: Sequence[float], risk
     Minimise lam/2 (square + 2 t cross + t^2 bend) + risk(t) over t >= 0, where line(t) is the risk at t and its rise, known at 0; returns t and the risk there.
     """
 
-def descend(line: Callable[[float], object], lam: float, point: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], square: float, risk: float, move: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], move_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], images: bool, tangent: tuple[float, float], accuracy: float) -> tuple[float, float, float]:
+def descend(line: Callable[[float], object], lam: float, point: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], float], risk: float, move: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], *, images: bool, tangent: tuple[float, float], accuracy: float) -> tuple[float, float, float]:
     """
-    Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point and move are given by entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent to it. Returns t, the risk there and the squared length.
+    Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point is (entries, scores, squared length), move (entries, scores). line(t) is the risk at t and its rise; known at 0 are the risk and a tangent to it. Returns t, the risk there and the squared length.
     """
 
 def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], tol: float, max_changes: int) -> int:
@@ -260,58 +257,64 @@ def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), ord
     Minimise scale/2 a'Ga - b'a over the simplex, in place from a feasible a; returns the changes made.
     """
 
-def read_svmlight(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], allow_blank: bool, light_tags: bool, least: int, most: int, n_threads: int, lines_before: int = 0, several: bool = False, unwanted: bool = False) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], int, int]:
+def read_svmlight(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], *, allow_blank: bool, light_tags: bool, least: int, most: int, n_threads: int, lines_before: int = 0, several: bool = False, unwanted: bool = False) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], int, int]:
     """
     Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest index). ValueError with line and column.
+    """
+
+class Matrix:
+    """A data matrix X, dense or CSR, which keeps the arrays it was made of."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def products(self, pull: bool, vectors: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], bias: float, n_threads: int) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """X v, or X'v to pull, for each of several v."""
+
+    def columns(self, pull: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+        """X V, or X'V to pull, for the columns of V."""
+
+@overload
+def dense_matrix(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], fortran: bool = False) -> Matrix: ...
+
+@overload
+def dense_matrix(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fortran: bool = False) -> Matrix:
+    """
+    A dense matrix in C-order; or the one whose transpose this is, where `fortran` says so.
+    """
+
+@overload
+def csr_matrix(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, trusted: bool = False) -> Matrix: ...
+
+@overload
+def csr_matrix(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, trusted: bool = False) -> Matrix: ...
+
+@overload
+def csr_matrix(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, trusted: bool = False) -> Matrix: ...
+
+@overload
+def csr_matrix(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_cols: int, trusted: bool = False) -> Matrix:
+    """
+    A CSR matrix, whose arrays must not change any more. ValueError unless its structure is sound; that of one that was found sound before may be trusted.
+    """
+
+class HingeSum:
+    """A sum of hinges: upper_i max(0, margin_i - sign_i <w, x_i>)."""
+
+    def __init__(self, *, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """By the squared lengths of the rows, and one number each per row."""
+
+def row_squares(matrix: Matrix, bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+    """Squared lengths of the rows, bias^2 included."""
+
+def dual_cd(matrix: Matrix, bias: float, hinges: HingeSum, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], working: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], float, float, float], *, again: bool, tol: float, gap: float, max_visits: int) -> tuple[int, bool, float, int, float, float, float]:
+    """
+    Dual coordinate descent in place on alpha, w and the rows of `working` (rows, low, high, others). Returns the row visits, whether tol was reached, what the gap looks like, how many rows were not set aside, and the limits for the next call.
     """
 
 def dual_working(sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, float, Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], float, float, float]:
     """
     The sum of the hinges, the largest projected gradient, and whom coordinate descent visits next: rows, limits, and the sum of the hinges of the others.
-    """
-
-@overload
-def dense_squares(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
-
-@overload
-def dense_squares(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
-    """Squared lengths of the rows, bias^2 included."""
-
-@overload
-def dense_dual_cd(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: float, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], low: float, high: float, others: float, again: bool, tol: float, gap: float, max_visits: int) -> tuple[int, bool, float, int, float, float, float]: ...
-
-@overload
-def dense_dual_cd(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: float, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], low: float, high: float, others: float, again: bool, tol: float, gap: float, max_visits: int) -> tuple[int, bool, float, int, float, float, float]:
-    """
-    Dual coordinate descent in place on alpha, w and order. Returns the row visits, whether tol was reached, what the gap looks like, how many rows of the order were not set aside, and the limits for the next call.
-    """
-
-@overload
-def csr_squares(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
-
-@overload
-def csr_squares(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
-
-@overload
-def csr_squares(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
-
-@overload
-def csr_squares(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
-    """Squared lengths of the rows, bias^2 included."""
-
-@overload
-def csr_dual_cd(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], low: float, high: float, others: float, again: bool, tol: float, gap: float, max_visits: int) -> tuple[int, bool, float, int, float, float, float]: ...
-
-@overload
-def csr_dual_cd(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], low: float, high: float, others: float, again: bool, tol: float, gap: float, max_visits: int) -> tuple[int, bool, float, int, float, float, float]: ...
-
-@overload
-def csr_dual_cd(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], low: float, high: float, others: float, again: bool, tol: float, gap: float, max_visits: int) -> tuple[int, bool, float, int, float, float, float]: ...
-
-@overload
-def csr_dual_cd(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: int, bias: float, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], low: float, high: float, others: float, again: bool, tol: float, gap: float, max_visits: int) -> tuple[int, bool, float, int, float, float, float]:
-    """
-    Dual coordinate descent in place on alpha, w and order. Returns the row visits, whether tol was reached, what the gap looks like, how many rows of the order were not set aside, and the limits for the next call.
     """
 
 class PrecisionSearch(Risk):
@@ -356,7 +359,15 @@ def viterbi_by_mistakes(unary: Annotated[NDArray[numpy.float64], dict(shape=(Non
     For m = 0, 1, ...: the score and the tags of the highest sequence with m mistakes.
     """
 
-def cky(parent: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lexical: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], root: int, gold: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], price: float) -> tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
+class BinaryRules:
+    """
+    The rules parent -> left right of a grammar, ordered by their left symbol.
+    """
+
+    def __init__(self, parent: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], symbols: int) -> None:
+        """By numbers below `symbols`."""
+
+def cky(rules: BinaryRules, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lexical: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], root: int, gold: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], price: float) -> tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
     """
     The highest-scoring tree: its score, its nodes (rule, start, split, end) from the top, the labels of the words.
     """

@@ -1,6 +1,6 @@
 // Python bindings of the cuts of a run, and of what its iterations do with them.
 #include "bindings.hpp"
-#include "bundle.hpp"
+#include "bundle_steps.hpp"
 #include "cut_pool.hpp"
 #include "quasi_newton.hpp"
 
@@ -22,18 +22,23 @@ namespace metrimax {
 using Strided = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 using Vectors = std::vector<In1<double>>;
 
+// What follows belongs to one run: a second thread that asks is told so (OneAtATime).
+
 // The quasi-Newton matrix, made for the vectors of the first call.
 class PyQuasiNewton {
   public:
     PyQuasiNewton(double lam, size_t memory) : lam(lam), memory(memory) {
-        require(memory > 0, "QuasiNewton: expected a memory of one pair or more, got 0");
+        check_positive("QuasiNewton: lam", lam);
+        require(memory > 0 && memory <= kMostPairs,
+                "QuasiNewton: expected a memory of 1 to 1000 pairs, got another one");
     }
 
     // Vectors come by their entries and images; without images these are empty.
     std::pair<Out1<double>, Out1<double>> direction(In1<double> point, In1<double> image, In1<double> slope,
                                                     In1<double> slope_image) {
+        const auto turn = alone.turn();
         const size_t n = point.size(), images = image.size();
-        require(images == 0 || images == n, "direction: an image is as long as its vector, or empty");
+        require(images == 0 || images == n, "direction: expected an image as long as its vector, or none");
         check_length("slope", slope.size(), n);
         check_length("slope_image", slope_image.size(), images);
         if (!matrix) {
@@ -54,11 +59,15 @@ class PyQuasiNewton {
     }
 
     void forget() {
+        const auto turn = alone.turn();
         if (matrix)
             matrix->forget();
     }
 
+    static constexpr size_t kMostPairs = 1000;
+
   private:
+    OneAtATime alone{"QuasiNewton"};
     double lam;
     size_t memory, size = 0, scored = 0;
     std::optional<QuasiNewton> matrix;
@@ -70,17 +79,21 @@ class PyCutPool {
     PyCutPool(size_t width, bool images, size_t room) : pool(width, images, room) {}
 
     void begin(In1<double> losses, In2<double> gram, const std::vector<In2<double>> &rows) {
+        const auto turn = alone.turn();
         const size_t count = losses.size();
         check_length("begin: rows", rows.size(), pool.parts);
-        for (const auto &one : rows)
-            require(one.shape(0) == count && one.shape(1) == pool.width,
-                    "begin: rows do not fit the losses or the pool");
-        require(gram.shape(0) == count && gram.shape(1) == count, "begin: gram does not fit the losses");
+        for (const auto &one : rows) {
+            check_length("begin: rows", one.shape(0), count);
+            check_length("begin: columns of rows", one.shape(1), pool.width);
+        }
+        check_length("begin: rows of gram", gram.shape(0), count);
+        check_length("begin: columns of gram", gram.shape(1), count);
         pool.begin(count, losses.data(), gram.data(), {rows[0].data(), pool.parts == 2 ? rows[1].data() : nullptr});
     }
 
     void append(const std::vector<double> &losses, const std::vector<In1<double>> &entries,
                 const std::vector<In1<double>> &images, size_t patience) {
+        const auto turn = alone.turn();
         const size_t count = losses.size();
         check_length("append: entries", entries.size(), count);
         check_length("append: images", images.size(), pool.parts == 2 ? count : 0);
@@ -103,6 +116,8 @@ class PyCutPool {
     }
 
     std::tuple<Out1<double>, Out1<double>, double, double> minimise(double lam, double tol) {
+        check_positive("minimise: lam", lam);
+        const auto turn = alone.turn();
         const size_t images = pool.parts == 2 ? pool.width : 0;
         auto entries = empty<double>(pool.width), out = empty<double>(images);
         Minimised found;
@@ -114,13 +129,24 @@ class PyCutPool {
                 found.bound};
     }
 
+    size_t size() {
+        const auto turn = alone.turn();
+        return pool.size;
+    }
+    double longest() {
+        const auto turn = alone.turn();
+        return pool.longest();
+    }
+
     // Views, which stay valid.
-    Out1<double> losses() const { return Out1<double>(pool.losses.get(), {pool.size}, owner(pool.losses)); }
-    Out1<double> alpha() const { return Out1<double>(pool.alpha.get(), {pool.size}, owner(pool.alpha)); }
-    Strided gram() const {
+    Out1<double> losses() { return view(pool.losses); }
+    Out1<double> alpha() { return view(pool.alpha); }
+    Strided gram() {
+        const auto turn = alone.turn();
         return Strided(pool.gram.get(), {pool.size, pool.size}, owner(pool.gram), {static_cast<int64_t>(pool.room), 1});
     }
-    std::vector<Out2<double>> rows() const {
+    std::vector<Out2<double>> rows() {
+        const auto turn = alone.turn();
         std::vector<Out2<double>> views;
         for (size_t part = 0; part < pool.parts; ++part)
             views.emplace_back(pool.rows[part].get(), std::initializer_list<size_t>{pool.size, pool.width},
@@ -128,9 +154,15 @@ class PyCutPool {
         return views;
     }
 
+    OneAtATime alone{"CutPool"};
     CutPool pool;
 
   private:
+    Out1<double> view(const CutPool::Values &values) {
+        const auto turn = alone.turn();
+        return Out1<double>(values.get(), {pool.size}, owner(values));
+    }
+
     static nb::capsule owner(const CutPool::Values &values) {
         return nb::capsule(new CutPool::Values(values),
                            [](void *kept) noexcept { delete static_cast<CutPool::Values *>(kept); });
@@ -184,11 +216,17 @@ class PythonRisk : public Risk {
 // The steps of a run, with the vectors that are on their way between Python and here.
 class PyBundleSteps {
   public:
-    PyBundleSteps(PyCutPool &pool, double lam, double stride, double accuracy, size_t memory, InOut1<double> entries,
-                  InOut1<double> scores, double square, double risk)
-        : pool(pool), lam(lam), memory(memory), n(scores.size()), images(pool.pool.parts == 2), best{entries, scores},
-          steps(lam, pool.pool.width, n, images, stride, accuracy) {
-        require(memory > 0, "BundleSteps: expected a memory of one pair or more, got 0");
+    // The point: entries, scores and squared length.
+    using Point = std::tuple<InOut1<double>, InOut1<double>, double>;
+
+    PyBundleSteps(PyCutPool &pool, double lam, const Point &point, double risk, double stride, double accuracy,
+                  size_t memory)
+        : pool(pool), lam(lam), memory(memory), n(std::get<1>(point).size()), images(pool.pool.parts == 2),
+          best{std::get<0>(point), std::get<1>(point)}, steps(lam, pool.pool.width, n, images, stride, accuracy) {
+        const auto &[entries, scores, square] = point;
+        check_positive("BundleSteps: lam", lam);
+        require(memory > 0 && memory <= PyQuasiNewton::kMostPairs,
+                "BundleSteps: expected a memory of 1 to 1000 pairs, got another one");
         check_length("BundleSteps: entries", entries.size(), pool.pool.width);
         require(!images || n == pool.pool.width, "BundleSteps: expected as many entries as scores");
         steps.best = {entries.data(), scores.data()};
@@ -200,6 +238,7 @@ class PyBundleSteps {
     // quasi-Newton direction if there is one; none where the gap is closed.
     std::vector<Out1<double>> propose(const std::vector<double> &losses, const Vectors &entries, const Vectors &scores,
                                       size_t patience, double precision, double tol, bool quasi_newton) {
+        const auto turn = alone.turn();
         require(!quasi_newton || !losses.empty(),
                 "propose: a quasi-Newton direction needs the slope at the best point");
         if (!losses.empty()) // or cuts of another C would go before they had a say
@@ -215,6 +254,7 @@ class PyBundleSteps {
         Move minimiser(pool.pool.width, images), direction(quasi_newton ? pool.pool.width : 0, images);
         bool closed;
         {
+            const auto turn_of_pool = pool.alone.turn();
             nb::gil_scoped_release unlocked;
             const Minimised found = pool.pool.minimise(lam, precision, minimiser.at);
             steps.bound = std::max(steps.bound, found.bound);
@@ -239,6 +279,7 @@ class PyBundleSteps {
 
     // The moves, whose scores have come, are made; the last one first.
     void search(nb::handle oracle, const std::vector<InOut1<double>> &scores) {
+        const auto turn = alone.turn();
         require(stage == Stage::kProposed, "search: nothing was proposed");
         check_length("search: scores", scores.size(), images ? 0 : moves.size());
         for (size_t k = 0; k < scores.size(); ++k) {
@@ -262,6 +303,7 @@ class PyBundleSteps {
     // The next cuts: losses and slopes.
     std::pair<std::vector<double>, std::vector<Out1<double>>> cuts(nb::handle oracle, double mu,
                                                                    std::optional<double> at_best) {
+        const auto turn = alone.turn();
         require(stage == Stage::kSearched, "cuts: no search came before");
         stage = Stage::kIdle;
         std::vector<std::pair<double, Fresh<double>>> found;
@@ -281,13 +323,16 @@ class PyBundleSteps {
     }
 
     void forget() {
+        const auto turn = alone.turn();
         if (matrix)
             matrix->forget();
     }
 
-    BundleSteps &state() { return steps; }
+    const BundleSteps &state() const { return steps; }
 
   private:
+    OneAtATime alone{"BundleSteps"};
+
     // A vector that is to be scored, or is by its image.
     struct Move {
         Move(size_t width, bool images)
@@ -301,7 +346,7 @@ class PyBundleSteps {
     template <class F> void with(nb::handle oracle, F &&f) {
         if (nb::isinstance<Risk>(oracle)) {
             Risk &risk = nb::cast<Risk &>(oracle);
-            require(risk.size() == n, "BundleSteps: the oracle is of another sample");
+            check_length("BundleSteps: the sample of the oracle", risk.size(), n);
             nb::gil_scoped_release unlocked;
             f(risk);
         } else {
@@ -325,7 +370,8 @@ class PyBundleSteps {
 };
 
 void bind_bundle(nb::module_ &m) {
-    nb::class_<PyCutPool>(m, "CutPool", "Cuts of a risk, their Gram matrix, and the program over them.")
+    nb::class_<PyCutPool>(m, "CutPool",
+                          "Cuts of a risk, their Gram matrix, and the program over them. It belongs to one run.")
         .def(nb::init<size_t, bool, size_t>(), nb::arg("width"), nb::arg("images"), nb::arg("room"))
         .def("begin", &PyCutPool::begin, nb::arg("losses").noconvert(), nb::arg("gram").noconvert(),
              nb::arg("rows").noconvert(),
@@ -337,27 +383,28 @@ void bind_bundle(nb::module_ &m) {
         .def("minimise", &PyCutPool::minimise, nb::arg("lam"), nb::arg("tol"),
              "Minimise lam/2 |w|^2 + max_k (losses[k] + <rows[k], w>) to within tol; returns w, its image, its squared "
              "length and the lower bound that this proves.")
-        .def_prop_ro("size", [](const PyCutPool &self) { return self.pool.size; })
-        .def_prop_ro(
-            "longest", [](const PyCutPool &self) { return self.pool.longest(); },
-            "The length of the longest image; of the longest vector where there are none.")
+        .def_prop_ro("size", &PyCutPool::size)
+        .def_prop_ro("longest", &PyCutPool::longest,
+                     "The length of the longest image; of the longest vector where there are none.")
         .def_prop_ro("losses", &PyCutPool::losses, nb::rv_policy::automatic)
         .def_prop_ro("alpha", &PyCutPool::alpha, nb::rv_policy::automatic)
         .def_prop_ro("gram", &PyCutPool::gram, nb::rv_policy::automatic)
         .def_prop_ro("rows", &PyCutPool::rows, nb::rv_policy::automatic);
-    nb::class_<PyQuasiNewton>(m, "QuasiNewton", "The matrix of limited-memory BFGS.")
+    nb::class_<PyQuasiNewton>(m, "QuasiNewton", "The matrix of limited-memory BFGS. It belongs to one run.")
         .def(nb::init<double, size_t>(), nb::arg("lam"), nb::arg("memory"))
         .def("direction", &PyQuasiNewton::direction, nb::arg("point").noconvert(), nb::arg("image").noconvert(),
              nb::arg("slope").noconvert(), nb::arg("slope_image").noconvert(),
              "Minus the inverse Hessian times lam point + slope, and its image; learns from the last call.")
         .def("forget", &PyQuasiNewton::forget, "Do not compare the next gradient with the last one.");
-    nb::class_<PyBundleSteps>(m, "BundleSteps", "What the iterations of the bundle method do between products with X.")
-        .def(nb::init<PyCutPool &, double, double, double, size_t, InOut1<double>, InOut1<double>, double, double>(),
-             nb::arg("pool"), nb::arg("lam"), nb::arg("stride"), nb::arg("accuracy"), nb::arg("memory"),
-             nb::arg("entries").noconvert(), nb::arg("scores").noconvert(), nb::arg("square"), nb::arg("risk"),
-             nb::keep_alive<1, 2>(), "From a point with this squared length and risk, which is moved in place.")
+    nb::class_<PyBundleSteps>(
+        m, "BundleSteps",
+        "What the iterations of the bundle method do between products with X. They belong to one run.")
+        .def(nb::init<PyCutPool &, double, const PyBundleSteps::Point &, double, double, double, size_t>(),
+             nb::arg("pool"), nb::arg("lam"), nb::arg("point").noconvert(), nb::arg("risk"), nb::kw_only(),
+             nb::arg("stride"), nb::arg("accuracy"), nb::arg("memory"), nb::keep_alive<1, 2>(),
+             "From a point (entries, scores, squared length) of this risk, which is moved in place.")
         .def("propose", &PyBundleSteps::propose, nb::arg("losses"), nb::arg("entries").noconvert(),
-             nb::arg("images").noconvert(), nb::arg("patience"), nb::arg("precision"), nb::arg("tol"),
+             nb::arg("images").noconvert(), nb::kw_only(), nb::arg("patience"), nb::arg("precision"), nb::arg("tol"),
              nb::arg("quasi_newton"),
              "Append cuts and minimise the model to within precision; returns the minimiser and, if asked for, the "
              "quasi-Newton direction by the last cut's slope. Nothing where the gap is within tol.")
@@ -368,11 +415,11 @@ void bind_bundle(nb::module_ &m) {
              "The cut that follows, within mu of the risk where it is taken, and one at the best point if asked for: "
              "losses and slopes.")
         .def("forget", &PyBundleSteps::forget, "Do not compare the next gradient with the last one.")
-        .def_prop_ro("bound", [](PyBundleSteps &self) { return self.state().bound; })
-        .def_prop_ro("square", [](PyBundleSteps &self) { return self.state().square; })
-        .def_prop_ro("risk", [](PyBundleSteps &self) { return self.state().risk; })
+        .def_prop_ro("bound", [](const PyBundleSteps &self) { return self.state().bound; })
+        .def_prop_ro("square", [](const PyBundleSteps &self) { return self.state().square; })
+        .def_prop_ro("risk", [](const PyBundleSteps &self) { return self.state().risk; })
         .def_prop_ro(
-            "in_vain", [](PyBundleSteps &self) { return self.state().in_vain; },
+            "in_vain", [](const PyBundleSteps &self) { return self.state().in_vain; },
             "Quasi-Newton directions in a row that led nowhere.");
 }
 

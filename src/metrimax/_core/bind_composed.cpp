@@ -1,6 +1,6 @@
 // Python bindings of risks made of risks.
 #include "bindings.hpp"
-#include "composed.hpp"
+#include "composed_risks.hpp"
 
 #include <nanobind/stl/vector.h>
 
@@ -30,6 +30,8 @@ class PyMeanOfGroups : public MeanOfGroups {
         std::vector<Group> groups;
         groups.reserve(risks.size());
         for (size_t g = 0; g < risks.size(); ++g) {
+            if (!nb::isinstance<Risk>(risks[g]))
+                throw nb::type_error("MeanOfGroups: expected risks that are compiled, got something else");
             auto &risk = nb::cast<Risk &>(risks[g]);
             const int64_t start = starts.data()[g];
             require(start >= 0 && risk.size() <= n && static_cast<size_t>(start) <= n - risk.size(),

@@ -101,8 +101,9 @@ void bind_files(nb::module_ &m) {
                                    join<double>(pieces, &SvmlightRows::labels), label_starts,
                                    join<std::int64_t>(pieces, &SvmlightRows::qids), lowest, highest);
         },
-        nb::arg("text").noconvert(), nb::arg("allow_blank"), nb::arg("light_tags"), nb::arg("least"), nb::arg("most"),
-        nb::arg("n_threads"), nb::arg("lines_before") = 0, nb::arg("several") = false, nb::arg("unwanted") = false,
+        nb::arg("text").noconvert(), nb::kw_only(), nb::arg("allow_blank"), nb::arg("light_tags"), nb::arg("least"),
+        nb::arg("most"), nb::arg("n_threads"), nb::arg("lines_before") = 0, nb::arg("several") = false,
+        nb::arg("unwanted") = false,
         "Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest "
         "index). "
         "ValueError with line and column.");

@@ -1,16 +1,13 @@
-// Python bindings of the argmax kernels.
-#include "bindings.hpp"
-#include "bundle.hpp"
-#include "ranking.hpp"
-#include "search.hpp"
-#include "tables.hpp"
-#include "top.hpp"
+// Python bindings of the risks of contingency tables and of pairs.
+#include "bind_records.hpp"
+#include "pair_search.hpp"
+#include "table_search.hpp"
+#include "top_k_search.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include <limits>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -18,18 +15,11 @@
 
 namespace metrimax {
 
+namespace {
+
 using Pair = std::pair<double, double>;
 
-template <class Array> static Index size_of(const Array &v) { return static_cast<Index>(v.size()); }
-
-static ByCount by_count(const Strided1<double> &v) { return {v.data(), static_cast<Index>(v.stride(0))}; }
-
-static Members members_of(const In1<Place> &members, double sign) {
-    require(members.size() < std::numeric_limits<Place>::max(), "a class has more members than can be numbered");
-    return {members.data(), static_cast<Index>(members.size()), sign};
-}
-
-static std::pair<double, Out1<double>> cut(Risk &risk, In1<double> scores, double mu) {
+std::pair<double, Out1<double>> cut(Risk &risk, In1<double> scores, double mu) {
     check_length("scores", scores.size(), risk.size());
     auto slope = empty<double>(risk.size());
     double loss;
@@ -59,245 +49,206 @@ class PyLine {
     Line line;
 };
 
-// The compiled search, together with the arrays it looks at.
-class PyTableSearch : public Risk {
-  public:
-    PyTableSearch(In1<Place> pos, In1<Place> neg, Index size, const std::string &structure, Pair units, double n,
-                  Pair pos_limits, Pair neg_limits, Index first_count, Strided1<double> u, Strided1<double> v,
-                  double top, bool rising)
-        : pos(pos), neg(neg), u(u), v(v), n_scores(size),
-          search(side(pos, +1.0, units.first / n, pos_limits), side(neg, -1.0, units.second / n, neg_limits),
-                 tables(structure, first_count, top, rising)) {}
+// A class of which the examples flip or not.
+struct PyFlips {
+    In1<Place> members;
+    double sign, step, low, high;
 
-    size_t size() const override { return static_cast<size_t>(n_scores); }
-
-    double plane(const double *scores, double mu, double *slope) override {
-        std::fill_n(slope, size(), 0.0);
-        return search.cut(scores, mu, slope);
-    }
-
-    Line line(const double *scores, const double *move) override {
-        return [this, scores, move](double t) { return search.risk(scores, move, t); };
-    }
-
-  private:
-    Side side(const In1<Place> &members, double sign, double step, Pair limits) const {
-        require(n_scores < static_cast<Index>(std::numeric_limits<Place>::max()),
-                "TableSearch: more examples than can be numbered");
-        for (size_t k = 0; k < members.size(); ++k)
-            require(members.data()[k] < n_scores, "TableSearch: a member is out of range");
-        return Side::of(members.data(), static_cast<Index>(members.size()), sign, n_scores, step, limits.first,
-                        limits.second);
-    }
-
-    std::unique_ptr<Tables> tables(const std::string &structure, Index first_count, double top, bool rising) const {
-        const auto n_pos = static_cast<Index>(pos.size()), n_neg = static_cast<Index>(neg.size());
-        if (structure == "count") {
-            require(u.size() == v.size() && u.size() > 0 && first_count >= 0 &&
-                        first_count + size_of(u) - 1 <= n_pos + n_neg,
-                    "TableSearch: u and v do not fit the sample");
-            return std::make_unique<CountTables>(n_pos, first_count, first_count + size_of(u) - 1, by_count(u),
-                                                 by_count(v), top, rising);
-        }
-        require(u.stride(0) == 1 && v.stride(0) == 1, "TableSearch: A and B do not lie in one piece");
-        require(size_of(u) == n_pos + 1 && size_of(v) == n_neg + 1, "TableSearch: A and B do not fit the sample");
-        if (structure == "product")
-            return std::make_unique<LinkTables<ProductLink>>(u.data(), v.data(), top, rising);
-        if (structure == "hypot")
-            return std::make_unique<LinkTables<HypotLink>>(u.data(), v.data(), top, rising);
-        require(structure == "max", "TableSearch: structure must be 'count', 'product', 'hypot' or 'max'");
-        return std::make_unique<LinkTables<MaxLink>>(u.data(), v.data(), top, rising);
-    }
-
-    In1<Place> pos, neg;
-    Strided1<double> u, v;
-    Index n_scores;
-    TableSearch search;
+    Side side(Index sample) const { return Side::of(members.data(), size_of(members), sign, sample, step, low, high); }
 };
 
-class PyTopSearch : public Risk {
-  public:
-    PyTopSearch(In1<bool> y, Index k, double u, double v)
-        : y(y), search(y.data(), static_cast<Index>(y.size()), k, u, v) {
-        require(k >= 1 && k <= static_cast<Index>(y.size()),
-                "TopSearch: k must be between 1 and the number of examples");
+// What a measure makes of the counts.
+struct PyTables {
+    std::string structure;
+    Strided1<double> first, second;
+    Index m_low;
+    double top;
+    bool rising;
+
+    std::unique_ptr<Tables> tables(Index n_pos, Index n_neg) const {
+        return Coefficients{structure, by_count(first), by_count(second), size_of(first), size_of(second), m_low,
+                            top,       rising}
+            .tables(n_pos, n_neg);
     }
-
-    size_t size() const override { return y.size(); }
-
-    double plane(const double *scores, double mu, double *slope) override { return search.cut(scores, mu, slope); }
-
-    Line line(const double *scores, const double *move) override {
-        return [this, scores, move](double t) { return search.risk(scores, move, t); };
-    }
-
-  private:
-    In1<bool> y;
-    TopSearch search;
 };
 
-class PyPairSearch : public Risk {
+// The searches, together with the arrays they look at.
+
+class PyTableSearch : public TableSearch {
   public:
-    PyPairSearch(In1<Place> members, double sign, In1<double> weights, In1<Place> other_members, double other_sign,
-                 In1<double> other_weights, Index size, double pairs)
-        : members(members), other_members(other_members), weights(weights), other_weights(other_weights),
-          own(view(members, sign, weights, size)), other(view(other_members, other_sign, other_weights, size)),
-          n_scores(static_cast<size_t>(size)), pairs(pairs) {
-        if (other.weights == nullptr) { // which are by member
-            inside = inside_large(other.members.at, other.members.size, size);
-            other.members.inside = inside.get();
-            other.members.sample = size;
-        }
-    }
-
-    size_t size() const override { return n_scores; }
-
-    double plane(const double *scores, double, double *slope) override {
-        std::fill_n(slope, n_scores, 0.0);
-        return MarginPairs(own, other, scores, nullptr, 0.0, room).slopes(1 / pairs, slope) / pairs;
-    }
-
-    Line line(const double *scores, const double *move) override {
-        return [this, scores, move](double t) {
-            const auto [value, rise] = MarginPairs(own, other, scores, move, t, room).risk();
-            return Pair(value / pairs, rise / pairs);
-        };
-    }
+    PyTableSearch(Index size, const PyFlips &pos, const PyFlips &neg, const PyTables &losses)
+        : TableSearch(size, pos.side(size), neg.side(size), losses.tables(size_of(pos.members), size_of(neg.members))),
+          pos(pos), neg(neg), losses(losses) {}
 
   private:
-    static PairClass view(const In1<Place> &members, double sign, const In1<double> &weights, Index size) {
-        require(members.size() > 0, "PairSearch: a class is empty");
-        require(weights.size() == 0 || weights.size() == members.size(), "PairSearch: weights and members do not fit");
-        for (size_t k = 0; k < members.size(); ++k)
-            require(members.data()[k] < size, "PairSearch: a member is out of range");
-        return {members_of(members, sign), weights.size() ? weights.data() : nullptr};
-    }
-
-    In1<Place> members, other_members;
-    In1<double> weights, other_weights;
-    PairClass own, other;
-    std::unique_ptr<unsigned char[]> inside;
-    MarginPairs::Room room;
-    size_t n_scores;
-    double pairs; // their number, or weight
+    PyFlips pos, neg;
+    PyTables losses;
 };
 
-template <class Link> static Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
+struct PyPairClass {
+    In1<Place> members;
+    double sign;
+    In1<double> weights;
+
+    PyPairClass(In1<Place> members, double sign, In1<double> weights) : members(members), sign(sign), weights(weights) {
+        if (weights.size() > 0)
+            check_length("PairClass: weights", weights.size(), members.size());
+    }
+
+    PairClass view() const {
+        return {{members.data(), size_of(members), sign}, weights.size() ? weights.data() : nullptr};
+    }
+};
+
+class PyPairSearch : public PairSearch {
+  public:
+    PyPairSearch(Index size, const PyPairClass &sorted, const PyPairClass &other, double pairs)
+        : PairSearch(size, sorted.view(), other.view(), pairs), sorted(sorted), other(other) {}
+
+  private:
+    PyPairClass sorted, other;
+};
+
+Members checked(const char *who, const In1<Place> &members, double sign, const In1<double> &scores) {
+    check_members(who, members.data(), size_of(members), size_of(scores));
+    return {members.data(), size_of(members), sign};
+}
+
+std::tuple<Out1<double>, Index, double> py_collect(In1<double> scores, In1<Place> members, double sign, double low,
+                                                   double high) {
+    const PointCosts costs{scores.data(), checked("collect", members, sign, scores)};
+    auto room = empty<double>(members.size() + 1);
+    Collected got;
+    {
+        nb::gil_scoped_release unlocked;
+        const std::unique_ptr<Place[]> places(new Place[members.size() + 1]);
+        got = without_certain(room.get(), collect(costs, high, room.get(), places.get()), low);
+    }
+    return {make_array(std::move(room), static_cast<size_t>(got.size)), got.first, got.first_sum};
+}
+
+void py_mark(In1<double> scores, In1<Place> members, double sign, std::pair<Index, double> lowest, double value,
+             InOut1<double> slope) {
+    check_length("mark: slope", slope.size(), scores.size());
+    const PointCosts costs{scores.data(), checked("mark", members, sign, scores)};
+    nb::gil_scoped_release unlocked;
+    std::vector<Place> places(members.size());
+    std::iota(places.begin(), places.end(), Place{0});
+    mark(costs, places.data(), costs.members.size, lowest.first, lowest.second, value, slope.data());
+}
+
+using Table = std::tuple<double, Index, Index>;
+
+Table count_argmax(const PyQueue &pos, const PyQueue &neg, const PyCounts &loss) {
+    const Queue p = pos.view(), q = neg.view();
+    nb::gil_scoped_release unlocked;
+    const auto P = p.prefix(), N = q.prefix();
+    const Best best = loss.scan(p, q, P, N).best();
+    return {best.value, best.i, best.j};
+}
+
+template <class Link> Best monge(const Queue &pos, const Queue &neg, const double *A, const double *B) {
     const auto P = pos.prefix(), N = neg.prefix();
     return MongeArgmax<Link>(pos, neg, P, N, A, B)();
 }
 
-void bind_oracles(nb::module_ &m) {
+Table monge_argmax(const std::string &link, const PyQueue &pos, const PyQueue &neg, In1<double> A, In1<double> B) {
+    const Queue p = pos.view(), q = neg.view();
+    require(p.first + p.size < size_of(A), "monge_argmax: expected A for every number of flips, got fewer");
+    require(q.first + q.size < size_of(B), "monge_argmax: expected B for every number of flips, got fewer");
+    const auto run = link == "product" ? monge<ProductLink>
+                     : link == "hypot" ? monge<HypotLink>
+                     : link == "max"   ? monge<MaxLink>
+                                       : nullptr;
+    require(run != nullptr, "monge_argmax: expected the link 'product', 'hypot' or 'max', got another one");
+    nb::gil_scoped_release unlocked;
+    const Best best = run(p, q, A.data(), B.data());
+    return {best.value, best.i, best.j};
+}
+
+std::tuple<double, double, double, double, double> bounds(const PyCounts &loss, Index n_neg) {
+    const Index size = size_of(loss.u);
+    require(size > 0, "count_bounds: expected one u and v or more, got none");
+    require(loss.n_pos > 0 && n_neg > 0 && n_neg <= PyQueue::kMostUnits && loss.m_low + size - 1 <= loss.n_pos + n_neg,
+            "count_bounds: expected u and v for no more predicted positives than there are examples of both classes");
+    nb::gil_scoped_release unlocked;
+    const CountBounds b = count_bounds(by_count(loss.u), by_count(loss.v), static_cast<double>(loss.n_pos),
+                                       static_cast<double>(n_neg), static_cast<double>(loss.m_low), size);
+    return {b.top, b.fn_least, b.fn_most, b.fp_least, b.fp_most};
+}
+
+void bind_risks(nb::module_ &m) {
     nb::class_<PyLine>(m, "Line", "The risk along a line of scores.")
         .def(nb::init<Risk &, In1<double>, In1<double>>(), nb::keep_alive<1, 2>(), nb::arg("risk"),
              nb::arg("scores").noconvert(), nb::arg("move").noconvert())
         .def("__call__", &PyLine::at, nb::arg("t"), "The risk at t, and its slope there.");
-    nb::class_<Risk>(m, "Risk", "The risk of the scores of a sample.")
+    nb::class_<Risk>(m, "Risk", "The risk of the scores of a sample. Several threads may ask it at once.")
         .def("cut", &cut, nb::arg("scores").noconvert(), nb::arg("mu") = 0.0,
              "Loss and slope of the cut at these scores; with mu > 0 it may be a mean of cuts within mu of it there.");
+    nb::class_<PyFlips>(m, "FlipClass", "One class of a sample: its members, and what is known of their flips.")
+        .def(
+            "__init__",
+            [](PyFlips *self, In1<Place> members, double sign, double step, double low, double high) {
+                new (self) PyFlips{members, sign, step, low, high};
+            },
+            nb::arg("members").noconvert(), nb::kw_only(), nb::arg("sign"), nb::arg("step"), nb::arg("low"),
+            nb::arg("high"),
+            "`step` is the weight of one example divided by n. Costs below `low` flip in every optimum, costs from "
+            "`high` on in none.");
+    nb::class_<PyTables>(m, "TableLoss", "The loss of every contingency table of a sample.")
+        .def(
+            "__init__",
+            [](PyTables *self, const std::string &structure, Strided1<double> first, Strided1<double> second,
+               Index m_low, double top,
+               bool rising) { new (self) PyTables{structure, first, second, m_low, top, rising}; },
+            nb::arg("structure"), nb::arg("first").noconvert(), nb::arg("second").noconvert(), nb::kw_only(),
+            nb::arg("m_low"), nb::arg("top"), nb::arg("rising"),
+            "By count ('count'): u and v for every number of predicted positives from m_low on. By mistakes "
+            "('product', 'hypot', 'max'): A and B for every number of false negatives, and of false positives.");
     nb::class_<PyTableSearch, Risk>(m, "TableSearch", "The most violated labelling of a sample of whole units.")
-        .def(nb::init<In1<Place>, In1<Place>, Index, const std::string &, Pair, double, Pair, Pair, Index,
-                      Strided1<double>, Strided1<double>, double, bool>(),
-             nb::arg("pos").noconvert(), nb::arg("neg").noconvert(), nb::arg("size"), nb::arg("structure"),
-             nb::arg("units"), nb::arg("n"), nb::arg("pos_limits"), nb::arg("neg_limits"), nb::arg("first_count"),
-             nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("top"), nb::arg("rising"));
-    nb::class_<PyTopSearch, Risk>(m, "TopSearch",
-                                  "The most violated labelling with exactly k positives, without weights.")
-        .def(nb::init<In1<bool>, Index, double, double>(), nb::arg("y").noconvert(), nb::arg("k"), nb::arg("u"),
-             nb::arg("v"));
-    m.def(
-        "collect",
-        [](In1<double> scores, In1<Place> members, double sign, double low, double high, InOut1<double> out) {
-            require(out.size() >= members.size(), "collect: out is shorter than members");
-            const PointCosts costs{scores.data(), members_of(members, sign)};
-            double *const room = out.data();
-            nb::gil_scoped_release unlocked;
-            const Buffer<Place> places(new Place[members.size() + 1]);
-            const Index size = collect(costs, high, room, places.get());
-            const Collected got = without_certain(room, size, low);
-            return std::make_tuple(got.size, got.first, got.first_sum);
-        },
-        nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("low"), nb::arg("high"),
-        nb::arg("out").noconvert(),
-        "Costs sign * score in [low, high) into out; returns their number, the number below low and its sum.");
-    m.def(
-        "mark",
-        [](In1<double> scores, In1<Place> members, double sign, Index count, double last, double value,
-           InOut1<double> slope) {
-            require(slope.size() == scores.size(), "mark: slope and scores differ in length");
-            const PointCosts costs{scores.data(), members_of(members, sign)};
-            double *const out = slope.data();
-            nb::gil_scoped_release unlocked;
-            std::vector<Place> places(members.size());
-            std::iota(places.begin(), places.end(), Place{0});
-            mark(costs, places.data(), costs.members.size, count, last, value, out);
-        },
-        nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("count"),
-        nb::arg("last"), nb::arg("value"), nb::arg("slope").noconvert(),
-        "Write value to the slope of the count members of lowest cost sign * score, the highest of which is last.");
-    m.def(
-        "count_argmax",
-        [](In1<double> pos, Index pos_first, double pos_sum, In1<double> neg, Index neg_first, double neg_sum,
-           double step, Index n_pos, Index m_low, Strided1<double> u, Strided1<double> v) {
-            require(u.size() == v.size(), "count_argmax: u and v differ in length");
-            const Queue p{pos.data(), size_of(pos), pos_first, pos_sum, step};
-            const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, step};
-            const Index m_high = m_low + size_of(u) - 1;
-            nb::gil_scoped_release unlocked;
-            const auto P = p.prefix(), N = q.prefix();
-            const Best best = CountScan(p, q, P, N, n_pos, m_low, m_high, by_count(u), by_count(v)).best();
-            return std::make_tuple(best.value, best.i, best.j);
-        },
-        nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("neg").noconvert(),
-        nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("step"), nb::arg("n_pos"), nb::arg("m_low"),
-        nb::arg("u").noconvert(), nb::arg("v").noconvert(),
-        "Best (value, fn, fp) of D = u[m] + v[m] tp over m = tp + fp, for "
-        "costs sorted ascending.");
-    m.def(
-        "count_bounds",
-        [](Strided1<double> u, Strided1<double> v, Index n_pos, Index n_neg, Index m_low) {
-            const Index m_high = m_low + size_of(u) - 1;
-            require(u.size() == v.size() && u.size() > 0, "count_bounds: u and v differ in length, or are empty");
-            require(m_low >= 0 && n_pos > 0 && n_neg > 0 && m_high <= n_pos + n_neg,
-                    "count_bounds: u and v do not fit the sample");
-            nb::gil_scoped_release unlocked;
-            const CountBounds b =
-                count_bounds(by_count(u), by_count(v), static_cast<double>(n_pos), static_cast<double>(n_neg),
-                             static_cast<double>(m_low), m_high - m_low + 1);
-            return std::make_tuple(b.top, b.fn_least, b.fn_most, b.fp_least, b.fp_most);
-        },
-        nb::arg("u").noconvert(), nb::arg("v").noconvert(), nb::arg("n_pos"), nb::arg("n_neg"), nb::arg("m_low"),
-        "The greatest D = u[m] + v[m] tp of all tables; the least and greatest rise of D by one more false negative, "
-        "and by one more false positive.");
-    m.def(
-        "monge_argmax",
-        [](const std::string &link, In1<double> pos, Index pos_first, double pos_sum, double pos_step, In1<double> neg,
-           Index neg_first, double neg_sum, double neg_step, In1<double> A, In1<double> B) {
-            require(pos_first >= 0 && pos_first + size_of(pos) < size_of(A), "monge_argmax: A is too short");
-            require(neg_first >= 0 && neg_first + size_of(neg) < size_of(B), "monge_argmax: B is too short");
-            const auto run = link == "product" ? monge<ProductLink>
-                             : link == "hypot" ? monge<HypotLink>
-                             : link == "max"   ? monge<MaxLink>
-                                               : nullptr;
-            require(run != nullptr, "monge_argmax: link must be 'product', 'hypot' or 'max'");
-            const Queue p{pos.data(), size_of(pos), pos_first, pos_sum, pos_step};
-            const Queue q{neg.data(), size_of(neg), neg_first, neg_sum, neg_step};
-            const double *a = A.data(), *b = B.data();
-            nb::gil_scoped_release unlocked;
-            const Best best = run(p, q, a, b);
-            return std::make_tuple(best.value, best.i, best.j);
-        },
-        nb::arg("link"), nb::arg("pos").noconvert(), nb::arg("pos_first"), nb::arg("pos_sum"), nb::arg("pos_step"),
-        nb::arg("neg").noconvert(), nb::arg("neg_first"), nb::arg("neg_sum"), nb::arg("neg_step"),
-        nb::arg("A").noconvert(), nb::arg("B").noconvert(),
-        "Best (value, fn, fp) of D = link(A[fn], B[fp]), for costs sorted "
-        "ascending.");
-    nb::class_<PyPairSearch, Risk>(m, "PairSearch",
-                                   "The pairs inside the margin, of two classes of which one is sorted.")
-        .def(nb::init<In1<Place>, double, In1<double>, In1<Place>, double, In1<double>, Index, double>(),
-             nb::arg("members").noconvert(), nb::arg("sign"), nb::arg("weights").noconvert(),
-             nb::arg("other_members").noconvert(), nb::arg("other_sign"), nb::arg("other_weights").noconvert(),
-             nb::arg("size"), nb::arg("pairs"));
+        .def(nb::init<Index, const PyFlips &, const PyFlips &, const PyTables &>(), nb::arg("size"), nb::arg("pos"),
+             nb::arg("neg"), nb::arg("loss"));
+    nb::class_<TopSearch, Risk>(m, "TopSearch",
+                                "The most violated labelling with exactly k positives, without weights.")
+        .def(
+            "__init__",
+            [](TopSearch *self, In1<bool> y, Index k, double u, double v) {
+                new (self) TopSearch(reinterpret_cast<const unsigned char *>(y.data()), size_of(y), k, u, v);
+            },
+            nb::arg("y").noconvert(), nb::arg("k"), nb::arg("u"), nb::arg("v"));
+    nb::class_<PyPairClass>(m, "PairClass", "One class of the pairs: its members, and their weights or none.")
+        .def(nb::init<In1<Place>, double, In1<double>>(), nb::arg("members").noconvert(), nb::arg("sign"),
+             nb::arg("weights").noconvert());
+    nb::class_<PyPairSearch, Risk>(m, "PairSearch", "The pairs inside the margin, of classes of which one is sorted.")
+        .def(nb::init<Index, const PyPairClass &, const PyPairClass &, double>(), nb::arg("size"), nb::arg("sorted"),
+             nb::arg("other"), nb::arg("pairs"));
+}
+
+} // namespace
+
+void bind_oracles(nb::module_ &m) {
+    bind_risks(m);
+    nb::class_<PyQueue>(m, "Queue", "One class: the costs of its candidates, ascending, and what flips before them.")
+        .def(nb::init<In1<double>, Index, double, double>(), nb::arg("costs").noconvert(), nb::arg("first"),
+             nb::arg("first_sum"), nb::arg("step"),
+             "`first` units flip before the candidates, with that sum of costs; a unit weighs `step` of the sample.");
+    nb::class_<PyCounts>(m, "CountLoss", "D = u[m - m_low] + v[m - m_low] tp, by the number m of predicted positives.")
+        .def(nb::init<Index, Index, Strided1<double>, Strided1<double>>(), nb::arg("n_pos"), nb::arg("m_low"),
+             nb::arg("u").noconvert(), nb::arg("v").noconvert(), "All in units.");
+    m.def("collect", &py_collect, nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"),
+          nb::arg("low"), nb::arg("high"),
+          "Costs sign * score in [low, high), in the order of the members; the number below low, and its sum.");
+    m.def("mark", &py_mark, nb::arg("scores").noconvert(), nb::arg("members").noconvert(), nb::arg("sign"),
+          nb::arg("lowest"), nb::arg("value"), nb::arg("slope").noconvert(),
+          "Write value to the slope of the members of lowest cost sign * score: `lowest` says how many, and the "
+          "highest of their costs.");
+    m.def("count_argmax", &count_argmax, nb::arg("pos"), nb::arg("neg"), nb::arg("loss"),
+          "Best (value, fn, fp) of a loss by count.");
+    m.def("count_bounds", &bounds, nb::arg("loss"), nb::arg("n_neg"),
+          "The greatest D = u[m] + v[m] tp of all tables; the least and greatest rise of D by one more false negative, "
+          "and by one more false positive.");
+    m.def("monge_argmax", &monge_argmax, nb::arg("link"), nb::arg("pos"), nb::arg("neg"), nb::arg("A").noconvert(),
+          nb::arg("B").noconvert(), "Best (value, fn, fp) of D = link(A[fn], B[fp]).");
 }
 
 } // namespace metrimax

@@ -1,8 +1,8 @@
 // Python bindings of what the solvers do with small or single vectors.
 #include "bindings.hpp"
-#include "descent.hpp"
+#include "dense_loops.hpp"
+#include "line_descent.hpp"
 #include "line_search.hpp"
-#include "loops.hpp"
 #include "simplex_qp.hpp"
 
 #include <nanobind/stl/array.h>
@@ -23,7 +23,13 @@ using Pair = std::pair<double, double>;
 using Callable = nb::typed<nb::callable, nb::object(double)>;
 
 static auto evaluated(const Callable &line) {
-    return [&line](double t) { return nb::cast<Pair>(line(t)); };
+    return [&line](double t) {
+        Pair risk;
+        if (!nb::try_cast(line(t), risk))
+            throw nb::type_error(
+                "line: expected two numbers of a risk along a line, value and rise, got something else");
+        return risk;
+    };
 }
 
 void bind_solvers(nb::module_ &m) {
@@ -34,9 +40,7 @@ void bind_solvers(nb::module_ &m) {
             const double *a = u.data(), *b = v.data();
             const size_t size = u.size();
             nb::gil_scoped_release unlocked;
-            double sum = 0;
-            dense_dot_rows(a, 1, size, b, &sum);
-            return sum;
+            return dot(a, b, size);
         },
         nb::arg("u").noconvert(), nb::arg("v").noconvert(),
         "u'v in the calling thread (a threaded BLAS spends more on its threads than they give).");
@@ -46,13 +50,12 @@ void bind_solvers(nb::module_ &m) {
             check_length("combine", vectors.size(), shares.size());
             require(!vectors.empty(), "combine: expected at least one vector, got none");
             const size_t size = vectors[0].size();
-            for (const auto &vector : vectors)
-                check_length("combine", vector.size(), size);
+            const std::vector<const double *> terms = starts("combine", vectors, size);
             auto out = zeros<double>(size);
             {
                 nb::gil_scoped_release unlocked;
-                for (size_t k = 0; k < vectors.size(); ++k)
-                    add_scaled(shares[k], vectors[k].data(), out.get(), size);
+                for (size_t k = 0; k < terms.size(); ++k)
+                    add_scaled(shares[k], terms[k], out.get(), size);
             }
             return make_array(std::move(out), size);
         },
@@ -62,11 +65,7 @@ void bind_solvers(nb::module_ &m) {
         [](const std::vector<In1<double>> &slopes) {
             require(!slopes.empty(), "rows_read: expected at least one vector, got none");
             const size_t n = slopes[0].size();
-            std::vector<const double *> vectors;
-            for (const auto &slope : slopes) {
-                check_length("rows_read", slope.size(), n);
-                vectors.push_back(slope.data());
-            }
+            const std::vector<const double *> vectors = starts("rows_read", slopes, n);
             nb::gil_scoped_release unlocked;
             return n > 0 ? static_cast<double>(rows_read(vectors, n)) / static_cast<double>(n) : 0.0;
         },
@@ -87,8 +86,10 @@ void bind_solvers(nb::module_ &m) {
         "rise, known at 0; returns t and the risk there.");
     m.def(
         "descend",
-        [](Callable line, double lam, InOut1<double> point, InOut1<double> scores, double square, double risk,
-           In1<double> move, In1<double> move_scores, bool images, Pair tangent, double accuracy) {
+        [](Callable line, double lam, std::tuple<InOut1<double>, InOut1<double>, double> from, double risk,
+           std::pair<In1<double>, In1<double>> by, bool images, Pair tangent, double accuracy) {
+            auto &[point, scores, square] = from;
+            const auto &[move, move_scores] = by;
             const size_t width = point.size(), n = scores.size();
             check_length("descend: move", move.size(), width);
             check_length("descend: move_scores", move_scores.size(), n);
@@ -98,18 +99,20 @@ void bind_solvers(nb::module_ &m) {
                 track.descend(square, risk, tangent, {}, accuracy, 1.0, std::nullopt, evaluated(line));
             return std::make_tuple(found.t, found.risk, square);
         },
-        nb::arg("line"), nb::arg("lam"), nb::arg("point").noconvert(), nb::arg("scores").noconvert(), nb::arg("square"),
-        nb::arg("risk"), nb::arg("move").noconvert(), nb::arg("move_scores").noconvert(), nb::arg("images"),
-        nb::arg("tangent"), nb::arg("accuracy"),
-        "Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point and move are given by "
-        "entries and scores. line(t) is the risk at t and its rise; known at 0 are the risk and a tangent to it. "
+        nb::arg("line"), nb::arg("lam"), nb::arg("point").noconvert(), nb::arg("risk"), nb::arg("move").noconvert(),
+        nb::kw_only(), nb::arg("images"), nb::arg("tangent"), nb::arg("accuracy"),
+        "Minimise lam/2 |point + t move|^2 + risk(t) over t >= 0 and go there, in place: point is (entries, scores, "
+        "squared length), move (entries, scores). line(t) is the risk at t and its rise; known at 0 are the risk and a "
+        "tangent to it. "
         "Returns t, the risk there and the squared length.");
     m.def(
         "simplex_qp",
         [](In2<double> G, In1<double> b, double scale, InOut1<double> a, double tol, Index max_changes) {
             const auto size = static_cast<Index>(b.size());
-            if (size == 0 || a.size() != b.size() || G.shape(0) < b.size() || G.shape(1) < b.size())
-                throw nb::value_error("simplex_qp: G, b and a do not fit together, or are empty");
+            require(size > 0, "simplex_qp: expected one variable or more, got none");
+            check_length("simplex_qp: a", a.size(), b.size());
+            require(G.shape(0) >= b.size() && G.shape(1) >= b.size(),
+                    "simplex_qp: expected G with at least as many rows and columns as b is long, got fewer");
             const double *g = G.data(), *c = b.data();
             double *x = a.data();
             const auto ld = static_cast<Index>(G.shape(1));

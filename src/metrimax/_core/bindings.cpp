@@ -9,6 +9,7 @@ NB_MODULE(_kernels, m) {
     metrimax::bind_bundle(m);
     metrimax::bind_solvers(m);
     metrimax::bind_files(m);
+    metrimax::bind_matrix(m);
     metrimax::bind_dual(m);
     metrimax::bind_rankings(m);
     metrimax::bind_composed(m);

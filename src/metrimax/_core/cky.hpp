@@ -1,24 +1,22 @@
 // Highest-scoring parse trees of a weighted context-free grammar in Chomsky normal form.
 #pragma once
 
-#include <cstddef>
+#include "index.hpp"
+
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace metrimax {
 
-using std::size_t;
 using Symbol = std::int32_t;
 
 struct BinaryRules { // parent -> left right, ordered by left; those of a left symbol are begin[left] .. begin[left + 1]
     const Symbol *parent, *left, *right;
-    const double *weight;
     std::vector<size_t> begin;
 
-    BinaryRules(const Symbol *parent, const Symbol *left, const Symbol *right, const double *weight, size_t size,
-                size_t symbols)
-        : parent(parent), left(left), right(right), weight(weight), begin(symbols + 1, 0) {
+    BinaryRules(const Symbol *parent, const Symbol *left, const Symbol *right, size_t size, size_t symbols)
+        : parent(parent), left(left), right(right), begin(symbols + 1, 0) {
         for (size_t r = 0; r < size; ++r)
             ++begin[left[r] + 1];
         for (size_t s = 0; s < symbols; ++s)
@@ -34,8 +32,8 @@ struct Node { // a constituent of a tree: the rule at its top, and its span [sta
 // lexical[i][A], the score of A over the word i alone; and a price for every constituent of two words or more that
 // differs from gold[start][end - 1], the label of the true tree there (-1 for none). By CKY, in O(n^3 rules).
 // Returns the score, minus infinity without a tree; nodes in the order parent, left, right. Labels of words in `words`.
-inline double cky(const BinaryRules &rules, const double *lexical, size_t n, size_t symbols, Symbol root,
-                  const Symbol *gold, double price, std::vector<Node> &nodes, Symbol *words) {
+inline double cky(const BinaryRules &rules, const double *weight, const double *lexical, size_t n, size_t symbols,
+                  Symbol root, const Symbol *gold, double price, std::vector<Node> &nodes, Symbol *words) {
     constexpr double kNone = -std::numeric_limits<double>::infinity();
     struct Back {
         std::int32_t rule, split;
@@ -57,7 +55,7 @@ inline double cky(const BinaryRules &rules, const double *lexical, size_t n, siz
                     if (lefts[left] == kNone)
                         continue;
                     for (size_t r = rules.begin[left]; r < rules.begin[left + 1]; ++r) {
-                        const double score = lefts[left] + rights[rules.right[r]] + rules.weight[r];
+                        const double score = lefts[left] + rights[rules.right[r]] + weight[r];
                         if (score > top[rules.parent[r]]) {
                             top[rules.parent[r]] = score;
                             from[rules.parent[r]] = {static_cast<std::int32_t>(r), static_cast<std::int32_t>(split)};

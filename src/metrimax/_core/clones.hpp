@@ -17,6 +17,13 @@
 #define METRIMAX_CLONES
 #endif
 
+// What is to become a part of such a loop, and be compiled with it.
+#if defined(__GNUC__) || defined(__clang__)
+#define METRIMAX_INLINE __attribute__((always_inline)) inline
+#else
+#define METRIMAX_INLINE inline
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define METRIMAX_RESTRICT __restrict__
 #elif defined(_MSC_VER)

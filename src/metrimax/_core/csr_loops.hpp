@@ -1,7 +1,7 @@
 // The innermost loops of the products with CSR rows, in one thread. See products.hpp for the conventions.
 #pragma once
 
-#include "loops.hpp"
+#include "dense_loops.hpp"
 #include "prefetch.hpp"
 
 #include <algorithm>

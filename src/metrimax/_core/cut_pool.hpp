@@ -5,7 +5,7 @@
 // products are <a, b> = a'K b, or a'b where there is none.
 #pragma once
 
-#include "loops.hpp"
+#include "dense_loops.hpp"
 #include "memory.hpp"
 #include "simplex_qp.hpp"
 
@@ -32,9 +32,9 @@ class CutPool {
     // The first cut is zero, and stays. There is room for some without moving.
     CutPool(size_t width, bool images, size_t room)
         : width(width), parts(images ? 2 : 1), room(std::max<size_t>(room, 1)), losses(fresh(this->room)),
-          alpha(fresh(this->room)), gram(fresh(this->room * this->room)), idle(this->room), lengths(this->room) {
+          alpha(fresh(this->room)), gram(fresh(this->room, this->room)), idle(this->room), lengths(this->room) {
         for (size_t part = 0; part < parts; ++part) {
-            rows[part] = fresh(this->room * width);
+            rows[part] = fresh(this->room, width);
             std::fill_n(rows[part].get(), width, 0.0);
         }
         losses[0] = gram[0] = 0.0;
@@ -107,7 +107,7 @@ class CutPool {
             .solve(tol, 20 * cuts + 100);
         std::vector<double> shares(size);
         std::vector<size_t> used;
-        double loss = 0, square, reach = 0;
+        double loss = 0, reach = 0;
         for (size_t k = 0; k < size; ++k) {
             idle[k] = alpha[k] == 0 ? idle[k] + 1 : 0;
             if (alpha[k] == 0)
@@ -122,7 +122,7 @@ class CutPool {
             dense_add_rows_by_blocks(rows[part].get(), width, used.data(), used.size(), shares.data(), 0, width,
                                      out[part]);
         }
-        dense_dot_rows(out[0], 1, width, out[parts - 1], &square);
+        const double square = dot(out[0], out[parts - 1], width);
         const double lost = parts == 1 ? 0.0 : std::numeric_limits<double>::epsilon() * reach * length(out[0]);
         return {square, std::max(0.0, loss - lam / 2 * (square + lost))}; // the zero cut alone proves 0
     }
@@ -169,17 +169,18 @@ class CutPool {
 
     double *row(size_t part, size_t k) { return rows[part].get() + k * width; }
 
-    double length(const double *values) const {
-        double square;
-        dense_dot_rows(values, 1, width, values, &square);
-        return std::sqrt(square);
-    }
+    double length(const double *values) const { return std::sqrt(dot(values, values, width)); }
 
     static Values fresh(size_t count) { return empty<double>(count); } // what is not used is not touched
+    static Values fresh(size_t rows, size_t columns) {
+        if (columns > 0 && rows > std::numeric_limits<size_t>::max() / columns)
+            throw std::bad_alloc();
+        return fresh(rows * columns);
+    }
 
     // The rows in use, of another length now, with room for more.
     Values moved(const Values &values, size_t length, size_t longer, size_t more) const {
-        Values out = fresh(more * longer);
+        Values out = fresh(more, longer);
         for (size_t k = 0; k < size; ++k)
             std::copy_n(values.get() + k * length, length, out.get() + k * longer);
         return out;

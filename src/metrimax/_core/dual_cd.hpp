@@ -9,7 +9,7 @@
 #pragma once
 
 #include "csr_loops.hpp"
-#include "loops.hpp"
+#include "dense_loops.hpp"
 #include "prefetch.hpp"
 
 #include <algorithm>
@@ -21,13 +21,7 @@
 
 namespace metrimax {
 
-template <class T> METRIMAX_CLONES double sum_of_squares(const T *x, size_t size) {
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t j = 0; j < size; ++j)
-        sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
-    return sum;
-}
+template <class T> METRIMAX_CLONES double sum_of_squares(const T *x, size_t size) { return inner_product(x, x, size); }
 
 // Whether indices rise, so that none is repeated.
 template <class I> bool increasing(const I *indices, size_t size) {
@@ -45,11 +39,7 @@ template <class T> struct DenseRows {
     double bias;
 
     double dot(size_t i, const double *w) const {
-        const T *x = X + i * p;
-        double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-        for (size_t j = 0; j < p; ++j)
-            sum += static_cast<double>(x[j]) * w[j];
+        const double sum = inner_product(X + i * p, w, p);
         return bias != 0.0 ? sum + bias * w[p] : sum;
     }
     void add(size_t i, double c, double *w) const {
@@ -274,9 +264,7 @@ METRIMAX_CLONES Descent dual_cd(const Rows &rows, const HingeSum &sum, Working &
             if (next != a)
                 rows.add(i, (next - a) * sum.sign[i], w);
         }
-        double square = 0.0;
-        dense_dot_rows(w, 1, rows.width(), w, &square);
-        descent.gap = square + loss + working.others - gain;
+        descent.gap = dot(w, w, rows.width()) + loss + working.others - gain;
         working.low = extremes.below();
         working.high = extremes.above();
         if (active == 0 || extremes.largest() <= until.accuracy) {

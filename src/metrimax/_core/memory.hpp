@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -21,6 +22,8 @@ template <class T> using Fresh = std::unique_ptr<T[], Free>;
 // Memory that is not initialised. Like NumPy, ask for huge pages where it is large: mapping small ones takes as long as
 // a product that fills it.
 template <class T> Fresh<T> empty(std::size_t size) {
+    if (size > std::numeric_limits<std::size_t>::max() / sizeof(T))
+        throw std::bad_alloc();
     const std::size_t bytes = (size > 0 ? size : 1) * sizeof(T);
     Fresh<T> values(static_cast<T *>(std::malloc(bytes)));
     if (!values)

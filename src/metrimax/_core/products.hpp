@@ -11,8 +11,8 @@
 #pragma once
 
 #include "csr_loops.hpp"
-#include "loops.hpp"
-#include "panels.hpp"
+#include "dense_loops.hpp"
+#include "dense_panels.hpp"
 #include "threads.hpp"
 
 #include <algorithm>

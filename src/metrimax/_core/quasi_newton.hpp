@@ -4,7 +4,7 @@
 // products are <a, b> = a'K b, or a'b where there is none.
 #pragma once
 
-#include "loops.hpp"
+#include "dense_loops.hpp"
 
 #include <algorithm>
 #include <cstddef>

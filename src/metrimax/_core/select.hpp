@@ -1,7 +1,7 @@
 // Selecting one of many numbers by its rank, in passes without a branch per number.
 #pragma once
 
-#include "scan.hpp"
+#include "class_costs.hpp"
 
 #include <functional>
 

@@ -6,7 +6,8 @@
 // step goes to the boundary. No regularisation is needed and none is added.
 #pragma once
 
-#include "loops.hpp"
+#include "dense_loops.hpp"
+#include "index.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,16 +17,6 @@
 #include <vector>
 
 namespace metrimax {
-
-using Index = std::ptrdiff_t;
-
-METRIMAX_CLONES inline double dot(const double *METRIMAX_RESTRICT x, const double *METRIMAX_RESTRICT y, Index size) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Index k = 0; k < size; ++k)
-        sum += x[k] * y[k];
-    return sum;
-}
 
 class SimplexQP {
   public:
@@ -74,7 +65,7 @@ class SimplexQP {
 
   private:
     double H(Index i, Index j) const { return scale * G[i * ld + j]; }
-    double H_times(Index row, const double *x) const { return scale * dot(G + row * ld, x, size); }
+    double H_times(Index row, const double *x) const { return scale * dot(G + row * ld, x, static_cast<size_t>(size)); }
     double *l(Index row) { return L.data() + row * size; }
     double &l(Index row, Index column) { return L[row * size + column]; }
 
@@ -98,7 +89,7 @@ class SimplexQP {
         const Index m = static_cast<Index>(F.size());
         double diagonal = H(k, k) + sigma, rest = diagonal;
         for (Index r = 0; r < m; ++r) {
-            l(m, r) = (H(F[r], k) + sigma - dot(l(r), l(m), r)) / l(r, r);
+            l(m, r) = (H(F[r], k) + sigma - dot(l(r), l(m), static_cast<size_t>(r))) / l(r, r);
             rest -= l(m, r) * l(m, r);
         }
         if (rest > 1e-13 * diagonal) {
@@ -166,7 +157,7 @@ class SimplexQP {
     // x := M^-1 x on the free set.
     void backsolve(std::vector<double> &x) {
         for (Index r = 0; r < static_cast<Index>(x.size()); ++r)
-            x[r] = (x[r] - dot(l(r), x.data(), r)) / l(r, r);
+            x[r] = (x[r] - dot(l(r), x.data(), static_cast<size_t>(r))) / l(r, r);
         backward(x);
     }
 

@@ -1,15 +1,14 @@
 // Threads of our own choosing: plain std::thread, started per call, none where they cost more than they give.
 #pragma once
 
+#include "index.hpp"
+
 #include <algorithm>
-#include <cstddef>
 #include <exception>
 #include <thread>
 #include <vector>
 
 namespace metrimax {
-
-using std::size_t;
 
 // Multiply-adds that one thread must have before a second one pays: starting and joining a thread costs some
 // 20 to 50 microseconds, in which one core does about this much.

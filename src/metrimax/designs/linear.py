@@ -38,6 +38,11 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     return np.ascontiguousarray(v, dtype=np.float64)
 
 
+def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, or a copy where its entries do not lie at multiples of their size, as in some mapped files."""
+    return array if array.flags.aligned else array.copy(order="K")
+
+
 class MatrixRows:
     """The rows of a matrix in memory (`protocols.RowAccess`); with a ``bias``, and one more feature of that value."""
 
@@ -78,21 +83,37 @@ class MatrixRows:
         n = self._matrix.shape[0]
         again = working is None  # rows that are set aside on the way are looked at again in the end
         visited = working or Working(np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0)
-        visits, reached, gap, count, *limits = self._matrix._descend(
-            self._bias, self.squares(), hinges.sign, hinges.margin, upper, alpha, w,
-            *visited, again, tol, gap, math.ceil(max_passes * n),
+        sum_of_hinges = _kernels.HingeSum(squares=self.squares(), sign=hinges.sign, margin=hinges.margin, upper=upper)
+        visits, reached, gap, count, *limits = _kernels.dual_cd(
+            self._matrix._by_rows, self._bias, sum_of_hinges, alpha, w, visited,
+            again=again, tol=tol, gap=gap, max_visits=math.ceil(max_passes * n),
         )  # fmt: skip
-        return Epochs(visits / n, reached, gap, Working(visited.rows[:count], *limits))
+        return Epochs(visits / n, reached, gap, Working(visited.rows[:count], *limits))  # those left are at the front
 
 
 class _Matrix:
-    """What matrices in memory share. A subclass calls the kernels for its kind of matrix."""
+    """What matrices in memory share. A subclass says which arrays the kernels read."""
 
+    n_threads: int
     _in_order = True
 
     @property
     def shape(self) -> tuple[int, int]:
         raise NotImplementedError
+
+    @cached_property
+    def _compiled(self) -> _kernels.Matrix:
+        """The matrix as the kernels have it."""
+        raise NotImplementedError
+
+    @property
+    def _by_rows(self) -> _kernels.Matrix:
+        """The same with every row in one piece."""
+        return self._compiled
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what the kernels look at, which is made anew."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_compiled", "_by_rows")}
 
     @cached_property
     def rows(self) -> MatrixRows:
@@ -108,27 +129,19 @@ class _Matrix:
         return self._product(True, columns("slope", slope, self.shape[0]))
 
     def _product(self, pull: bool, v: Vector) -> Vector:
-        return self._products(pull, [v], 0.0)[0] if v.ndim == 1 else self._columns(pull, v)
+        return self._products(pull, [v], 0.0)[0] if v.ndim == 1 else self._compiled.columns(pull, v, self.n_threads)
 
     def _products(self, pull: bool, vectors: list[Vector], bias: float) -> list[Vector]:
         """The product with each of the vectors, with a feature of value ``bias`` at the end of each row."""
-        raise NotImplementedError
-
-    def _columns(self, pull: bool, V: Vector) -> Vector:
-        """The product with vectors side by side."""
-        raise NotImplementedError
+        return self._compiled.products(pull, vectors, bias, self.n_threads)
 
     def _row_squares(self, bias: float) -> Vector:
-        raise NotImplementedError
+        return _kernels.row_squares(self._compiled, bias)
 
     @cached_property
     def _mean_square(self) -> float:
         """Of the rows without the constant feature."""
         return float(self._row_squares(0.0).mean())
-
-    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
-        """The kernel for matrices of this kind, which brings the rows that are left to the front."""
-        raise NotImplementedError
 
 
 class Dense(_Matrix):
@@ -137,7 +150,7 @@ class Dense(_Matrix):
     Parameters
     ----------
     X : ndarray (n, p)
-        Kept, not copied.
+        Kept, not copied, unless its entries are not aligned.
     n_threads : int or None
         The most threads a product may use; None for all cores. Small products stay in one thread.
 
@@ -163,9 +176,12 @@ class Dense(_Matrix):
             raise TypeError(f"X must be float32 or float64, got {X.dtype}: convert it, or use as_design")
         if not (X.flags.c_contiguous or X.flags.f_contiguous):
             raise ValueError("X must be contiguous, in C or Fortran order: copy it, or use as_design")
-        self.X = X
-        self._ordered = (X, False) if X.flags.c_contiguous else (X.T, True)  # C order, and whether it is the transpose
+        self.X = aligned(X)
         self.n_threads = available_threads(n_threads)
+
+    @cached_property
+    def _compiled(self) -> _kernels.Matrix:
+        return _kernels.dense_matrix(self.X) if self._in_order else _kernels.dense_matrix(self.X.T, fortran=True)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -175,9 +191,6 @@ class Dense(_Matrix):
     def dtype(self) -> np.dtype[Any]:
         return self.X.dtype
 
-    def _products(self, pull: bool, vectors: list[Vector], bias: float) -> list[Vector]:
-        return _kernels.dense_products(*self._ordered, pull, vectors, bias, self.n_threads)
-
     @property
     def _in_order(self) -> bool:  # type: ignore[override]
         """Whether the order is C: Fortran order costs a copy, once, where rows are asked for."""
@@ -185,20 +198,14 @@ class Dense(_Matrix):
 
     def _row_squares(self, bias: float) -> Vector:
         if self._in_order:
-            return _kernels.dense_squares(self.X, bias)
+            return super()._row_squares(bias)
         squares: Vector = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
         squares += bias**2
         return squares
 
-    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
-        return _kernels.dense_dual_cd(self._in_rows, *arguments)
-
     @cached_property
-    def _in_rows(self) -> npt.NDArray[Any]:
-        return np.ascontiguousarray(self.X)
-
-    def _columns(self, pull: bool, V: Vector) -> Vector:
-        return _kernels.dense_columns(*self._ordered, pull, V, self.n_threads)
+    def _by_rows(self) -> _kernels.Matrix:
+        return self._compiled if self._in_order else _kernels.dense_matrix(np.ascontiguousarray(self.X))
 
 
 class CSR(_Matrix):
@@ -248,11 +255,14 @@ class CSR(_Matrix):
             )
         if data.shape != indices.shape:
             raise ValueError(f"data and indices must have the same length, got {data.shape} and {indices.shape}")
-        if check:
-            _kernels.csr_check(indices, indptr, n_cols)
-        self.data, self.indices, self.indptr = data, indices, indptr
+        self.data, self.indices, self.indptr = aligned(data), aligned(indices), aligned(indptr)
         self.n_cols = int(n_cols)
         self.n_threads = available_threads(n_threads)
+        self._compiled = _kernels.csr_matrix(self.data, self.indices, self.indptr, self.n_cols, trusted=not check)
+
+    @cached_property
+    def _compiled(self) -> _kernels.Matrix:
+        return _kernels.csr_matrix(self.data, self.indices, self.indptr, self.n_cols)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -262,23 +272,9 @@ class CSR(_Matrix):
     def dtype(self) -> np.dtype[Any]:
         return self.data.dtype
 
-    def _products(self, pull: bool, vectors: list[Vector], bias: float) -> list[Vector]:
-        return _kernels.csr_products(
-            self.data, self.indices, self.indptr, self.n_cols, pull, vectors, bias, self.n_threads
-        )
-
-    def _columns(self, pull: bool, V: Vector) -> Vector:
-        return _kernels.csr_columns(self.data, self.indices, self.indptr, self.n_cols, pull, V, self.n_threads)
-
-    def _row_squares(self, bias: float) -> Vector:
-        return _kernels.csr_squares(self.data, self.indices, self.indptr, self.n_cols, bias)
-
     @cached_property
     def _mean_square(self) -> float:
         """From all entries at once, in a fraction of the time; those of a repeated column are taken one by one."""
         data = self.data
         total = _kernels.dot(data, data) if data.dtype == np.float64 else np.einsum("i,i->", data, data, dtype=float)
         return float(total) / self.shape[0]
-
-    def _descend(self, *arguments: Any) -> tuple[int, bool, float, int, float, float, float]:
-        return _kernels.csr_dual_cd(self.data, self.indices, self.indptr, self.n_cols, *arguments)

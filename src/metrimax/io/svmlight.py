@@ -96,8 +96,18 @@ def parse_svmlight(
         text = text[3:]
     try:
         threads = available_threads(n_threads)
-        options = (allow_blank, light_tags, least, most, threads, lines_before, several, not labels)
-        return Svmlight(*_kernels.read_svmlight(text, *options))
+        read = _kernels.read_svmlight(
+            text,
+            allow_blank=allow_blank,
+            light_tags=light_tags,
+            least=least,
+            most=most,
+            n_threads=threads,
+            lines_before=lines_before,
+            several=several,
+            unwanted=not labels,
+        )
+        return Svmlight(*read)
     except ValueError as error:
         raise FileError(f"{name}: {error}") from None
 

@@ -147,7 +147,7 @@ class ContingencyOracle(SampleOracle):
             self._first_count = low
             self._u, self._v = self._coefficients(low, high)
             self._check_coefficients()
-            self._top, *rises = _kernels.count_bounds(self._u, self._v, n_pos, n_neg, low)
+            self._top, *rises = _kernels.count_bounds(self._count_loss, n_neg)
             if self._counts is None:
                 self._set_bounds(*rises)
                 self._rising = min(rises) >= -ROUNDING * max(1.0, self._top)
@@ -269,21 +269,27 @@ class ContingencyOracle(SampleOracle):
             first, u, v = 0, self._A, self._B
         else:
             return None
-        units = self.pos.unit, self.neg.unit
-        return _kernels.TableSearch(
-            self.pos.members, self.neg.members, self.size, self.structure, units, self.n, *self._limits, first, u, v,
-            self._top, self._rising,
-        )  # fmt: skip
+        pos, neg = (
+            _kernels.FlipClass(
+                units.members, sign=units.sign, step=units.unit / self.n, low=limits.low, high=limits.high
+            )
+            for units, limits in zip((self.pos, self.neg), self._limits, strict=True)
+        )
+        loss = _kernels.TableLoss(self.structure, u, v, m_low=first, top=self._top, rising=self._rising)
+        return _kernels.TableSearch(self.size, pos, neg, loss)
+
+    @property
+    def _count_loss(self) -> _kernels.CountLoss:
+        return _kernels.CountLoss(self.pos.count, self._first_count, self._u, self._v)
 
     def _argmax(self, pos: Queue, neg: Queue) -> tuple[float, int, int]:
         """Value, false negatives and false positives of the best table."""
         steps = self.pos.unit / self.n, self.neg.unit / self.n
-        if self.structure == "count":
-            return _kernels.count_argmax(
-                *pos[:3], *neg[:3], steps[0], self.pos.count, self._first_count, self._u, self._v
-            )
-        if self.structure in tables.LINKS:
-            return _kernels.monge_argmax(self.structure, *pos[:3], steps[0], *neg[:3], steps[1], self._A, self._B)
+        if self.structure == "count" or self.structure in tables.LINKS:
+            fn, fp = (_kernels.Queue(*queue[:3], step) for queue, step in zip((pos, neg), steps, strict=True))
+            if self.structure == "count":
+                return _kernels.count_argmax(fn, fp, self._count_loss)
+            return _kernels.monge_argmax(self.structure, fn, fp, self._A, self._B)
         search = tables.monge_argmax if self.structure == "monge" else tables.scan_argmax
 
         def loss(i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:

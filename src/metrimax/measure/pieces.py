@@ -141,9 +141,8 @@ class CountFamily(NumberedFamily):
         self._flips = self.n_pos + m - 2.0 * np.maximum(0, m - self.n_neg)
 
     def exact(self, pos: Vector, neg: Vector) -> Vector:
-        values = np.empty(self.pieces)
-        _kernels.count_values(pos, neg, self.steps[0], self.n_pos, self._low, self._u, self._v, values)
-        return values
+        fn, fp = (_kernels.Queue(costs, 0, 0.0, self.steps[0]) for costs in (pos, neg))
+        return _kernels.count_values(fn, fp, _kernels.CountLoss(self.n_pos, self._low, self._u, self._v))
 
     def smoothed(self, pos: Vector, neg: Vector, mu: float, at: tables.Indices) -> tuple[Vector, ...]:
         step = self.steps[0]
@@ -218,9 +217,7 @@ def soften(values: Vector, mu: float, pieces: int) -> tuple[float, Vector]:
 
 def ramp_sums(costs: Vector, t: Vector, h: Vector, weights: Vector = NONE) -> tuple[Vector, Vector]:
     """Number of flips under each ramp, and what they gain."""
-    count, gain = np.empty(len(t)), np.empty(len(t))
-    _kernels.ramp_sums(costs, weights, t, h, count, gain)
-    return count, gain
+    return _kernels.ramp_sums(_kernels.Ramp(costs, weights), t, h)
 
 
 def ramp_thresholds(
@@ -233,6 +230,4 @@ def ramp_thresholds(
     neg_weights: Vector = NONE,
 ) -> Vector:
     """Thresholds t of the negatives with ``count(neg, t) - count(pos, tau - t) = target``."""
-    t = np.empty(len(tau))
-    _kernels.ramp_thresholds(pos, pos_weights, neg, neg_weights, tau, target, h, t)
-    return t
+    return _kernels.ramp_thresholds(_kernels.Ramp(pos, pos_weights), _kernels.Ramp(neg, neg_weights), tau, target, h)

@@ -92,9 +92,10 @@ class ROCOracle(SampleOracle):
         small, large = sorted((pos, neg), key=lambda units: len(units.members))
         weights = [np.empty(0) if sample_weight is None else sample_weight[u.members] for u in (small, large)]
         pairs = pos.total * neg.total
-        self.compiled = _kernels.PairSearch(
-            small.members, small.sign, weights[0], large.members, large.sign, weights[1], self.size, pairs
+        ordered, other = (
+            _kernels.PairClass(u.members, u.sign, w) for u, w in zip((small, large), weights, strict=True)
         )
+        self.compiled = _kernels.PairSearch(self.size, ordered, other, pairs)
         self.smooth = pair_smoothing(pos, neg)
 
     @property

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -30,10 +29,7 @@ MOST_EXAMPLES = 2**32 - 1
 
 
 class Queue(NamedTuple):
-    """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip.
-
-    The costs may lie in the class's buffer, so a queue lasts until the next one is made.
-    """
+    """Costs of the units that may flip, ascending; the ``first`` units cost less than ``low`` and do flip."""
 
     costs: Vector
     first: int = 0
@@ -79,10 +75,6 @@ class ClassUnits:
         self.whole = bool((weight == self.unit).all())
         self.copies = self.unit == 1 and bool((weight == np.round(weight)).all())
 
-    @cached_property
-    def _buffer(self) -> Vector:
-        return np.empty(len(self.members))  # not before it is needed: where the search is compiled it never is
-
     @property
     def alike(self) -> bool:
         """Whether every member has weight 1."""
@@ -96,8 +88,7 @@ class ClassUnits:
     def queue(self, scores: Vector, low: float = -np.inf, high: float = np.inf) -> Queue:
         """Sort what may flip: costs from ``low`` up to ``high``; what is below flips, what is above does not."""
         if self.whole:
-            size, first, first_sum = _kernels.collect(scores, self.members, self.sign, low, high, self._buffer)
-            costs = self._buffer[:size]
+            costs, first, first_sum = _kernels.collect(scores, self.members, self.sign, low, high)
             costs.sort()
             return Queue(costs, first, first_sum, low)
         return Queue(self.unit_costs(*self.sorted(scores)))
@@ -108,7 +99,7 @@ class ClassUnits:
             return
         if self.whole:
             value = -self.sign * self.unit / n
-            _kernels.mark(scores, self.members, self.sign, flips, queue.last(flips), value, slope)
+            _kernels.mark(scores, self.members, self.sign, (flips, queue.last(flips)), value, slope)
             return
         _, weight, order = self.sorted(scores)
         before = np.cumsum(weight) - weight

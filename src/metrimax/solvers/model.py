@@ -75,8 +75,8 @@ class CutModel:
         return [Point(point.rep, row, point.square) for point, row in zip(points, scores, strict=True)]
 
     def steps(self, point: Point, risk: float, stride: float, accuracy: float, memory: int) -> _kernels.BundleSteps:
-        """The iterations of the bundle method from a point, which they move in place (`_core/bundle.hpp`)."""
-        return _kernels.BundleSteps(self._pool, self.lam, stride, accuracy, memory, *point, risk)
+        """The iterations of the bundle method from a point, which they move in place (`_core/bundle_steps.hpp`)."""
+        return _kernels.BundleSteps(self._pool, self.lam, point, risk, stride=stride, accuracy=accuracy, memory=memory)
 
     def propose(
         self,
@@ -93,7 +93,9 @@ class CutModel:
         """
         vectors, images = (yield from self.pulled(slopes)) if slopes else ([], [])
         slopes.clear()
-        moves = steps.propose(losses, vectors, images, PATIENCE, precision, tol, quasi_newton)
+        moves = steps.propose(
+            losses, vectors, images, patience=PATIENCE, precision=precision, tol=tol, quasi_newton=quasi_newton
+        )
         self.bound = steps.bound
         return moves
 

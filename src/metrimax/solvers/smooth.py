@@ -107,8 +107,9 @@ class _Smooth:
         tangent = here.risk, _kernels.dot(self.gradient, direction.scores)
         accuracy = 0.05 * min(self.run.gap, descent)
         for _ in range(4):
+            point, move = (rep, scores, square), (direction.rep, direction.scores)
             t, risk, moved = _kernels.descend(
-                line, lam, rep, scores, square, here.risk, direction.rep, direction.scores, images, tangent, accuracy
+                line, lam, point, here.risk, move, images=images, tangent=tangent, accuracy=accuracy
             )
             if t > 0:
                 return Best(Point(rep, scores, moved), risk, lam)

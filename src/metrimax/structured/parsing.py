@@ -178,16 +178,9 @@ class ParsingProblem(StructuredProblem):
                 lexical[t, symbols] = w[rules]
             else:
                 lexical[t, grammar.preterminals] = 0.0
-        score, nodes, words = _kernels.cky(
-            grammar.parent,
-            grammar.left,
-            grammar.right,
-            np.ascontiguousarray(w[: grammar.n_binary]),
-            lexical,
-            grammar.number[grammar.root],
-            gold,
-            price,
-        )
+        weight = np.ascontiguousarray(w[: grammar.n_binary])
+        binary = _kernels.BinaryRules(grammar.parent, grammar.left, grammar.right, len(grammar.symbols))
+        score, nodes, words = _kernels.cky(binary, weight, lexical, grammar.number[grammar.root], gold, price)
         return Parse(nodes, words) if score > -np.inf else None
 
 

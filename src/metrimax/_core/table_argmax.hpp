@@ -9,22 +9,15 @@
 // flip in every optimum and stand before them with the sum of their costs.
 #pragma once
 
-#include "loops.hpp"
+#include "clones.hpp"
+#include "index.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace metrimax {
-
-using Index = std::ptrdiff_t;
-
-// Where something is among the members of a class, or among the examples of the sample. For every example there is one
-// or more of these, so they are kept short.
-using Place = std::uint32_t;
 
 // The best table.
 struct Best {

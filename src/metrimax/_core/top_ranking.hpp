@@ -1,13 +1,24 @@
-// The most violated rankings for measures of the top K, where every pair of examples that is in the wrong order pays
-// its difference of scores.
+// The risk of measures of the first K ranks, such as NDCG: the most violated ranking, where every pair of examples that
+// is in the wrong order pays its difference of scores.
+//
+// Problem  max over rankings of  1 - sum over ranks r <= K of D_r gain(r) - weight * sum over swapped pairs (s_i - s_j)
+// Input    scores of a sample; grades, the gains of these, the discounts D of the ranks
+// Output   loss and slope of the ranking that attains it, or the risk and its rise along a line
+//
+// Dynamic programming over the numbers of each grade in the first ranks; after Chapelle, Le & Smola (2007), who solve
+// a linear assignment problem for a bound without the pairs.
 #pragma once
 
-#include "tables.hpp"
+#include "index.hpp"
+#include "risk.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace metrimax {
@@ -103,6 +114,7 @@ class TopArgmax {
         while (true) {
             if (placed > 0) {
                 double most = -std::numeric_limits<double>::infinity();
+                last[at] = -1;
                 for (Index g = 0; g < L; ++g) {
                     if (count[g] == 0)
                         continue;
@@ -115,7 +127,7 @@ class TopArgmax {
                             cost += sums[h][to] - sums[h][count[h]] - static_cast<double>(to - count[h]) * s;
                     }
                     const double v = value[at - stride[g]] - discounts[placed - 1] * gains[g] - weight * cost;
-                    if (v > most) {
+                    if (v > most || last[at] < 0) { // one of them, even where v is no number
                         most = v;
                         last[at] = static_cast<std::int8_t>(g);
                     }
@@ -163,6 +175,87 @@ class TopArgmax {
     std::vector<std::vector<Index>> members;
     std::vector<std::vector<double>> sums;
     std::vector<Index> stride, top;
+};
+
+// What is ranked: copies of the examples of a sample, one or more of some, each with its grade.
+struct Graded {
+    const Index *of, *grades;
+    Index size;
+};
+
+// That risk.
+class TopRankingSearch : public Risk {
+  public:
+    static constexpr double kMostStates = 1 << 24; // nine bytes each
+    static constexpr Index kMostGrades = 100;      // that a byte can tell apart
+
+    TopRankingSearch(Index sample, Graded ranked, const double *gains, Index n_grades, const double *discounts,
+                     Index n_discounts, double weight)
+        : n(static_cast<size_t>(sample)), ranked(ranked), gains(gains), discounts(discounts), n_grades(n_grades),
+          K(std::min(n_discounts, ranked.size)), weight(weight) {
+        expect(n_grades <= kMostGrades, "at most 100 grades", n_grades);
+        within("examples", ranked.of, sample);
+        within("grades", ranked.grades, n_grades);
+        const double states = TopArgmax::states(ranked.grades, ranked.size, n_grades, K);
+        expect(states <= kMostStates, "at most 2^24 combinations of grades in the first ranks",
+               static_cast<Index>(std::min(states, 1e18)));
+    }
+
+    size_t size() const override { return n; }
+
+    double plane(const double *scores, double, double *slope) override {
+        const std::vector<double> its = copies([=](Index i) { return scores[i]; });
+        std::vector<double> slopes(its.size());
+        const double loss = ranking(its, slopes);
+        std::fill_n(slope, n, 0.0);
+        for (size_t i = 0; i < slopes.size(); ++i)
+            slope[ranked.of[i]] += slopes[i];
+        return loss;
+    }
+
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) {
+            const std::vector<double> its = copies([=](Index i) { return scores[i] + t * move[i]; });
+            std::vector<double> slopes(its.size());
+            double value = ranking(its, slopes), rise = 0;
+            for (size_t i = 0; i < slopes.size(); ++i) {
+                value += slopes[i] * its[i];
+                rise += slopes[i] * move[ranked.of[i]];
+            }
+            return std::pair(value, rise);
+        };
+    }
+
+  private:
+    static void expect(bool fits, const std::string &what, Index came) {
+        if (!fits)
+            throw std::invalid_argument("TopRankingSearch: expected " + what + ", got " + std::to_string(came));
+    }
+
+    void within(const char *what, const Index *values, Index end) const {
+        for (Index i = 0; i < ranked.size; ++i)
+            if (values[i] < 0 || values[i] >= end)
+                expect(false, std::string(what) + " from 0 to " + std::to_string(end - 1), values[i]);
+    }
+
+    template <class Score> std::vector<double> copies(Score score) const {
+        std::vector<double> its(static_cast<size_t>(ranked.size));
+        for (size_t i = 0; i < its.size(); ++i)
+            its[i] = score(ranked.of[i]);
+        return its;
+    }
+
+    double ranking(const std::vector<double> &scores, std::vector<double> &slopes) const {
+        const TopArgmax best(scores.data(), ranked.grades, ranked.size, gains, n_grades, discounts, K, weight);
+        best.slope(ranked.grades, slopes.data());
+        return best.loss();
+    }
+
+    const size_t n;
+    const Graded ranked;
+    const double *const gains, *const discounts;
+    const Index n_grades, K;
+    const double weight;
 };
 
 } // namespace metrimax

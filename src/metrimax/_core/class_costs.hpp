@@ -3,14 +3,17 @@
 // most of which the compiler makes vector instructions of.
 #pragma once
 
-#include "loops.hpp"
-#include "tables.hpp"
+#include "clones.hpp"
+#include "index.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <stdexcept>
+#include <string>
 
 namespace metrimax {
 
@@ -104,6 +107,17 @@ struct Members {
     Index extent() const { return inside ? sample : size; }
     Index example(Index place) const { return inside ? place : at[place]; }
 };
+
+// Throw std::invalid_argument unless all members are examples of the sample. Whoever looks them up need not ask again.
+inline void check_members(const char *who, const Place *at, Index size, Index sample) {
+    if (sample < 0 || sample >= static_cast<Index>(std::numeric_limits<Place>::max()))
+        throw std::invalid_argument(std::string(who) + ": expected a sample of 0 to 2^32 - 2 examples, got " +
+                                    std::to_string(sample));
+    for (Index k = 0; k < size; ++k)
+        if (static_cast<Index>(at[k]) >= sample)
+            throw std::invalid_argument(std::string(who) + ": expected members below " + std::to_string(sample) +
+                                        ", the size of the sample, got " + std::to_string(at[k]));
+}
 
 // What `inside` refers to: nothing for a small class.
 inline std::unique_ptr<unsigned char[]> inside_large(const Place *at, Index size, Index sample) {

@@ -1,22 +1,15 @@
-// Were the candidates looked at enough? The search for the best table sees the flips of lowest cost only. What it left
-// out is ruled out here, many tables at a time.
+// The proof that a table is the best. The search for it sees the flips of lowest cost only; what it left out is ruled
+// out here, many tables at a time.
+//
+// Input    the losses of all tables, the sums of the costs as far as they are known, the value of the table found
+// Output   whether no table that flips more of a class is worth more
+//
+// Branch and bound over rectangles of tables, after Land & Doig (1960).
 #pragma once
 
-#include "tables.hpp"
+#include "table_losses.hpp"
 
 namespace metrimax {
-
-// The losses of one measure on one sample.
-struct Tables {
-    double top;  // the greatest loss of any table
-    bool rising; // no loss falls with one more mistake of either kind
-
-    Tables(double top, bool rising) : top(top), rising(rising) {}
-    virtual ~Tables() = default;
-    virtual Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
-                      const std::vector<double> &N) const = 0;
-    virtual double loss(Index fn, Index fp) const = 0;
-};
 
 // What the flips of one class give up, as far as it was looked at, and from there on at least: concave in their number.
 class Sums {

@@ -8,8 +8,8 @@
 // is a mean of cuts; against the best of these, h/2 * count is lost at most.
 #pragma once
 
-#include "loops.hpp"
-#include "tables.hpp"
+#include "dense_loops.hpp"
+#include "table_argmax.hpp"
 
 namespace metrimax {
 

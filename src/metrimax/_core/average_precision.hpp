@@ -1,11 +1,22 @@
-// The most violated ranking for average precision, where every pair of examples that is in the wrong order pays its
-// difference of scores.
+// The risk of average precision: the most violated ranking, where every pair of examples that is in the wrong order
+// pays its difference of scores.
+//
+// Problem  max over rankings of  1 - AP - 1/(n+ n-) * sum over swapped pairs of (s_i - s_j)
+// Input    scores of a sample; the members of both classes, the weight of a negative over that of a positive
+// Output   loss and slope of the ranking that attains it, or the risk and its rise along a line
+//
+// Yue, Finley, Radlinski & Joachims (2007), Algorithm 2, by divide and conquer in the place of its greedy scan.
 #pragma once
 
-#include "sorting.hpp"
+#include "cell_sort.hpp"
+#include "class_costs.hpp"
+#include "risk.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -70,7 +81,9 @@ class PrecisionRanking {
         const auto fill = [=](std::vector<Entry> &entries, const Place *members) {
             for (std::size_t k = 0; k < entries.size(); ++k) {
                 const Index i = members[k];
-                entries[k] = {move ? scores[i] + t * move[i] : scores[i], i};
+                const double score = move ? scores[i] + t * move[i] : scores[i];
+                // What is no number has no place in an order: it would lead a sort out of its array.
+                entries[k] = {score == score ? score : -std::numeric_limits<double>::infinity(), i};
             }
         };
         fill(pos, pos_members);
@@ -167,6 +180,46 @@ class PrecisionRanking {
     std::vector<Entry> pos, neg;
     std::vector<Index> above;
     std::vector<double> below;
+};
+
+// That risk.
+class PrecisionSearch : public Risk {
+  public:
+    // `ratio` is the weight of a negative over that of a positive.
+    PrecisionSearch(Index sample, const Place *pos, Index n_pos, const Place *neg, Index n_neg, double ratio)
+        : n(static_cast<size_t>(sample)), pos(pos), neg(neg), n_pos(n_pos), n_neg(n_neg), ratio(ratio) {
+        if (n_pos == 0 || n_neg == 0)
+            throw std::invalid_argument("PrecisionSearch: expected a member or more in each class, got none");
+        check_members("PrecisionSearch", pos, n_pos, sample);
+        check_members("PrecisionSearch", neg, n_neg, sample);
+    }
+
+    size_t size() const override { return n; }
+
+    double plane(const double *scores, double, double *slope) override {
+        std::fill_n(slope, n, 0.0);
+        const PrecisionRanking worst = ranking(scores, nullptr, 0.0);
+        worst.slope(slope);
+        return worst.loss();
+    }
+
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) { return ranking(scores, move, t).risk(); };
+    }
+
+  private:
+    PrecisionRanking ranking(const double *scores, const double *move, double t) {
+        Index looked_at = enough.load(std::memory_order_relaxed);
+        PrecisionRanking worst(pos, n_pos, neg, n_neg, ratio, scores, move, t, looked_at);
+        enough.store(looked_at, std::memory_order_relaxed);
+        return worst;
+    }
+
+    const size_t n;
+    const Place *const pos, *const neg;
+    const Index n_pos, n_neg;
+    const double ratio;
+    std::atomic<Index> enough{0}; // negatives that the last ranking looked at, in whatever thread: a hint
 };
 
 } // namespace metrimax

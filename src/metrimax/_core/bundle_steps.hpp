@@ -5,32 +5,19 @@
 // 2). In the hybrid it goes along a quasi-Newton direction first, and takes a second cut where it ends.
 #pragma once
 
-#include "descent.hpp"
-#include "loops.hpp"
+#include "dense_loops.hpp"
+#include "line_descent.hpp"
 #include "memory.hpp"
+#include "risk.hpp"
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace metrimax {
-
-using Line = std::function<std::pair<double, double>(double)>;
-
-// The risk of the scores of a sample.
-class Risk {
-  public:
-    virtual ~Risk() = default;
-    virtual size_t size() const = 0; // of the sample
-    // A plane below the risk that is no more than mu below it at these scores: its loss, and its slope, overwritten.
-    virtual double plane(const double *scores, double mu, double *slope) = 0;
-    // What gives the risk at scores + t * move, and its rise in t.
-    virtual Line line(const double *scores, const double *move) = 0;
-};
 
 // Where the search after one that ended at t begins: at twice that, or half as far if no step was found. Not below a
 // thousandth: after many searches without a step one must still get to t = 1.
@@ -77,8 +64,7 @@ class BundleSteps {
                 there[i] = near * minimiser[1][i];
             ahead = empty<double>(n);
             ahead_loss = oracle.plane(there.get(), 0.0, ahead.get());
-            double rise = 0;
-            dense_dot_rows(ahead.get(), 1, n, minimiser[1], &rise);
+            const double rise = dot(ahead.get(), minimiser[1], n);
             known = {ahead_loss + near * rise, rise};
         }
         const double t = descend(oracle, minimiser, planes, known ? near : reach, known);

@@ -2,15 +2,13 @@
 #pragma once
 
 #include "clones.hpp"
-#include "narrow.hpp"
+#include "index.hpp"
+#include "narrow_rows.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <vector>
 
 namespace metrimax {
-
-using std::size_t;
 
 // out += x.
 inline void add(const double *METRIMAX_RESTRICT x, double *METRIMAX_RESTRICT out, size_t size) {
@@ -55,6 +53,16 @@ inline size_t rows_read(const std::vector<const double *> &vectors, size_t n) {
     return count;
 }
 
+// <x, y>, summed where it stands: for loops that are compiled for several instruction sets as a whole. See `dot`.
+template <class T, class U>
+METRIMAX_INLINE double inner_product(const T *METRIMAX_RESTRICT x, const U *METRIMAX_RESTRICT y, size_t size) {
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = 0; j < size; ++j)
+        sum += static_cast<double>(x[j]) * static_cast<double>(y[j]);
+    return sum;
+}
+
 // out[i] = <row i, w> for n dense rows of length p. Four rows at a time share the reads of w and keep the adders busy.
 template <class T>
 METRIMAX_CLONES void dot_wide_rows(const T *METRIMAX_RESTRICT X, size_t n, size_t p, const double *METRIMAX_RESTRICT w,
@@ -75,20 +83,21 @@ METRIMAX_CLONES void dot_wide_rows(const T *METRIMAX_RESTRICT X, size_t n, size_
         out[i + 2] = s2;
         out[i + 3] = s3;
     }
-    for (; i < n; ++i) {
-        const T *row = X + i * p;
-        double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-        for (size_t j = 0; j < p; ++j)
-            sum += static_cast<double>(row[j]) * w[j];
-        out[i] = sum;
-    }
+    for (; i < n; ++i)
+        out[i] = inner_product(X + i * p, w, p);
 }
 
 // The same, by the loop that suits the length of the rows.
 template <class T> void dense_dot_rows(const T *X, size_t n, size_t p, const double *w, double *out) {
     if (!dot_narrow_rows(X, n, p, w, out))
         dot_wide_rows(X, n, p, w, out);
+}
+
+// <x, y>, by the loop that suits the length.
+inline double dot(const double *x, const double *y, size_t size) {
+    double sum;
+    dense_dot_rows(x, 1, size, y, &sum);
+    return sum;
 }
 
 // A gather costs about as much as this many entries in a row.

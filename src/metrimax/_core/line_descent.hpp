@@ -2,8 +2,8 @@
 // Plain C++17, no Python.
 #pragma once
 
+#include "dense_loops.hpp"
 #include "line_search.hpp"
-#include "loops.hpp"
 
 #include <array>
 #include <optional>
@@ -47,10 +47,7 @@ struct Track {
   private:
     // How the squared length of the point, `square` at first, changes on its way.
     Parabola parabola(double square) const {
-        double cross = 0, bend = 0;
-        dense_dot_rows(point[0], 1, width, move[images], &cross);
-        dense_dot_rows(move[0], 1, width, move[images], &bend);
-        return {lam, square, cross, bend};
+        return {lam, square, dot(point[0], move[images], width), dot(move[0], move[images], width)};
     }
 
     // Of planes below the risk the one that is highest at the point: its value there, and how it rises.

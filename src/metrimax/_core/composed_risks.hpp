@@ -1,9 +1,12 @@
 // Risks made of risks: the mean over groups of examples, and sums. Plain C++17, no Python.
 #pragma once
 
-#include "bundle.hpp"
+#include "risk.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace metrimax {
 

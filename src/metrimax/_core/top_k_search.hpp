@@ -1,20 +1,34 @@
-// The most violated labelling with exactly k positives, for a loss u + v * tp: the k examples of lowest cost,
-//     cost = -(score + n v [y = +1]),
-// are called positive. A selection, O(n), in a sample without weights, and mostly in one pass: a sample of the costs
-// tells between which bounds the k-th lowest lies; what is below them is called positive by vector instructions, and
-// what is between, a few in a hundred, is noted and gone through one by one.
+// The risk of measures at k: the most violated labelling with exactly k positives.
+//
+// Problem  max over labellings with k positives of  u + v * tp + 1/n * sum over the flips of (called - y) score
+// Input    scores of a sample without weights; its labels, k, u and v
+// Output   loss and slope of the labelling that attains it, or the risk and its rise along a line
+//
+// The k examples of lowest cost = -(score + n v [y = +1]) are called positive (Joachims 2005, section 4.3). A
+// selection, O(n), and mostly in one pass: a sample of the costs tells between which bounds the k-th lowest lies (Floyd
+// & Rivest 1975); what is below them is called positive by vector instructions, and what is between, a few in a
+// hundred, is noted and gone through one by one.
 #pragma once
 
+#include "class_costs.hpp"
+#include "mean_labelling.hpp"
+#include "risk.hpp"
+#include "scratch.hpp"
 #include "select.hpp"
-#include "shares.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace metrimax {
 
-// The loops over one block (see scan.hpp), in which a label is 1 or 0, and so is what an example is called. They
+// The loops over one block (see class_costs.hpp), in which a label is 1 or 0, and so is what an example is called. They
 // multiply with these: of sums over what is called positive alone a compiler may make branches.
 
 METRIMAX_CLONES inline void as_numbers(const unsigned char *METRIMAX_RESTRICT y, Index size,
@@ -95,28 +109,68 @@ METRIMAX_CLONES inline double call_by_shares(Shares share, const double *METRIMA
     return hits;
 }
 
-class TopSearch {
+class TopSearch : public Risk {
   public:
-    TopSearch(const bool *y, Index size, Index k, double u, double v)
-        : y(reinterpret_cast<const unsigned char *>(y)), n(size), n_pos(std::count(y, y + size, true)), k(k), u(u),
-          bonus(v * static_cast<double>(size)), scale(1 / static_cast<double>(size)), near(new Index[size]),
-          costs(new double[size]) {
+    // Labels are copied: 0 for negative, anything else for positive.
+    TopSearch(const unsigned char *labels, Index size, Index k, double u, double v)
+        : n(size), k(checked(k, size)), y(ones(labels, size)), n_pos(std::count(y.begin(), y.end(), 1)), u(u),
+          bonus(v * static_cast<double>(size)), scale(1 / static_cast<double>(size)) {
         const Index stride = std::max(kStride, (n + kSample - 1) / kSample);
         std::minstd_rand random; // since labels may come at regular distances
         for (Index first = 0; first + stride <= n; first += stride)
             sample.push_back(first + static_cast<Index>(random()) % stride);
-        rank = static_cast<double>(k) * scale * few();
-        off = widest();
+    }
+
+    size_t size() const override { return static_cast<size_t>(n); }
+
+    double plane(const double *scores, double mu, double *slope) override {
+        return scratch.lend([&](State &now) { return cut(now, scores, mu, slope); });
+    }
+
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) {
+            return scratch.lend([&](State &now) { return risk(now, scores, move, t); });
+        };
+    }
+
+  private:
+    static constexpr Index kSample = 512, kStride = 8; // at most that many examples, and at most one in eight
+
+    // What a search notes, and where it begins.
+    struct State {
+        State(Index n, double rank, double off)
+            : near(new Index[static_cast<size_t>(n)]), costs(new double[static_cast<size_t>(n)]), rank(rank), off(off) {
+        }
+
+        std::unique_ptr<Index[]> near; // what the last pass noted, in order, and its costs, in any
+        std::unique_ptr<double[]> costs;
+        Index size = 0;
+        double sampled[kSample]; // the costs of the sample, in any order
+        double rank;             // of the last boundary among these,
+        double off;              // and how far from it the next one is looked for
+    };
+
+    static Index checked(Index k, Index size) {
+        if (k < 1 || k > size)
+            throw std::invalid_argument("TopSearch: expected k from 1 to the number of examples, " +
+                                        std::to_string(size) + ", got " + std::to_string(k));
+        return k;
+    }
+
+    static std::vector<unsigned char> ones(const unsigned char *labels, Index size) {
+        std::vector<unsigned char> y(static_cast<size_t>(size));
+        std::transform(labels, labels + size, y.begin(), [](unsigned char label) { return label != 0; });
+        return y;
     }
 
     // The loss of the labelling that attains the risk, and its slope; or, with mu > 0, of a mean of labellings that is
     // no more than mu below the risk at these scores. Without a positive risk, both are zero.
-    double cut(const double *scores, double mu, double *slope) {
+    double cut(State &now, const double *scores, double mu, double *slope) const {
         const Index most_flips = n_pos + k - 2 * std::max<Index>(0, k - (n - n_pos));
         const double h = 2 * mu * static_cast<double>(n) / static_cast<double>(std::max<Index>(most_flips, 1));
         const bool mean = h > 0;
         const Point at{*this, scores, mean ? nullptr : slope};
-        const auto [called, last] = find(at);
+        const auto [called, last] = find(now, at);
         if (!(value(called) > 0)) {
             std::fill_n(slope, n, 0.0);
             return 0.0;
@@ -124,28 +178,27 @@ class TopSearch {
         if (!mean)
             return loss(called.hits);
         if (!resolves(h, last))
-            return cut(scores, 0.0, slope);
-        const auto certain = static_cast<Index>(pass(at, last - h, last + h).count);
-        const Shares shares = share_out(costs.get(), size, k - certain, last, h);
+            return cut(now, scores, 0.0, slope);
+        const auto certain = static_cast<Index>(pass(now, at, last - h, last + h).count);
+        const Shares shares = share_out(now.costs.get(), now.size, k - certain, last, h);
         double hits = 0;
         for_blocks(n, [&](Index first, Index count) {
             double labels[kBlock];
-            as_numbers(y + first, count, labels);
+            as_numbers(&y[first], count, labels);
             hits += call_by_shares(shares, scores + first, labels, count, bonus, scale, slope + first);
         });
         return loss(hits);
     }
 
     // The risk at scores + t * move, and its slope in t.
-    std::pair<double, double> risk(const double *scores, const double *move, double t) {
-        const Called called = find(Line{*this, scores, move, t}).first;
+    std::pair<double, double> risk(State &now, const double *scores, const double *move, double t) const {
+        const Called called = find(now, Moved{*this, scores, move, t}).first;
         const double risk = value(called);
         if (!(risk > 0))
             return {0.0, 0.0};
         return {risk, scale * called.rise};
     }
 
-  private:
     // Examples at some scores. Where there is a slope to write, it is that of those called positive.
     struct Point {
         const TopSearch &search;
@@ -167,7 +220,7 @@ class TopSearch {
     };
 
     // Examples at scores + t * move.
-    struct Line {
+    struct Moved {
         const TopSearch &search;
         const double *scores, *move;
         double t;
@@ -186,14 +239,14 @@ class TopSearch {
     double cost(double score, Index i) const { return top_cost(score, y[i] ? bonus : 0.0); }
 
     // Go through all examples: those with costs from `low` to `high` are noted, those below are called positive.
-    template <class Examples> Called pass(const Examples &examples, double low, double high) {
+    template <class Examples> Called pass(State &now, const Examples &examples, double low, double high) const {
         Called called;
         const Index most = low < high ? n : k; // where all that are noted are alike, the first k will do
-        Index noted = 0, *const at = near.get();
-        double *const its = costs.get();
+        Index noted = 0, *const at = now.near.get();
+        double *const its = now.costs.get();
         for_blocks(n, [&](Index first, Index count) {
             double labels[kBlock], block[kBlock];
-            as_numbers(y + first, count, labels);
+            as_numbers(&y[first], count, labels);
             called += examples.call_below(low, first, count, labels, block);
             if (noted < most)
                 for_inside<std::less_equal<>>(block, count, low, high, [&](Index i, bool inside) {
@@ -202,18 +255,18 @@ class TopSearch {
                     noted += inside;
                 });
         });
-        size = noted;
+        now.size = noted;
         return called;
     }
 
     // Call the k examples of lowest cost positive; returns the highest of their costs, too. Those at it go by position.
-    template <class Examples> std::pair<Called, double> find(const Examples &examples) {
-        Called called = look(examples);
+    template <class Examples> std::pair<Called, double> find(State &now, const Examples &examples) const {
+        Called called = look(now, examples);
         Index left = k - static_cast<Index>(called.count);
-        const double last = select(costs.get(), size, left - 1);
-        Index ties = left - count_where<std::less<>>(costs.get(), size, last); // that are called positive
-        for (Index j = 0; j < size && left > 0; ++j) {
-            const Index i = near[j];
+        const double last = select(now.costs.get(), now.size, left - 1);
+        Index ties = left - count_where<std::less<>>(now.costs.get(), now.size, last); // that are called positive
+        for (Index j = 0; j < now.size && left > 0; ++j) {
+            const Index i = now.near[j];
             const double score = examples.score(i), its = cost(score, i);
             if (its < last || (its == last && ties-- > 0)) {
                 --left;
@@ -221,31 +274,31 @@ class TopSearch {
                 examples.call(i);
             }
         }
-        learn(last);
+        learn(now, last);
         return {called, last};
     }
 
     // The pass that notes the example of the k-th lowest cost, which is about where it was in the sample the last time.
-    template <class Examples> Called look(const Examples &examples) {
+    template <class Examples> Called look(State &now, const Examples &examples) const {
         for (std::size_t j = 0; j < sample.size(); ++j)
-            sampled[j] = cost(examples.score(sample[j]), sample[j]);
+            now.sampled[j] = cost(examples.score(sample[j]), sample[j]);
         const auto bound = [&](double at) {
             const auto size = static_cast<Index>(sample.size());
-            return at < 0 ? -kInf : at < few() ? select(sampled, size, static_cast<Index>(at)) : kInf;
+            return at < 0 ? -kInf : at < few() ? select(now.sampled, size, static_cast<Index>(at)) : kInf;
         };
-        for (double reach = off;; reach *= 3) {
-            const Called called = pass(examples, bound(rank - reach), bound(rank + reach));
-            if (called.count < k && k <= called.count + size)
+        for (double reach = now.off;; reach *= 3) {
+            const Called called = pass(now, examples, bound(now.rank - reach), bound(now.rank + reach));
+            if (called.count < k && k <= called.count + now.size)
                 return called;
         }
     }
 
-    void learn(double last) {
+    void learn(State &now, double last) const {
         const auto size = static_cast<Index>(sample.size());
-        const auto below = static_cast<double>(count_where<std::less<>>(sampled, size, last)),
-                   up_to = static_cast<double>(count_where<std::less_equal<>>(sampled, size, last));
-        const double before = std::exchange(rank, std::min(std::max(rank, below), up_to));
-        off = std::min(std::max({1.0, 0.7 * off, 2 * std::abs(rank - before)}), widest());
+        const auto below = static_cast<double>(count_where<std::less<>>(now.sampled, size, last)),
+                   up_to = static_cast<double>(count_where<std::less_equal<>>(now.sampled, size, last));
+        const double before = std::exchange(now.rank, std::min(std::max(now.rank, below), up_to));
+        now.off = std::min(std::max({1.0, 0.7 * now.off, 2 * std::abs(now.rank - before)}), widest());
     }
 
     double few() const { return static_cast<double>(sample.size()); }
@@ -257,18 +310,13 @@ class TopSearch {
     }
 
     static constexpr double kInf = std::numeric_limits<double>::infinity();
-    static constexpr Index kSample = 512, kStride = 8; // at most that many examples, and at most one in eight
 
-    const unsigned char *y;
-    Index n, n_pos, k;
-    double u, bonus, scale;
-    std::unique_ptr<Index[]> near; // what the last pass noted, in order, and its costs, in any
-    std::unique_ptr<double[]> costs;
-    Index size = 0;
-    std::vector<Index> sample;
-    double sampled[kSample]; // the costs of the sample, in any order
-    double rank = 0;         // of the last boundary among these,
-    double off = 0;          // and how far from it the next one is looked for
+    const Index n, k;
+    const std::vector<unsigned char> y; // 1 for positives
+    const Index n_pos;
+    const double u, bonus, scale;
+    std::vector<Index> sample; // examples whose costs tell where the k-th lowest is about
+    Scratch<State> scratch{[this] { return State(n, static_cast<double>(k) * scale * few(), widest()); }};
 };
 
 } // namespace metrimax

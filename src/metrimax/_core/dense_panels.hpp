@@ -4,7 +4,7 @@
 // those terms is packed into panels of kWide columns, the last one padded with zeros, which stay in the cache.
 #pragma once
 
-#include "loops.hpp"
+#include "dense_loops.hpp"
 
 namespace metrimax {
 

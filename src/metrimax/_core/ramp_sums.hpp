@@ -9,7 +9,7 @@
 // were.
 #pragma once
 
-#include "tables.hpp"
+#include "table_argmax.hpp"
 
 namespace metrimax {
 

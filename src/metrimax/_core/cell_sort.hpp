@@ -1,7 +1,7 @@
 // Sorting many numbers of about the same size.
 #pragma once
 
-#include "tables.hpp"
+#include "table_argmax.hpp"
 
 #include <cstdint>
 #include <limits>

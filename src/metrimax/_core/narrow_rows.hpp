@@ -10,14 +10,14 @@
 // everywhere, whatever rows are around it.
 //
 // This needs vector types, which GCC and Clang have, and registers that hold four lanes: AVX2, for which the machine is
-// asked at run time. Elsewhere, and for wider rows, the functions here return false and the loops of loops.hpp are
-// used.
+// asked at run time. Elsewhere, and for wider rows, the functions here return false and the loops of dense_loops.hpp
+// are used.
 #pragma once
 
 #include "clones.hpp"
+#include "index.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__has_builtin)
@@ -27,8 +27,6 @@
 #endif
 
 namespace metrimax {
-
-using std::size_t;
 
 // out[i] = <row i, w> for n rows of P entries: so few that the rows themselves can be the lanes.
 template <size_t P, class T>
@@ -65,7 +63,7 @@ METRIMAX_CLONES void dot_rows_of_pair(const T *METRIMAX_RESTRICT X, size_t n, co
 #define METRIMAX_AVX2 __attribute__((target("avx2")))
 #define METRIMAX_AVX2_INLINE METRIMAX_AVX2 __attribute__((always_inline)) inline
 
-// The longest rows for which this is faster than the loops of loops.hpp: for X w, and for X'c with V vectors.
+// The longest rows for which this is faster than the loops of dense_loops.hpp: for X w, and for X'c with V vectors.
 constexpr size_t kNarrowDot = 256;
 template <size_t V> constexpr size_t kNarrowAdd = V == 1 ? 64 : 60;
 

@@ -1,0 +1,211 @@
+// The risk of ROC area: all pairs of a positive and a negative example inside the margin.
+//
+// Problem  R = 1/(W+ W-) * sum over pairs of w_i w_j max(0, 1 - (s_i - s_j))
+// Input    scores of a sample; the members of both classes, and their weights
+// Output   loss and slope of the most violated ranking, or the risk and its rise along a line
+//
+// Joachims (2005), Algorithm 3, sorting one class only.
+#pragma once
+
+#include "cell_order.hpp"
+#include "class_costs.hpp"
+#include "risk.hpp"
+#include "scratch.hpp"
+#include "select.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace metrimax {
+
+// One class of the pairs: its examples, with cost = sign * score, and their weights by place (null: all 1).
+struct PairClass {
+    Members members;
+    const double *weights;
+
+    double weight(Index place) const { return weights ? weights[place] : 1.0; }
+};
+
+// R = 1/(W+ W-) * sum over pairs of w_i w_j max(0, 1 - cost_i - cost_j), at the scores s + t * move (no move: null).
+// One class is sorted; every example of the other one looks up how many of them it is inside the margin with, and what
+// these sum up to. Nothing of the other class's length is stored.
+class MarginPairs {
+  private:
+    // The sums over those of the sorted class before one.
+    struct Node {
+        double weight = 0, costs = 0, rates = 0;
+    };
+
+  public:
+    // Memory of a search.
+    struct Room {
+        CellOrder order;
+        std::vector<Node> nodes;
+        std::vector<double> costs, rates; // of the sorted class
+    };
+
+    MarginPairs(const PairClass &sorted, const PairClass &other, const double *scores, const double *move, double t,
+                Room &room)
+        : own(sorted), other(other), scores(scores), move(move), t(t), order(room.order), nodes(room.nodes) {
+        const Index size = own.members.size;
+        room.costs.resize(static_cast<std::size_t>(size));
+        room.rates.assign(static_cast<std::size_t>(size), 0.0);
+        for (Index k = 0; k < size; ++k) {
+            room.costs[k] = move ? line(own)(k) : point(own)(k);
+            if (move)
+                room.rates[k] = line(own).rate(k);
+        }
+        order.sort(room.costs);
+        nodes.resize(static_cast<std::size_t>(size) + 1);
+        Node sums;
+        for (Index k = 0; k < size; ++k) {
+            nodes[k] = sums;
+            const double w = own.weight(order.place(k));
+            sums = {sums.weight + w, sums.costs + w * order[k], sums.rates + w * room.rates[order.place(k)]};
+        }
+        nodes[size] = sums;
+    }
+
+    // The sum of the hinges of all pairs, and how fast it changes with t.
+    std::pair<double, double> risk() const {
+        double value = 0, rise = 0;
+        const LineCosts costs = line(other);
+        visit(costs, [&](const Index *places, const double *reach, const std::int32_t *inside, Index size) {
+            double sum = 0, rate = 0;
+            for (Index k = 0; k < size; ++k) {
+                const double w = other.weight(places[k]);
+                const Node &before = nodes[inside[k]];
+                sum += w * (before.weight * reach[k] - before.costs);
+                rate += w * (before.weight * costs.rate(places[k]) + before.rates);
+            }
+            value += sum;
+            rise -= rate;
+        });
+        return {value, rise};
+    }
+
+    // The weight of all pairs inside the margin, and for every example -sign * share times the weight of its own.
+    double slopes(double share, double *slope) const {
+        std::vector<double> settled(nodes.size());
+        double total = 0;
+        visit(point(other), [&](const Index *places, const double *, const std::int32_t *inside, Index size) {
+            for (Index k = 0; k < size; ++k) {
+                const double w = other.weight(places[k]), pairs = w * nodes[inside[k]].weight;
+                settled[inside[k]] += w;
+                total += pairs;
+                slope[other.members.example(places[k])] = -other.members.sign * share * pairs;
+            }
+        });
+        double above = 0; // weight of those that reach beyond k
+        for (Index k = own.members.size; k-- > 0;) {
+            const Index at = order.place(k);
+            above += settled[k + 1];
+            slope[own.members.example(at)] = -own.members.sign * share * own.weight(at) * above;
+        }
+        return total;
+    }
+
+  private:
+    static constexpr Index kNear = Index{1} << 13; // so many nodes are in the cache anyway
+
+    PointCosts point(const PairClass &of) const { return {scores, of.members}; }
+    LineCosts line(const PairClass &of) const { return {scores, move, of.members, t}; }
+
+    // Call f(places, 1 - costs, numbers of the sorted class below these, size) for the examples of the other class that
+    // any of them is below, a block at a time. Where these are many it is called for all: the others, with none of them
+    // below, add nothing to any sum.
+    template <class Costs, class F> void visit(const Costs &costs, F &&f) const {
+        constexpr double kAll = -std::numeric_limits<double>::infinity();
+        const double most = 1 - order[0];
+        const bool far = own.members.size > kNear, dense = std::isfinite(most);
+        for_blocks(other.members.extent(), [&](Index first, Index count) {
+            double block[kBlock], reach[kBlock + 1];
+            Index places[kBlock + 1], size = 0;
+            std::int32_t cells[kBlock], inside[kBlock];
+            costs.block(first, count, block);
+            if (dense && 2 * count_where<std::less<>>(block, count, most) > count) {
+                reach_from(block, count, order[0], reach);
+                for (; size < count; ++size)
+                    places[size] = first + size;
+            } else {
+                for_inside<std::less<>>(block, count, kAll, most, [&](Index k, bool counts) {
+                    reach[size] = 1 - block[k];
+                    places[size] = first + k;
+                    size += counts;
+                });
+            }
+            order.cells(reach, size, cells);
+            if (far) {
+                for (Index k = 0; k < size; ++k)
+                    order.expect(cells[k]);
+                for (Index k = 0; k < size; ++k)
+                    order.expect_numbers(cells[k]);
+            }
+            order.below(reach, cells, size, inside);
+            f(places, reach, inside, size);
+        });
+    }
+
+    PairClass own, other;
+    const double *scores, *move;
+    double t;
+    CellOrder &order;
+    std::vector<Node> &nodes;
+};
+
+// That risk, of two classes of which the first is sorted.
+class PairSearch : public Risk {
+  public:
+    // `pairs` is W+ W-, their number or weight.
+    PairSearch(Index sample, PairClass sorted, PairClass looked_up, double pairs)
+        : n(static_cast<size_t>(sample)), sorted(checked(sorted, sample)), other(checked(looked_up, sample)),
+          pairs(pairs) {
+        if (other.weights == nullptr) { // which are by member
+            inside = inside_large(other.members.at, other.members.size, sample);
+            other.members.inside = inside.get();
+            other.members.sample = sample;
+        }
+    }
+
+    size_t size() const override { return n; }
+
+    double plane(const double *scores, double, double *slope) override {
+        std::fill_n(slope, n, 0.0);
+        return scratch.lend([&](MarginPairs::Room &room) {
+            return MarginPairs(sorted, other, scores, nullptr, 0.0, room).slopes(1 / pairs, slope) / pairs;
+        });
+    }
+
+    Line line(const double *scores, const double *move) override {
+        return [this, scores, move](double t) {
+            return scratch.lend([&](MarginPairs::Room &room) {
+                const auto [value, rise] = MarginPairs(sorted, other, scores, move, t, room).risk();
+                return std::pair(value / pairs, rise / pairs);
+            });
+        };
+    }
+
+  private:
+    static const PairClass &checked(const PairClass &one, Index sample) {
+        if (one.members.size == 0)
+            throw std::invalid_argument("PairSearch: expected a member or more in each class, got none");
+        check_members("PairSearch", one.members.at, one.members.size, sample);
+        return one;
+    }
+
+    const size_t n;
+    const PairClass sorted;
+    PairClass other;
+    const double pairs;
+    std::unique_ptr<unsigned char[]> inside;
+    Scratch<MarginPairs::Room> scratch{[] { return MarginPairs::Room(); }};
+};
+
+} // namespace metrimax
