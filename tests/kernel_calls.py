@@ -164,5 +164,6 @@ RISKS: dict[str, Callable[[], Any]] = {
     "PrecisionSearch": lambda: _kernels.PrecisionSearch(POS, NEG, 1.0, N),
     "TopRankingSearch": lambda: top_ranking(range(N), [0, 1, 1, 0, 0, 1], size=N),
     "MeanOfGroups": groups,
-    "SumOfRisks": lambda: _kernels.SumOfRisks(pair_search(), table_search(), 1.0),
+    "SumOfRisks": lambda: _kernels.SumOfRisks([pair_search(), table_search()], [1.0, 0.5]),
+    "BaseLosses": lambda: _kernels.BaseLosses(np.where(Y, 0.2, -0.1), 1.0, 1.0),
 }

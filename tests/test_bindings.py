@@ -83,7 +83,7 @@ TYPES = {
     ),
     "half of an integer": lambda: csr(1, [0], [0, 1], n_cols=2.5),  # type: ignore[arg-type]
     "no risk": lambda: groups(risks=[None]),
-    "no risk either": lambda: _kernels.SumOfRisks(None, pair_search(), 1.0),  # type: ignore[arg-type]
+    "no risk either": lambda: _kernels.SumOfRisks([None], [1.0]),
     "an output that cannot be written": lambda: _kernels.add_row(np.broadcast_to(full(3), (2, 3)), full(3)),
     "what a line returns": lambda: _kernels.line_search(lambda t: 1.0, (1.0, 0.0, 0.0, 1.0), 0.0, None, 1e-3, 1.0),
 }  # fmt: skip

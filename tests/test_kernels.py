@@ -139,7 +139,7 @@ SPOILS = {
 
 
 @pytest.mark.parametrize("spoil", SPOILS)
-@pytest.mark.parametrize("name", kernel_calls())
+@pytest.mark.parametrize("name", list(kernel_calls()))
 def test_kernels_convert_nothing(name, spoil):
     kernel, args = kernel_calls()[name]
     kernel(*args)

@@ -140,7 +140,7 @@ def test_the_search_ends_where_rounding_hides_the_tolerance(seed):
 def test_what_does_not_fit_is_refused():
     G, b, a = np.eye(3), np.ones(3), np.ones(3) / 3
     for bad in ((G[:2], b, a), (G, b, a[:2]), (np.ascontiguousarray(G[:, :2]), b, a), (G, b[:0], a[:0])):
-        with pytest.raises(ValueError, match="simplex_qp.*expected"):
+        with pytest.raises(ValueError, match=r"simplex_qp.*expected"):
             _kernels.simplex_qp(bad[0], bad[1], 1.0, bad[2], 0.0, 10)
     for bad in ((G.astype(np.float32), b, a), (G, b.astype(int), a), (G, b, a.astype(np.float32))):
         with pytest.raises(TypeError):

@@ -420,7 +420,7 @@ def test_kernels_refuse_other_dtypes_and_lengths():
     with pytest.raises(ValueError, match="expected length 2, got 1"):
         _kernels.MeanOfGroups(np.arange(3), start, [search, search])
     with pytest.raises(ValueError, match="expected length 3, got 4"):
-        _kernels.SumOfRisks(search, _kernels.PrecisionSearch(one, two, 1.0, 4), 1.0)
+        _kernels.SumOfRisks([search, _kernels.PrecisionSearch(one, two, 1.0, 4)], [1.0, 1.0])
     with pytest.raises(ValueError, match="move: expected length 3, got 2"):
         _kernels.Line(search, d, d[:2].copy())
 

@@ -6,6 +6,14 @@
 
 namespace metrimax {
 
+namespace {
+
+Risk &risk_of(const nb::object &given) {
+    if (!nb::isinstance<Risk>(given))
+        throw nb::type_error("expected risks that are compiled, got something else");
+    return nb::cast<Risk &>(given);
+}
+
 // Together with the risks it asks.
 class PyMeanOfGroups : public MeanOfGroups {
   public:
@@ -30,9 +38,7 @@ class PyMeanOfGroups : public MeanOfGroups {
         std::vector<Group> groups;
         groups.reserve(risks.size());
         for (size_t g = 0; g < risks.size(); ++g) {
-            if (!nb::isinstance<Risk>(risks[g]))
-                throw nb::type_error("MeanOfGroups: expected risks that are compiled, got something else");
-            auto &risk = nb::cast<Risk &>(risks[g]);
+            Risk &risk = risk_of(risks[g]);
             const int64_t start = starts.data()[g];
             require(start >= 0 && risk.size() <= n && static_cast<size_t>(start) <= n - risk.size(),
                     "MeanOfGroups: a group does not lie within the sample");
@@ -56,7 +62,7 @@ class PySumOfRisks : public SumOfRisks {
         check_length("SumOfRisks: times", times.size(), risks.size());
         std::vector<Part> parts;
         for (size_t k = 0; k < risks.size(); ++k) {
-            parts.push_back({&nb::cast<Risk &>(risks[k]), times[k]});
+            parts.push_back({&risk_of(risks[k]), times[k]});
             check_length("SumOfRisks: a risk", parts[k].risk->size(), parts[0].risk->size());
             require(times[k] > 0, "SumOfRisks: expected positive numbers of times");
         }
@@ -65,6 +71,8 @@ class PySumOfRisks : public SumOfRisks {
 
     std::vector<nb::object> kept;
 };
+
+} // namespace
 
 void bind_composed(nb::module_ &m) {
     nb::class_<PyMeanOfGroups, Risk>(m, "MeanOfGroups", "The mean of the risks of groups of a sample.")

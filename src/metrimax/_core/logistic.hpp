@@ -2,10 +2,9 @@
 // Plain C++17, no Python.
 #pragma once
 
-#include "bundle.hpp"
+#include "risk.hpp"
 
 #include <cmath>
-#include <cstddef>
 #include <utility>
 #include <vector>
 
