@@ -22,6 +22,7 @@ from metrimax.measure import (
     get_measure,
     top,
 )
+from metrimax.protocols import made
 
 CASES = [pytest.param(case, id=case.name) for case in ref.RANKINGS]
 BINARY = [pytest.param(case, id=case.name) for case in ref.RANKINGS if not case.graded]
@@ -310,10 +311,10 @@ def test_smoothing_of_groups():
     y, groups, scores, _ = grouped_sample(graded=False)
     oracle = Grouped(ROCArea(), groups).oracle(y)
     risk = value(oracle(scores), scores)
-    smoothed, cut = oracle.smooth(scores, 0.05)
+    smoothed, cut = made(oracle.can.smooth)(scores, 0.05)
     assert risk - 0.05 <= smoothed <= risk
     assert value(cut, scores) <= risk + 1e-12
-    assert not hasattr(Grouped(AveragePrecision(), groups).oracle(y), "smooth")
+    assert made(Grouped(AveragePrecision(), groups).oracle(y).can.smooth) is None
 
 
 def test_groups_smaller_than_k():
