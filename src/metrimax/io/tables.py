@@ -228,7 +228,6 @@ def read_parquet(
     """A Parquet file; the arguments are those of `read_csv`."""
     try:
         parquet = import_module("pyarrow.parquet")
-        arrow = import_module("pyarrow")
     except ImportError:
         raise FileError(f"{path}: Parquet needs the package pyarrow: pip install 'metrimax[parquet]'") from None
     raw = read_bytes(path, limit=limit).tobytes()
@@ -239,8 +238,10 @@ def read_parquet(
         check_expansion(path, f"{about.num_rows} rows of {about.num_columns} columns", needed, len(raw), limit)
         _check_names(path, [str(name) for name in parquet.read_schema(io.BytesIO(raw)).names])
         table = parquet.read_table(io.BytesIO(raw))
-    except (arrow.ArrowException, OSError) as error:
-        raise FileError(f"{path}: {error}") from error
+    except FileError:
+        raise
+    except Exception as error:  # pyarrow has its own kinds, and those of Python: UnicodeDecodeError, MemoryError ...
+        raise FileError(f"{path}: damaged, or no Parquet file ({error})") from error
     index = [name for name in _index_of(table.schema) if name not in (target, *(names or ())) and _is_plain(name)]
     columns = [str(name) for name in table.schema.names if name not in index]
     table = table.select(columns)
