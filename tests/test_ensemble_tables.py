@@ -1,0 +1,139 @@
+"""Tables as people have them: data frames with categories, text and gaps, arrays with gaps, sparse matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from metrimax import MeasureEnsemble
+from metrimax.estimators._ensemble_members import Views
+from metrimax.estimators._ensemble_table import MOST_CATEGORIES
+
+FEW = [
+    ("boosting", HistGradientBoostingClassifier(max_iter=10)),
+    ("tree", DecisionTreeClassifier(max_depth=3)),
+    ("linear", LogisticRegression()),
+]
+
+
+def table(n=300, seed=0):
+    """A frame whose text, categories and gaps all tell something of the label."""
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.choice(["s", "m", "l"], n)
+    number, other = rng.normal(size=(2, n))
+    y = (colour == "red") & (number > -0.5) | (size == "l") & (other > 0.5)
+    frame = pd.DataFrame(
+        {
+            "number": number,
+            "colour": colour,
+            "size": pd.Categorical(size, categories=["s", "m", "l", "xl"]),
+            "whole": pd.array(rng.integers(0, 9, n), dtype="Int64"),
+            "flag": rng.random(n) < 0.5,
+            "other": other,
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "other"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "colour"] = None
+    frame.loc[rng.random(n) < 0.1, "whole"] = pd.NA
+    return frame, y
+
+
+@pytest.mark.parametrize("estimators", [None, "fast", FEW])
+def test_a_data_frame_in_one_line(estimators):
+    X, y = table()
+    model = MeasureEnsemble(estimators=estimators, cv=3, random_state=0).fit(X, y)
+    others, truth = table(1000, seed=1)
+    assert model.score(others, truth) > 0.7
+    assert model.feature_names_in_.tolist() == list(X.columns)
+
+
+def test_columns_in_another_order_or_missing_are_refused():
+    X, y = table(100)
+    model = MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[X.columns[::-1]])
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X.drop(columns="flag"))
+
+
+def test_values_that_fit_has_not_seen_are_one_of_the_others():
+    X, y = table(200)
+    model = MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(X, y)
+    new = X.assign(colour="violet", size=pd.Categorical(["xl"] * 200, categories=["s", "m", "l", "xl"]))
+    assert np.isfinite(model.decision_function(new)).all()
+
+
+def test_boosting_gets_categories_and_gaps_as_they_are():
+    X, y = table(200)
+    model = MeasureEnsemble(estimators="fast", cv=2, random_state=0).fit(X, y)
+    boosting = model.named_estimators_["boosting"][0][0]
+    assert boosting.is_categorical_.tolist() == [False, True, True, False, False, False]
+
+
+def test_the_views_by_hand():
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0, 5.0], "b": ["x", "y", "y", None]})
+    views = Views(frame)(frame, {"codes", "matrix", "given"})
+    np.testing.assert_array_equal(views["codes"], [[1, 1], [np.nan, 0], [3, 0], [5, np.nan]])
+    # numbers with the median for a gap; where gaps were; y; x
+    np.testing.assert_array_equal(views["matrix"], [[1, 0, 0, 1], [3, 1, 1, 0], [3, 0, 1, 0], [5, 0, 0, 0]])
+    assert views["given"] is frame
+
+
+def test_a_gap_that_only_new_rows_have():
+    X, y = table(100)
+    model = MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(X, y)
+    assert np.isfinite(model.decision_function(X.assign(number=np.nan, flag=None))).all()
+
+
+def test_pipelines_get_the_frame_by_its_names():
+    X, y = table()
+    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["colour", "size"]))
+    members = [("own", make_pipeline(columns, LogisticRegression())), *FEW[:1]]
+    model = MeasureEnsemble(estimators=members, cv=2, random_state=0).fit(X, y, np.ones(len(y)))
+    assert model.predict(X).shape == y.shape
+
+
+def test_many_values_are_cut_and_said():
+    X, y = table(2 * MOST_CATEGORIES + 10)
+    X["name"] = [f"row {k}" for k in range(len(X))]
+    with pytest.warns(UserWarning, match="the column 'name' has more than 254 different values"):
+        model = MeasureEnsemble(estimators="fast", cv=2, random_state=0).fit(X, y)
+    assert model.report_["score"] > 0.6
+
+
+def test_dates_are_refused_with_a_remedy():
+    X, y = table(60)
+    with pytest.raises(ValueError, match="expected numbers, categories or text in the column 'when'"):
+        MeasureEnsemble(estimators=FEW).fit(X.assign(when=pd.Timestamp("2020-01-01")), y)
+
+
+def test_arrays_with_gaps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] > 0.5
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = MeasureEnsemble(cv=3, random_state=0).fit(X, y)
+    assert model.report_["score"] > 0.7
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(np.where(np.isnan(X), np.inf, X), y)
+
+
+@pytest.mark.parametrize("estimators", [None, [("extra", ExtraTreesClassifier(10)), ("linear", LogisticRegression())]])
+def test_sparse_and_dense_say_the_same(estimators):
+    rng = np.random.default_rng(0)
+    X = sparse.random(150, 20, density=0.3, random_state=0, format="csr")
+    y = np.asarray(X.sum(axis=1)).ravel() + 0.3 * rng.normal(size=150) > 3
+    model = MeasureEnsemble(estimators=estimators, cv=2, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), model.decision_function(X.tocsc()))
+    if estimators is not None:
+        dense = MeasureEnsemble(estimators=estimators, cv=2, random_state=0).fit(X.toarray(), y)
+        np.testing.assert_allclose(dense.decision_function(X.toarray()), model.decision_function(X), atol=1e-6)
