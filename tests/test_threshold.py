@@ -48,11 +48,38 @@ def test_every_measure_of_the_table_has_one_between_the_scores(name):
 
 
 @pytest.mark.parametrize("measure", [FBeta(), MCC()])
-def test_weights_are_copies(measure):
-    y, scores = overlapping(20, 60)
+def test_weights_are_copies_where_there_are_many(measure):
+    y, scores = overlapping(20_000, 60_000)
     copies = np.random.default_rng(1).integers(0, 4, len(y))
+    copies[y & (scores < 1)] *= 3
     repeated = choose_threshold(measure, np.repeat(y, copies), np.repeat(scores, copies))
-    assert choose_threshold(measure, y, scores, copies.astype(float)) == pytest.approx(repeated)
+    assert choose_threshold(measure, y, scores, copies.astype(float)) == pytest.approx(repeated, abs=0.02)
+    assert abs(choose_threshold(measure, y, scores) - repeated) > 0.1
+
+
+@pytest.mark.parametrize("measure", [FBeta(), MCC()])
+def test_the_scale_of_weights_changes_nothing(measure):
+    y, scores = overlapping(20, 60)
+    weight = np.random.default_rng(1).random(len(y)) * (np.arange(len(y)) % 3 > 0)
+    threshold = choose_threshold(measure, y, scores, weight)
+    assert choose_threshold(measure, y, scores, 1e-6 * weight) == pytest.approx(threshold)
+    used = weight > 0
+    assert choose_threshold(measure, y[used], scores[used], weight[used]) == pytest.approx(threshold)
+
+
+def test_a_heavy_class_of_few_examples_is_still_few():
+    """Balanced weights make the rare class as heavy as the other: it has no more to say for that."""
+    truth, others = overlapping(5_000, 50_000, seed=99)
+    chosen, greedy = [], []
+    for seed in range(40):
+        y, scores = overlapping(15, 1500, seed)
+        weight = np.where(y, 100.0, 1.0)
+        places = np.sort(scores)[:-1] + np.diff(np.sort(scores)) / 2
+        best = places[np.argmax([FBeta().score(y, scores - t, weight) for t in places])]
+        judged = np.where(truth, 10.0, 1.0)
+        greedy.append(FBeta().score(truth, others - best, judged))
+        chosen.append(FBeta().score(truth, others - choose_threshold(FBeta(), y, scores, weight), judged))
+    assert np.mean(chosen) > np.mean(greedy)
 
 
 def test_order_scale_and_shift_change_nothing():

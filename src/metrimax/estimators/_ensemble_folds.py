@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import config_context
 from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.parallel import Parallel, delayed
 
 from metrimax.estimators._ensemble_members import Member, Target, seeded
@@ -36,6 +38,7 @@ class Task(NamedTuple):
     test: Rows
     seed: int
     parameters: dict[str, Any]  #: of `fit`, for the rows to train on
+    routed: bool  #: whether the member routes them by itself, as one that the user gives does
 
 
 class CrossFit(NamedTuple):
@@ -74,7 +77,8 @@ def cross_fit(
 def _fit(task: Task, X: Any, target: Target) -> Fit:
     began, cpu = time.perf_counter(), time.process_time()
     estimator = seeded(task.member.estimator, task.seed)
-    models = target.fit(estimator, _safe_indexing(X, task.train), task.train, task.parameters)
+    with config_context(enable_metadata_routing=task.routed and _routing_enabled()):
+        models = target.fit(estimator, _safe_indexing(X, task.train), task.train, task.parameters)
     scores = target.read(task.member.name, models, _safe_indexing(X, task.test))
     return Fit(models, scores, time.process_time() - cpu, time.perf_counter() - began)
 

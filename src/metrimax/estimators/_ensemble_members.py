@@ -81,7 +81,7 @@ def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
     members.append(Member("linear", logistic if is_sparse else make_pipeline(StandardScaler(), logistic), "matrix"))
     if not is_sparse and n <= KERNEL_ROWS:
         features, C = (200, 10.0) if name == "fast" else (300, 100.0)
-        members.append(Member("kernel", _kernel(*X.shape, features, C), "matrix"))
+        members.append(Member("kernel", _kernel(n, X.shape[1], features, C), "matrix"))
     return members
 
 

@@ -41,6 +41,9 @@ from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Measure, Vector
 
+PRIVATE = ("_views", "_reader", "_members", "_rule")
+"""What `fit` leaves beside the attributes that end in an underscore."""
+
 CHUNK = 50_000
 """Rows that are scored at a time."""
 
@@ -176,18 +179,11 @@ class MeasureEnsemble(ClassifierMixin, _BaseComposition):
         rng = check_random_state(self.random_state)
         routed = self._routed(members, sample_weight, weight, groups, params)
         splits = self._splits(X, target, weight, routed.splitter.split, rng)
+        own = not isinstance(self.estimators, (str, type(None)))
         tasks = [
-            Task(
-                member,
-                k,
-                train,
-                test,
-                int(rng.randint(2**31 - 1)),
-                _check_method_params(X, routed[member.name].fit, train),
-            )
+            Task(member, k, train, test, int(rng.randint(2**31 - 1)), _check_method_params(X, given, train), own)
             for k, (train, test) in enumerate(splits)
-            for member in members
-            if not member.frozen
+            for member, given in ((member, routed[member.name].fit) for member in members if not member.frozen)
         ]
         title = f"MeasureEnsemble({measure.name})" if self.verbose else None
         fits = cross_fit(tasks, views(X, {member.view for member in members}), target, self.n_jobs, title)
@@ -201,7 +197,9 @@ class MeasureEnsemble(ClassifierMixin, _BaseComposition):
     def _check_sample(self, X: Any, y: Any) -> tuple[MeasureEnsemble, Any, Any]:
         """A copy to be fitted, which has noted down what the checks have seen; and X and y, checked."""
         twin = copy(self)
-        twin.__dict__ = {name: vars(self)[name] for name in self._get_param_names()}
+        twin.__dict__ = {
+            name: value for name, value in vars(self).items() if not name.endswith("_") and name not in PRIVATE
+        }
         if isinstance(y, (list, tuple)):
             refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         if y is None:

@@ -3,10 +3,11 @@
 The best threshold of a sample with few positives depends on single examples. Two things steady it:
 
 * Labels are shrunk towards what the scores say: each becomes ``(1 - share) y + share p(score)``. p is a logistic curve
-  fitted to the sample, and ``share = PRIOR / (PRIOR + m)`` with m the weight of the smaller class. The curve alone is
-  not enough: MCC of an expected table has an edge that a small error of the curve falls off.
-* All thresholds count as equal that are behind the best by no more than one mistake in each class costs. The middle of
-  them is taken.
+  fitted to the sample, and ``share = PRIOR / (PRIOR + m)`` with m the number of examples of the smaller class; weighted
+  ones are as many as have the same spread, (sum w)^2 / sum w^2. The curve alone is not enough: MCC of an expected table
+  has an edge that a small error of the curve falls off.
+* All thresholds count as equal that are behind the best by no more, relatively, than one mistake in each class costs
+  a perfect labelling. The middle of them is taken.
 
 **The bias.** With few examples of the smaller class, the threshold is that of a logistic curve, whether or not it fits:
 with 10 positives it has 91 % of the say, with 100 half, with 1000 9 %.
@@ -46,7 +47,7 @@ def choose_threshold(measure: Measure, y: Labels, scores: Vector, sample_weight:
         Of a model that has not seen these labels, such as out-of-fold scores. Best on the scale of
         log-odds, any multiple and shift of them: on that scale a logistic curve fits.
     sample_weight : ndarray (n,), optional
-        Means repetition.
+        Only their ratios matter.
 
     Returns
     -------
@@ -65,20 +66,24 @@ def choose_threshold(measure: Measure, y: Labels, scores: Vector, sample_weight:
     positive, scores, weight = y[order].astype(np.float64), scores[order], weight[order]
     size = np.abs(scores)
     last = np.flatnonzero(scores[:-1] - scores[1:] > ROUNDING * np.maximum(size[:-1], size[1:]))
-    n_pos = float(weight @ positive)
-    smaller = min(n_pos, float(weight.sum()) - n_pos)
-    if len(last) and smaller > 0:
-        share = PRIOR / (PRIOR + smaller)
-        shrunk = (1 - share) * positive + share * _curve(scores, positive, weight)
+    counts = tuple(_effective(weight[positive == label]) for label in (1.0, 0.0))
+    if len(last) and min(counts) > 0:
+        share = PRIOR / (PRIOR + min(counts))
+        shrunk = (1 - share) * positive + share * _curve(scores, positive, weight, counts)
         for labels in (shrunk, positive):  # a constraint may hold for the labels though not for what the curve makes
-            place = _best_place(measure, labels, scores, weight, last)
+            place = _best_place(measure, labels, scores, weight, last, counts)
             if place is not None:
                 return place
     return _all_or_none(measure, positive, scores, weight)
 
 
 def _best_place(
-    measure: ContingencyMeasure, labels: Vector, scores: Vector, weight: Vector, last: npt.NDArray[np.intp]
+    measure: ContingencyMeasure,
+    labels: Vector,
+    scores: Vector,
+    weight: Vector,
+    last: npt.NDArray[np.intp],
+    counts: tuple[float, ...],
 ) -> float | None:
     """The place nearest to the mean of those that are equal to the best, so that a constraint holds there as well.
 
@@ -93,7 +98,8 @@ def _best_place(
     best = float(np.max(values))
     if best == -np.inf:
         return None
-    equals = last[values >= best - one_mistake_each(measure, n_pos, n_neg) - ROUNDING]
+    slack = max(best, 0.0) * _one_mistake_each(measure, n_pos, n_neg, counts)  # relative: the best may be small
+    equals = last[values >= best - slack - ROUNDING]
     places = (scores[equals] + scores[equals + 1]) / 2
     return float(places[np.argmin(np.abs(places - places.mean()))])
 
@@ -111,12 +117,16 @@ def _admitted(measure: ContingencyMeasure, tp: Vector, fp: Vector, n_pos: float,
     return values
 
 
-def one_mistake_each(measure: ContingencyMeasure, n_pos: float, n_neg: float) -> float:
+def _one_mistake_each(measure: ContingencyMeasure, n_pos: float, n_neg: float, counts: tuple[float, ...]) -> float:
     """What one mistake in each class costs beside a perfect labelling; of a tiny class, a quarter of its weight."""
-    one = min(1.0, n_pos / 4, n_neg / 4)
-    wrong = np.array([0.0, one])
-    perfect, less = measure.table_score(n_pos - wrong, wrong, wrong, n_neg - wrong)
+    fn, fp = (np.array([0.0, n / max(count, 4.0)]) for n, count in zip((n_pos, n_neg), counts, strict=True))
+    perfect, less = measure.table_score(n_pos - fn, fp, fn, n_neg - fp)
     return max(0.0, float(perfect - less))
+
+
+def _effective(weight: Vector) -> float:
+    """The number of equal examples with the spread of weighted ones."""
+    return float(weight.sum()) ** 2 / float(weight @ weight) if len(weight) else 0.0
 
 
 def _all_or_none(measure: ContingencyMeasure, positive: Vector, scores: Vector, weight: Vector) -> float:
@@ -134,15 +144,14 @@ def _all_or_none(measure: ContingencyMeasure, positive: Vector, scores: Vector, 
     return float(scores[-1]) - 1.0 if call else float(scores[0]) + 1.0
 
 
-def _curve(scores: Vector, positive: Vector, weight: Vector) -> Vector:
+def _curve(scores: Vector, positive: Vector, weight: Vector, counts: tuple[float, ...]) -> Vector:
     """The logistic curve ``p(s) = 1 / (1 + exp(-a s - b))``, a >= 0, that fits the labels best, at the scores.
 
     Targets are pulled in by one example of each class (Platt 1999), so that classes that the scores separate have a
     finite curve. Newton's method, halving steps that lead up.
     """
-    n_pos = float(weight @ positive)
-    n_neg = float(weight.sum()) - n_pos
-    target = np.where(positive > 0, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+    target = np.where(positive > 0, (counts[0] + 1) / (counts[0] + 2), 1 / (counts[1] + 2))
+    weight = weight / weight.mean()
     centre, scale = float(np.median(scores)), float(np.std(scores))
     s = (scores - centre) / (scale or 1.0)
     rate = float(weight @ target) / float(weight.sum())
