@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import reference as ref
 from scipy import sparse
+from scipy.optimize import minimize_scalar
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -44,8 +45,8 @@ def class_weights(losses, y, weight):
     weight = np.ones(len(y)) if weight is None else weight
     if not losses.balanced:
         return weight
-    own = [weight[y == label].sum() for label in y]
-    return weight * weight.sum() / (2 * np.array(own))
+    own = np.where(y, weight[y].sum(), weight[~y].sum())
+    return weight * weight.sum() / (2 * own)
 
 
 def written_out(losses, risk, price, y, scores, weight=None):
@@ -205,6 +206,49 @@ def test_hinges_alone_are_the_plain_svm(balanced):
     other.fit(X, y)
     np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-3)
     np.testing.assert_allclose(model.trained_intercept_, other.intercept_, atol=1e-3)
+
+
+def equal_scores(losses, oracle, y, C):
+    """The least J if all scores are equal."""
+
+    def objective(c):
+        scores = np.full(len(y), c)
+        cut = oracle(scores)
+        own = oracle.price * oracle.n * (cut.loss + cut.slope @ scores)
+        return c * c / 2 + C * written_out(losses, own, oracle.price, y, scores)
+
+    return minimize_scalar(objective, bounds=(-9, 9), method="bounded", options={"xatol": 1e-6}).fun
+
+
+@pytest.mark.parametrize("name", ["f1", "prbep", "kappa", "roc_area"])
+@pytest.mark.parametrize("losses", [Losses(hinge=1.0), Losses("even", 0.0, 1.0), Losses(0.0, 0.0, 1.0, True)], ids=str)
+@pytest.mark.parametrize("tol", [1e-2, 1e-3])
+def test_the_gap_is_small_against_what_was_gained_over_equal_scores(name, losses, tol):
+    X, y = sample(9, n=1500, rate=0.03, shift=0.6)
+    oracle = get_measure(name).oracle(y)
+    given = {"risk": losses.risk, "hinge": losses.hinge, "logistic": losses.logistic, "balanced": losses.balanced}
+    for C in (0.01, 1.0):
+        model = MeasureSVC(name, C=C, tol=tol, **given).fit(X, y)
+        assert model.status_.ok
+        assert model.gap_ <= tol
+        share = 0.5 if losses.balanced else y.mean()
+        entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+        base = C * len(y) * (2 * losses.hinge * share + losses.logistic * entropy)
+        gained = equal_scores(losses, oracle, y, C) - model.objective_
+        assert model.objective_ - model.dual_bound_ <= tol * max(1.001 * gained, 0.0) + tol * tol * base
+        exact = MeasureSVC(name, C=C, tol=1e-6, **given).fit(X, y)
+        w, best = (np.append(one.coef_, one.trained_intercept_) for one in (model, exact))
+        assert ((w - best) ** 2).sum() / 2 <= model.objective_ - exact.dual_bound_
+
+
+def test_a_rare_class_is_learnt_by_the_logistic_loss_at_the_default_tolerance():
+    X, y = sample(10, n=4000, rate=0.004, shift=0.7)
+    model = MeasureSVC("f1", C=0.1, risk=0.0, logistic=1.0).fit(X, y)
+    other = LogisticRegression(C=0.1, fit_intercept=False, tol=1e-10).fit(regularised(X), y)
+    expected = other.coef_[0]
+    off = np.append(model.coef_, model.trained_intercept_) - expected
+    assert np.linalg.norm(off) < 0.02 * np.linalg.norm(expected)
+    assert np.linalg.norm(off[:-1]) < 0.05 * np.linalg.norm(expected[:-1])
 
 
 def test_with_the_error_rate_hinges_add_to_C():

@@ -218,7 +218,7 @@ def test_a_rule_that_calls_all_alike_is_warned_of(measure):
         MeasureSVC(measure, C=1.0).fit(X, several)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        MeasureSVC(measure, C=1.0, hinge=1.0, threshold="placed").fit(X, y)
+        MeasureSVC(measure, C=1.0, logistic=1.0, risk="even", threshold="placed").fit(X, y)
         MeasureSVC("error", C=1.0).fit(X, y)  # which is right for all but a few
 
 

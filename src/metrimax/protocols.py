@@ -106,6 +106,7 @@ class Capabilities:
     kink: Callable[[], Kink | None] | None = None  #: labellings that all have the loss R(0): the way out of w = 0
     smaller: int = 0  #: how many examples the smaller class has, if there are classes
     at_k: float | None = None  #: how many examples every labelling calls positive, if all call as many
+    base: float | None = None  #: what losses beside a risk come to if only the shares of the classes are known
 
 
 class Oracle(Protocol):
@@ -257,7 +258,7 @@ class Status(Enum):
     CONVERGED = "converged: the duality gap is within tol"
     TRIVIAL = (
         "w = 0 is optimal up to tol: nothing is learnt from these features at this C or below (where classes overlap "
-        "there may be no C that helps: for F1 and its like set hinge=1 and threshold='placed', as MeasureSVCCV does; "
+        "there may be no C that helps: set logistic=1, risk='even' and threshold='placed', or let MeasureSVCCV choose; "
         "for the first ranks of a ranking train roc_area or average_precision; otherwise raise C)"
     )
     UNCHANGED = (

@@ -89,11 +89,20 @@ class Losses:
             return errors
         size = float(len(y)) if weight is None else float(weight.sum())
         base = BaseOracle(positive, weight, self.hinge, self.logistic)
+        at_zero = size * (self.hinge + math.log(2) * self.logistic)
+        alike = self._of_shares(positive, weight) or at_zero
         if not risk:
-            unit = size * (self.hinge + math.log(2) * self.logistic)  # what it is at w = 0
-            return SumOracle([(size, base)], len(y), size, unit / size)
+            return SumOracle([(size, base)], len(y), size, at_zero / size, alike)
         of_risk = risk * oracle.price * oracle.n
-        return SumOracle([(of_risk, oracle), (size, base)], len(y), oracle.n, of_risk / oracle.n)
+        return SumOracle([(of_risk, oracle), (size, base)], len(y), oracle.n, of_risk / oracle.n, alike)
+
+    def _of_shares(self, positive: Labels, weight: Vector | None) -> float:
+        """The least base losses of scores that are all alike: they know the shares of the classes and nothing else."""
+        weight = np.ones(len(positive)) if weight is None else weight
+        size, of_positives = float(weight.sum()), float(weight[positive].sum())
+        shares = [share for share in (of_positives / size, 1 - of_positives / size) if share > 0]
+        entropy = -sum(share * math.log(share) for share in shares)
+        return size * (2 * self.hinge * min(shares) * (len(shares) - 1) + self.logistic * entropy)
 
     def _weights(self, positive: Labels, weight: Vector | None) -> Vector | None:
         """Those of the examples in the base losses."""
@@ -148,11 +157,17 @@ class BaseOracle(SampleOracle):
 
 
 class SumOracle(SampleOracle):
-    """``R(s) = sum_k times_k R_k(s) / (price n)`` over the parts (times_k, R_k)."""
+    """``R(s) = sum_k times_k R_k(s) / (price n)`` over the parts (times_k, R_k).
 
-    def __init__(self, parts: list[tuple[float, Oracle]], size: int, n: float, price: float) -> None:
+    ``alike`` is the least of the base losses among them if all scores are alike.
+    """
+
+    def __init__(
+        self, parts: list[tuple[float, Oracle]], size: int, n: float, price: float, alike: float | None = None
+    ) -> None:
         super().__init__(n, size)
         self.price = price
+        self._alike = None if alike is None else alike / (price * n)
         self._shares = [times / (price * n) for times, _ in parts]
         self._oracles = [oracle for _, oracle in parts]
         kernels = [oracle.can.compiled for oracle in self._oracles]
@@ -170,6 +185,7 @@ class SumOracle(SampleOracle):
             smooth=self._smooth,
             hinges=self._hinges if alone else None,
             kink=None if first.kink is None else self._kink,
+            base=self._alike,
         )
 
     def _hinges(self) -> Hinges:

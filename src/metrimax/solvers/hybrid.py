@@ -115,7 +115,7 @@ class Hybrid:
             del cut
         rest, pause = 0, PAUSE
         for k in range(self.max_iter):
-            moves = yield from model.propose(steps, losses, slopes, run.precision, tol, direct)
+            moves = yield from model.propose(steps, losses, slopes, run.precision, run.tol, direct)
             if moves:
                 steps.search(asked, (yield from model.scores(moves)))
                 moves.clear()

@@ -62,10 +62,12 @@ class Progress:
         self._oracle = oracle
         self._callback = callback
         self._began = time.perf_counter() - (0.0 if start is None else start.seconds)
-        self.weight, self.lam, self.tol = float(weight), 1 / float(weight), tol
+        self.weight, self.lam, self._given = float(weight), 1 / float(weight), tol
         self.model = cut_model(design, self.lam, start)
         self.best = Best(Point(np.zeros(min(design.shape)), np.zeros(design.shape[0]), 0.0), at_zero, self.lam)
         self._at_zero = self.best.value
+        self._base = oracle.can.base
+        self._alike = self._at_zero if self._base is None else self._of_equal_scores(design.shape[0])
         if start is not None and start.best is not None:
             (rep, scores, square), risk = start.best
             self.best = Best(Point(rep.copy(), scores.copy(), square), risk, self.lam)  # a search moves its start
@@ -81,6 +83,27 @@ class Progress:
     @property
     def gap(self) -> float:
         return self.objective - self.model.bound
+
+    @property
+    def tol(self) -> float:
+        """The largest gap to end with: as given, in units of the risk; for a sum, relative to what has been gained.
+
+        Beside the risk of a rare class the base losses may be less than that tolerance altogether. So the gap has to be
+        small against what training has gained over the best of equal scores, which tell the shares of the classes and
+        nothing else. What is small against the base losses of those is no gain.
+        """
+        if self._base is None:
+            return self._given
+        return self._given * min(1.0, max(self._alike - self.objective, self._given * self._base))
+
+    def _of_equal_scores(self, n: int) -> float:
+        """The least objective if all scores are alike, for a constant feature of 1."""
+        zero, ones = np.zeros(n), np.ones(n)
+        here, slope = self._oracle.line(zero, ones)(0.0)
+        line = self._oracle.line(zero, ones if slope < 0 else -ones)
+        accuracy = self._given * (self._base or 1.0)
+        t, risk = _kernels.line_search(line, (self.lam, 0.0, 0.0, 1.0), here, None, accuracy, 1.0)
+        return min(here, self.lam / 2 * t * t + risk)
 
     @property
     def gap_before(self) -> float:

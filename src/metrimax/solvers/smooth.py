@@ -175,7 +175,7 @@ class LBFGS:
                 break
             point = model.bare(here.point)
             gradient = combine((lam, point), (1.0, slope))
-            if state.fixed and model.inner(gradient, gradient) <= 0.02 * lam * tol:
+            if state.fixed and model.inner(gradient, gradient) <= 0.02 * lam * run.tol:
                 run.status = Status.STALLED  # J_mu is within tol / 100 of its least
                 break
             direction = Point(*matrix.direction(point.rep, point.scores, slope.rep, slope.scores))
@@ -238,7 +238,7 @@ class AGM:
                 break
             if state.fixed:
                 gradient = combine((lam, model.bare(here.point)), (1.0, slope))
-                if model.inner(gradient, gradient) <= 0.02 * lam * tol:
+                if model.inner(gradient, gradient) <= 0.02 * lam * run.tol:
                     run.status = Status.STALLED
                     break
             [slope] = yield from model.score(slope)
