@@ -132,6 +132,33 @@ def test_contents_are_not_believed(change, solver, shape, tmp_path):
     assert after.objective_ == pytest.approx(straight.objective_, abs=2e-5 * scale)
 
 
+@pytest.mark.parametrize("solver", ["auto", "hybrid", "cutting_plane", "agm"])
+def test_no_number_of_a_file_makes_a_bound(solver, tmp_path):
+    """Every array, whatever it is for, made greater or less, with the right checksum."""
+    X, y = problem(200, 4)
+    clf = MeasureSVC("roc_area", C=0.3, tol=1e-4, solver=solver)
+    straight = clone(clf).fit(X, y)
+    kept = stopped(clf, X, y, tmp_path, 3)
+    raw = kept.read_bytes()
+    name, _, weight = kept.name.removesuffix(".npz").partition("-")
+    for part in sorted(read_archive(kept, raw).keys() - {"about", "probe"}):
+        for change in (1.0, -1.0, 1e3, -1e3):
+            tmp_path.mkdir(exist_ok=True)
+            arrays = read_archive(kept, raw)
+            probe = arrays.pop("probe")
+            del arrays["about"]
+            arrays[part] = arrays[part] + change
+            again = Checkpoint(tmp_path).begin(name, float(weight), probe)
+            again.save(arrays, Record(3, 3.0, 1.0, 0.0, 3, 0.1))
+            again.release()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                after = clone(clf).set_params(checkpoint=tmp_path).fit(X, y)
+            assert after.dual_bound_ <= straight.objective_ * (1 + 1e-9), (part, change)
+            assert after.objective_ >= straight.dual_bound_ * (1 - 1e-9), (part, change)
+            assert after.gap_ <= 1e-4, (part, change)
+
+
 def test_changed_files_are_noticed(tmp_path):
     X, y = problem()
     clf = MeasureSVC("f1", C=1.0, tol=1e-3)

@@ -2,7 +2,7 @@
 
 Whatever can be computed again is: the risk and the scores of the kept point, lengths, and the Gram matrix of the cuts.
 Cuts are compared with the risk at scores of several sizes, and the images of slopes by their products with a vector
-that no file can know.
+that no file can know. Of numbers that a file tells only counts are taken over, never a bound or an objective.
 """
 
 from __future__ import annotations
