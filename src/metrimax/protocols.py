@@ -319,7 +319,7 @@ class Record(NamedTuple):
 
     @property
     def gap(self) -> float:
-        return self.objective - self.bound
+        return max(0.0, self.objective - self.bound)  # rounding may take it below zero
 
 
 class Point(NamedTuple):
@@ -376,6 +376,13 @@ class Solution:
     cuts: Cuts | None = field(repr=False)
     dual_coef: Vector | None = field(default=None, repr=False)
     """With a dual solver, the multipliers of the examples times their labels: ``w = X' dual_coef``."""
+
+    def __post_init__(self) -> None:
+        if -1e-9 * abs(self.objective) <= self.objective - self.bound <= 0:  # as near as rounding allows
+            object.__setattr__(self, "bound", self.objective)
+            object.__setattr__(self, "gap", 0.0)
+        if self.status is Status.TRIVIAL and self.w.any():  # no better than w = 0 by more than tol, but another point
+            object.__setattr__(self, "status", Status.CONVERGED)
 
 
 Callback = Callable[[Record], Any]

@@ -175,7 +175,7 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results, aside=is_standard_output(arguments.model))  # behind a model they would damage it
-    trivial = sum(solution.status is Status.TRIVIAL and not solution.w.any() for solution in solutions)
+    trivial = sum(solution.status is Status.TRIVIAL for solution in solutions)
     if trivial:
         note(arguments, f"{trivial} of {len(solutions)} classifiers: {Status.TRIVIAL}")
     if not worst.status.ok:

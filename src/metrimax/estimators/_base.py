@@ -177,7 +177,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     def _warn(self, solutions: list[Solution]) -> None:
         """Say which gaps were not reached, and which classifiers are worthless though they were."""
         self._warn_of_gaps(solutions, "labels")
-        trivial = [s for s in solutions if s.status is Status.TRIVIAL and not s.w.any()]
+        trivial = [s for s in solutions if s.status is Status.TRIVIAL]
         if trivial:
             warn(f"{_told(Status.TRIVIAL, trivial, solutions, 'labels')}: all examples get the same score.")
 
@@ -186,7 +186,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         missed = [s for s in solutions if s.status.missed]
         if missed:
             worst = max(missed, key=lambda s: s.gap)
-            more = "Scale the features, lower C, or raise tol"
+            more = "Scale the features (or set intercept_scaling to the length of a row), lower C, or raise tol"
             warn(
                 f"{_told(worst.status, missed, solutions, of)}: the gap is {worst.gap:.3g}, tol {self.tol:g}. "
                 f"{more if worst.status is Status.STALLED else f'{more} or max_iter'}.",

@@ -27,6 +27,8 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
         return X, y
+    refuse_masks_and_dates(X)
+    _refuse_masked("y", y)
     if isinstance(y, (list, tuple)):
         refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         _refuse_collections(y)
@@ -54,7 +56,28 @@ def check_rows(estimator: BaseEstimator, X: Any) -> Any:
     unnamed = not hasattr(estimator, "feature_names_in_")
     if unnamed and _is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None):
         return X
+    refuse_masks_and_dates(X)
     return validate_data(estimator, X, reset=False, **OPTIONS)
+
+
+def refuse_masks_and_dates(X: Any) -> None:
+    """Raise for what NumPy would take for numbers: what is under a mask, and the units in which dates are counted."""
+    _refuse_masked("X", X)
+    dtypes = getattr(X, "dtypes", getattr(X, "dtype", None))  # a frame has one for each column
+    for dtype in np.ravel(np.asarray(dtypes, dtype=object)):
+        if getattr(dtype, "kind", "") in ("M", "m"):
+            raise ValueError(
+                f"expected numbers in X, got {dtype}: turn dates and times into numbers first, as in "
+                "(X - X.min()) / np.timedelta64(1, 'D')"
+            )
+
+
+def _refuse_masked(name: str, values: Any) -> None:
+    if isinstance(values, np.ma.MaskedArray) and (masked := int(np.sum(values.mask))):
+        raise ValueError(
+            f"expected {name} without masked values, got {masked} of them: leave these rows out, or fill them in, as "
+            f"in {name}.filled(0)"
+        )
 
 
 def _is_plain(X: Any) -> bool:
