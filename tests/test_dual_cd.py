@@ -119,7 +119,7 @@ def test_nothing_is_set_aside_where_nothing_is_violated():
 @pytest.mark.parametrize("row", [-1, 3])
 def test_rows_that_are_not_there_are_refused(row):
     design, one = as_design(np.eye(3)), np.ones(3)
-    with pytest.raises(IndexError, match="from 0 to n - 1"):
+    with pytest.raises(ValueError, match="expected row numbers from 0 to 3 - 1"):
         design.rows.dual_epochs(
             Hinges(one, one, one), one, np.zeros(3), np.zeros(3), tol=0.1, max_passes=1,
             working=Working(np.array([row]), -np.inf, np.inf, 0.0),

@@ -132,7 +132,7 @@ def test_a_worthless_classifier_is_said():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 5))
     y = X[:, 0] + rng.normal(size=1000) > 2
-    with pytest.warns(UserWarning, match="w = 0 is optimal .* set hinge=1 .* the same score.$") as caught:
+    with pytest.warns(UserWarning, match="w = 0 is optimal .* set logistic=1, .* the same score.$") as caught:
         svc = MeasureSVC("f1").fit(X, y)
     assert svc.status_ is Status.TRIVIAL
     assert caught[0].filename == __file__
