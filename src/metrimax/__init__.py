@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from metrimax.estimators.ranker import MeasureRanker
     from metrimax.estimators.svc import MeasureSVC
     from metrimax.estimators.svc_cv import MeasureSVCCV
+    from metrimax.estimators.verification import verify
     from metrimax.io.dataset import open_dataset
     from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, TableFunction, measures
     from metrimax.training.path import path
@@ -37,6 +38,7 @@ _HOME = {
     "RecallAtK": "metrimax.measure",
     "CostModel": "metrimax.measure",
     "TableFunction": "metrimax.measure",
+    "verify": "metrimax.estimators.verification",
     "xi_alpha": "metrimax.estimates.xi_alpha",
 }
 
@@ -56,6 +58,7 @@ __all__ = [
     "measures",
     "open_dataset",
     "path",
+    "verify",
     "xi_alpha",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,9 +18,9 @@ from metrimax.designs.dask import collected
 from metrimax.estimators._checks import check_rows, check_sample
 from metrimax.estimators._pickle import PlainState
 from metrimax.io.folders import difference
-from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status
+from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status, Vector
 from metrimax.solvers import SOLVERS
-from metrimax.training.label import FittedLabel
+from metrimax.training.label import FittedLabel, Training
 from metrimax.training.progress import ProgressLine
 
 
@@ -44,6 +45,11 @@ def refuse_design(X: Any, reason: str) -> None:
         raise TypeError(f"expected X as an array or a sparse matrix, got {type(X).__name__}: {reason}")
 
 
+def stated(training: Training, C: float) -> dict[str, Any]:
+    """What a model says of the problem that it was trained for, in plain types."""
+    return {"C": float(C), **asdict(training.losses), "threshold": "placed" if training.placed else "trained"}
+
+
 class CertifiedEstimator(PlainState, BaseEstimator):
     """An estimator with the parameters C, solver, tol, max_iter, verbose and callback; fitted, with a certificate."""
 
@@ -53,6 +59,8 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     max_iter: int
     verbose: int
     callback: Callback | None
+    trained_with_: dict[str, Any]
+    certificate_: list[tuple[Vector, Vector] | None] | None = None
     index_base_: int  #: of the data that were fitted on, where they are those of svmlight text
 
     _solvers: ClassVar[dict[str, type[Any]]] = SOLVERS
@@ -173,6 +181,9 @@ class CertifiedEstimator(PlainState, BaseEstimator):
         self.n_support_ = each([s.n_support for s in solutions])
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
+        kept = [label.certificate for label in fitted]
+        if any(one is not None for one in kept):
+            self.certificate_ = [None if one is None else (one.points, one.multipliers) for one in kept]
 
     def _warn(self, solutions: list[Solution]) -> None:
         """Say which gaps were not reached, and which classifiers are worthless though they were."""

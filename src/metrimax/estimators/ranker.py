@@ -22,7 +22,7 @@ from metrimax.estimators._checks import OPTIONS
 from metrimax.estimators._targets import check_weight
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
-from metrimax.protocols import Callback, Measure, Vector
+from metrimax.protocols import Callback, Design, Measure, Vector
 from metrimax.training.label import Training, fit_label
 from metrimax.training.lockstep import run
 
@@ -44,7 +44,7 @@ class MeasureRanker(CertifiedEstimator):
         "ndcg", the number of positives for "precision_at_k" and twice that for "recall_at_k". The others have no k.
     C : float, default=1.0
         Weight of one margin violation.
-    solver, tol, max_iter, n_threads, verbose, callback, checkpoint
+    solver, tol, max_iter, n_threads, verbose, callback, checkpoint, certificate
         As for `metrimax.MeasureSVC`.
 
     Attributes
@@ -102,6 +102,7 @@ class MeasureRanker(CertifiedEstimator):
         verbose: int = 0,
         callback: Callback | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+        certificate: bool = False,
     ) -> None:
         self.measure = measure
         self.k = k
@@ -113,6 +114,7 @@ class MeasureRanker(CertifiedEstimator):
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+        self.certificate = certificate
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> MeasureRanker:
         """Train on X (dense, sparse, or a design), labels y, and the group (query) of each example; None for one group.
@@ -128,7 +130,8 @@ class MeasureRanker(CertifiedEstimator):
         design = as_design(X, n_threads=self.n_threads)
         checkpoint = as_checkpoint(self.checkpoint)
         with self._progress(grouped, design) as callback:
-            training = Training(grouped, solver, self.tol, callback=callback, checkpoint=checkpoint)
+            proven = bool(self.certificate)
+            training = Training(grouped, solver, self.tol, callback=callback, checkpoint=checkpoint, certificate=proven)
             (fitted,) = run(design, [fit_label(training, design, grouped.labels(y), weight, self.C)])
         if checkpoint is not None:
             checkpoint.clear()
@@ -137,6 +140,12 @@ class MeasureRanker(CertifiedEstimator):
         self._store_certificate([fitted], single=True)
         self._warn([fitted.solution])
         return self
+
+    def stated(self, X: Any, y: Any, groups: Any) -> tuple[Grouped, npt.NDArray[Any], Design]:
+        """The problem of a sample, with the columns that were there in `fit`: measure, labels and design."""
+        y = _grades(labels_of(X, y))
+        grouped = _grouped(self._measure(), _groups_of(X, groups), y)
+        return grouped, grouped.labels(y), as_design(self._check_rows(X), n_threads=self.n_threads)
 
     def _check_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
         made: tuple[Any, Any] = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from metrimax._validation import check_flag, dense, is_whole
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, Kernel, LowRank, check_symmetric, choose_gamma, kernel_design
-from metrimax.estimators._base import CertifiedEstimator, labels_of
+from metrimax.estimators._base import CertifiedEstimator, labels_of, stated
 from metrimax.estimators._remarks import warn_of_constants, warn_of_positive
 from metrimax.estimators._targets import check_truth, encode, judge, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
@@ -104,6 +104,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     checkpoint : str, path, Checkpoint or None, default=None
         A folder in which a long fit saves its state every two minutes, removed when it ends. After a crash, the same
         fit on the same data goes on from there. For other intervals: `metrimax.io.checkpoints.Checkpoint`.
+    certificate : bool, default=False
+        Keep what proves the bound, for `metrimax.verify`; takes about as long as the fit (docs/certificate.md).
 
     Attributes
     ----------
@@ -115,27 +117,24 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Their positions in the training set.
     kernel_kept_ : float
         Share of the kernel's trace that the features keep: 1 for an exact kernel.
-    intercept_ : ndarray (1,) or (L,)
-        Of the rule: `decision_function` is ``X coef_ + intercept_``, with a threshold that was placed taken off.
-    trained_intercept_ : ndarray (1,) or (L,)
-        What training gave it; ``intercept_ = trained_intercept_ - threshold_``.
-    threshold_ : ndarray (1,) or (L,)
-        The score of ``X coef_ + trained_intercept_`` above which an example is called positive. Zero where training
-        puts it there; for ROC area, PRBEP and the measures at k, which leave it open, the score halfway between the
-        last of the top k training examples and the next (k: the number of positives for ROC area and PRBEP).
+    intercept_, trained_intercept_, threshold_ : ndarray (1,) or (L,)
+        `decision_function` is ``X coef_ + intercept_``; ``intercept_ = trained_intercept_ - threshold_``. The threshold
+        is zero where training puts it there; for ROC area, PRBEP and the measures at k, which leave it open, it is
+        halfway between the last of the top k training scores and the next (k = n+ for ROC area and PRBEP).
     objective_, dual_bound_ : float, or ndarray (L,)
         J at the solution, `coef_` with `trained_intercept_`, and a proven lower bound of the least J.
     gap_ : float, or ndarray (L,)
         ``(objective_ - dual_bound_) / (C kappa n)``.
     price_ : float, or ndarray (L,)
         kappa.
-    n_iter_, n_support_ : int, or ndarray (L,)
-        Iterations, and cuts with weight in the solution.
-    n_passes_ : float, or ndarray (L,)
-        Passes over the data: rows read (see `Record`), in units of n.
+    n_iter_, n_support_, n_passes_ : int, int and float, or ndarray (L,)
+        Iterations, cuts with weight in the solution, and passes over the data: rows read (see `Record`) divided by n.
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
     history_ : list of Record, or list of such lists
+    certificate_ : list of (points, multipliers), or None
+    trained_with_ : dict
+        C, the losses, and the rule of the threshold.
     dual_coef_ : ndarray (1, n) or (L, n)
         With a dual solver, the multipliers times the labels: the weights are ``dual_coef_ @ X``.
     label_values_ : ndarray (L,)
@@ -168,6 +167,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     """
 
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None  # for subclasses that do without
+    certificate: bool = False
     _expansion: Expansion | None = None  # what a kernel's scores are made of
 
     def __init__(
@@ -197,6 +197,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         verbose: int = 0,
         callback: Callback | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+        certificate: bool = False,
     ) -> None:
         self.measure = measure
         self.C = C
@@ -222,6 +223,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+        self.certificate = certificate
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVC:
         """Train on X (dense, sparse, or a design) and y: two classes, several, or a label indicator matrix.
@@ -241,6 +243,7 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
             checkpoint.clear()
         self._renew(checked)
         self._store(kind, classes, fitted)
+        self.trained_with_ = stated(training, self.C)
         self._store_weights(features, self._weights(fitted))
         self._tell(measure, X, features, labels, weight, fitted)
         return self
@@ -330,8 +333,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         """How labels of a kind are trained with these parameters."""
         if self.threshold not in THRESHOLDS:
             raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
-        placed = self.threshold == "placed"
-        return Training(measure, solver, self.tol, kind, self.losses(), placed, checkpoint=checkpoint)
+        check_flag("certificate", self.certificate)
+        placed, proven = self.threshold == "placed", bool(self.certificate)
+        return Training(measure, solver, self.tol, kind, self.losses(), placed, None, checkpoint, proven)
 
     def losses(self) -> Losses:
         """The losses that these parameters ask for."""

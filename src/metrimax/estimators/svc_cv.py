@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from metrimax._validation import check_grid, is_number
 from metrimax.designs import is_design
+from metrimax.estimators._base import stated
 from metrimax.estimators._folds import FoldedSample, hold_out, split
 from metrimax.estimators._selection import ByXiAlpha
 from metrimax.estimators._targets import encode, weights_of
@@ -143,6 +144,7 @@ class MeasureSVCCV(MeasureSVC):
         verbose: int = 0,
         callback: Any = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+        certificate: bool = False,
     ) -> None:
         self.measure = measure
         self.Cs = Cs
@@ -175,6 +177,7 @@ class MeasureSVCCV(MeasureSVC):
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+        self.certificate = certificate
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> MeasureSVCCV:
         """Choose C, then train on X and y with it; a dataset (`metrimax.open_dataset`) brings its labels.
@@ -192,6 +195,8 @@ class MeasureSVCCV(MeasureSVC):
                 f"expected groups with selection='cv' alone, got selection={self.selection!r}, which has no use for "
                 "them: leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
             )
+        if self.certificate and self.selection == "xi_alpha":
+            raise ValueError("certificate=True needs selection='cv' or 'holdout': with 'xi_alpha' call metrimax.verify")
         measure, scoring = get_measure(self.measure), self._scoring()
         left_open = self._defaults(measure)
         slack = left_open.slack if given is None else float(given)
@@ -232,6 +237,7 @@ class MeasureSVCCV(MeasureSVC):
             checkpoint.clear()
         self._renew(checked)
         self._store(kind, classes, fitted)
+        self.trained_with_ = stated(training, C)
         self._store_weights(features, self._weights(fitted))
         self.C_, self.best_score_ = C, float(best["mean_test_score"])
         self.cv_results_ = results(rows)

@@ -87,6 +87,11 @@ class Grouped:
             raise ValueError(f"{self.name}: no group has more than k examples; choose a smaller k")
         return GroupedOracle(self._groups, made, len(y))
 
+    def ranked(self, y: npt.NDArray[Any], sample_weight: Vector | None = None) -> list[npt.NDArray[np.intp]]:
+        """The examples of every group that has a part in the risk."""
+        members = self._groups.split(np.arange(len(y)))
+        return [members[g] for g, own, weight in self._parts(y, sample_weight) if self._ranks(own, weight)]
+
     def threshold(self, y: npt.NDArray[Any], scores: Vector, sample_weight: Vector | None = None) -> float:
         """Zero, for there is none: scores of different groups are not compared."""
         return 0.0

@@ -12,9 +12,11 @@ import numpy as np
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.base_loss import PAPER, Losses
 from metrimax.measure.place import place
+from metrimax.measure.plain import PlainOracle
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Oracle, Solution, Solver, Status, Vector
 from metrimax.solvers import check_weights
+from metrimax.training.certificate import Certificate, certify
 from metrimax.training.resume import ResumedRun, identity
 
 
@@ -24,6 +26,7 @@ class FittedLabel(NamedTuple):
     solution: Solution
     price: float
     threshold: float
+    certificate: Certificate | None = None
 
     def slim(self) -> FittedLabel:
         """The same without what is as long as the data."""
@@ -76,6 +79,8 @@ class Training:
     callback : callable or None
     checkpoint : Checkpoint or None
         Runs go on from the states kept there, and keep their own.
+    certificate : bool
+        Whether the bound is to be proven once more, by points that are kept with the model.
     """
 
     measure: Measure
@@ -86,6 +91,7 @@ class Training:
     placed: bool = False
     callback: Callback | None = None
     checkpoint: Checkpoint | None = None
+    certificate: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,18 @@ class LabelSample:
             threshold = rule(self.labels, scores if self.offset is None else scores + self.offset, self.weight)
         return FittedLabel(solution, self.price, threshold)
 
+    def certified(self, fitted: FittedLabel, C: float) -> Generator[Ask, Vector, FittedLabel]:
+        """The label with the bound of a certificate that is kept, as good as was asked for, or as the solver's own."""
+        training, weight, solution = self.training, self.risk_weight(C), fitted.solution
+        plain = PlainOracle(training.measure, self.labels, self.weight, training.losses)
+        enough = solution.objective - 0.98 * training.tol * weight  # rounding may take a little off it
+        goal = min(solution.bound, enough)
+        found = yield from certify(plain, self.design, weight, solution.w, goal=goal)
+        gap = (solution.objective - found.bound) / weight
+        status = Status.MAX_ITER if solution.status.ok and gap > training.tol else solution.status
+        solution = replace(solution, bound=found.bound, gap=gap, status=status)
+        return fitted._replace(solution=solution, certificate=found.certificate)
+
 
 def prepare(
     training: Training, design: Design, labels: Labels, weight: Vector | None, offset: Vector | None = None
@@ -157,4 +175,5 @@ def fit_label(
         name, probe = yield from sample.identity()
         run = ResumedRun(training.checkpoint.begin(name, risk_weight, probe), training.callback)
         solution = yield from run.solve(steps, sample.oracle, design, save=training.kind != "binary")
-    return (yield from sample.finished(solution))
+    fitted = yield from sample.finished(solution)
+    return (yield from sample.certified(fitted, C)) if training.certificate else fitted
