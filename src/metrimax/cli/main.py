@@ -31,9 +31,11 @@ start here:
   metrimax train mq.svm my.model --measure ndcg@10  rank the examples of every qid:
   metrimax tune train.svm my.model                  choose C by cross-validation, then train
   metrimax convert huge.svm.gz shards               data larger than memory: 'metrimax train shards my.model'
+  metrimax verify my.model train.svm                whether objective, bound and threshold are as the model states
   metrimax measures                                 what --measure takes
 
-exit codes: 0 done; 1 failure (a bad file, ...); 2 wrong usage; 3 trained, but the duality gap did not reach --tol
+exit codes: 0 done; 1 failure (a bad file, ...), or a model that does not hold; 2 wrong usage; 3 trained, but the
+  duality gap did not reach --tol
 """
 
 
@@ -82,7 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
-    home = {"train": "training", "tune": "tuning", "convert": "converting", "demo": "demo"}.get(name, "using")
+    home = {"train": "training", "tune": "tuning", "convert": "converting", "demo": "demo", "verify": "verifying"}.get(
+        name, "using"
+    )
     command: Callable[[argparse.Namespace], int] = getattr(import_module(f"metrimax.cli.{home}"), name)
     return command
 
@@ -187,6 +191,20 @@ def build_parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--positive", metavar="LABEL", help="this label against all others")
     _common(evaluate)
 
+    verify = commands.add_parser(
+        "verify",
+        help="whether what a model states is true of its data",
+        description="Compute the objective of MODEL on the DATA it was trained on, prove its bound, and place its "
+        "threshold again, by code of its own. Exit code 0 if all holds, 1 if not.",
+    )
+    verify.add_argument("model", type=_name, metavar="MODEL", help="a model file, with --certificate or without")
+    _data_arguments(verify, "that of the model's data")
+    verify.add_argument(
+        "--max-iter", type=int, default=1000, help="most iterations to prove a bound (default: %(default)s)"
+    )
+    _common(verify)
+    verify.set_defaults(positive=None)
+
     measures = commands.add_parser("measures", help="list the measures", description="List what --measure takes.")
     _common(measures, threads=False)
 
@@ -277,6 +295,11 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="have the shards of a folder read by the workers of a Dask cluster: the address of its scheduler, or "
         "'local' for one process per core; --memory is then for each thread of the workers",
+    )
+    parser.add_argument(
+        "--certificate",
+        action="store_true",
+        help="keep what proves the bound in MODEL, for 'metrimax verify'; takes about as long as the training",
     )
     parser.add_argument(
         "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"

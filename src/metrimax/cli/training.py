@@ -76,6 +76,8 @@ def check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"expected a finite --hinge >= 0, got {arguments.hinge}")
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
+    if arguments.certificate and arguments.model_format != "metrimax":
+        raise UsageError("--certificate has no place in SVM-perf's files: leave it out, or --model-format svmperf")
     check_writable(arguments.model)
     check_apart("MODEL", arguments.model, DATA=arguments.data)
     parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
@@ -139,7 +141,15 @@ def _fit(
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         callback = None if arguments.quiet else line
         training = Training(
-            measure, solver, arguments.tol, task.trained_as, Losses(hinge=arguments.hinge), placed, callback, checkpoint
+            measure,
+            solver,
+            arguments.tol,
+            task.trained_as,
+            Losses(hinge=arguments.hinge),
+            placed,
+            callback,
+            checkpoint,
+            arguments.certificate,
         )
         return run(design, (fit_label(training, design, y, None, C) for y in task.labels.T))
 
@@ -216,7 +226,13 @@ def _model(
         index_base=task.data.index_base,
         feature_names=task.data.feature_names,
         target=arguments.target,
-        training=training | {"labels": per_label},
+        training=training | {"intercept_scaling": scale, "positive": arguments.positive, "labels": per_label},
+        certificates=[
+            None if label.certificate is None else (label.certificate.points, label.certificate.multipliers)
+            for label in fitted
+        ]
+        if arguments.certificate
+        else None,
     )
 
 

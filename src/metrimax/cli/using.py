@@ -44,7 +44,7 @@ def predict(arguments: argparse.Namespace) -> int:
     """Write labels or scores, one line per example."""
     check_apart("FILE", arguments.output, DATA=arguments.data, MODEL=arguments.model)
     check_writable(arguments.output)
-    data, model = _load(arguments)
+    data, model = read_both(arguments)
     scores = model.scores(data.X, arguments.threads)
     as_scores = arguments.scores or model.kind == "ranking"
     names = [label for label in model.classes if isinstance(label, str)] if not (as_scores or arguments.json) else []
@@ -76,11 +76,11 @@ def predict(arguments: argparse.Namespace) -> int:
 
 def evaluate(arguments: argparse.Namespace) -> int:
     """Every measure on labelled data."""
-    data, model = _load(arguments)
+    data, model = read_both(arguments)
     scores = model.scores(data.X, arguments.threads)
     if model.kind == "ranking":
         return _evaluate_ranking(arguments, data, model, scores[:, 0])
-    truth, called = _truth(arguments, data, model), scores
+    truth, called = truth_of(arguments, data, model), scores
     together = model.kind == "multiclass" and arguments.positive is None
     if model.kind != "binary" and arguments.positive is not None:
         k = _class(model, arguments.positive)
@@ -181,7 +181,8 @@ def info(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _load(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
+def read_both(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
+    """DATA and MODEL, the columns of the one as the other knows them."""
     check_threads(arguments)
     if arguments.data == arguments.model == "-":
         raise UsageError("expected DATA or MODEL at standard input (-), not both: give a file for one of them")
@@ -217,7 +218,7 @@ def _class(model: LinearModel, label: str) -> int:
     return found[0]
 
 
-def _truth(arguments: argparse.Namespace, data: Data, model: LinearModel) -> Labels:
+def truth_of(arguments: argparse.Namespace, data: Data, model: LinearModel) -> Labels:
     """The labels as boolean columns, one per classifier of the model."""
     if data.labels is None or data.n == 0:
         raise FileError(f"{data.name}: expected labels, got none; of a table, --target NAME says where they are")

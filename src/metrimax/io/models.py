@@ -26,6 +26,8 @@ from metrimax.protocols import Vector
 
 MAGIC = b"metrimax-model"
 VERSION = 2
+RULE = ("coef", "intercept", "threshold")
+CERTIFICATE = ("points", "multipliers", "labels_of_points")
 KINDS = ("binary", "multiclass", "multilabel", "ranking")
 
 
@@ -54,6 +56,8 @@ class LinearModel:
         The column of that table which held the labels.
     training : dict
         What is known about the training: C, tol, and one entry per label under "labels".
+    certificates : list or None
+        For every label (points, multipliers), or None: `metrimax.training.certificate`.
     """
 
     coef: Vector
@@ -66,6 +70,7 @@ class LinearModel:
     feature_names: list[str] | None = None
     target: str | None = None
     training: dict[str, Any] = field(default_factory=dict)
+    certificates: list[tuple[Vector, Vector] | None] | None = None
 
     @property
     def trained_intercept(self) -> Vector:
@@ -103,9 +108,8 @@ def save_model(path: Name, model: LinearModel) -> None:
     """Write a model file, complete or not at all."""
     from metrimax import __version__
 
-    arrays = {
-        name: np.ascontiguousarray(getattr(model, name), dtype="<f8") for name in ("coef", "intercept", "threshold")
-    }
+    given = {name: getattr(model, name) for name in RULE} | _stacked(model.certificates)
+    arrays = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in given.items()}
     body = b"".join(array.tobytes() for array in arrays.values())
     header = {
         "written_by": f"metrimax {__version__}",
@@ -166,7 +170,7 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     arrays = _arrays(fail, header.get("arrays"), body)
     if version == 1 and header.get("crc32") != zlib.crc32(body):
         raise fail("the checksum of the arrays is wrong: the file is damaged")
-    coef, intercept, threshold = (arrays[name] for name in ("coef", "intercept", "threshold"))
+    coef, intercept, threshold = (arrays[name] for name in RULE)
     if coef.ndim != 2 or len(coef) == 0 or intercept.shape != threshold.shape or intercept.shape != (len(coef),):
         raise fail(
             "expected coef of shape (L, p), intercept and threshold of shape (L,), got "
@@ -176,7 +180,30 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     keys = ("classes", "kind", "measure", "index_base", "feature_names", "target", "training")
     described: dict[str, Any] = {key: header.get(key) for key in keys}
     rule = intercept - threshold if version == 1 else intercept  # the first version kept them apart
-    return LinearModel(coef, rule, threshold, **described)
+    kept = _unstacked(fail, arrays, len(coef)) if "points" in arrays else None
+    return LinearModel(coef, rule, threshold, **described, certificates=kept)
+
+
+def _stacked(certificates: list[tuple[Vector, Vector] | None] | None) -> dict[str, Vector]:
+    """Certificates as arrays: all points, their multipliers, and the number of the label of each."""
+    made = [(k, *one) for k, one in enumerate(certificates or []) if one is not None]
+    if not made:
+        return {}
+    labels = np.concatenate([np.full(len(multipliers), float(k)) for k, _, multipliers in made])
+    parts = np.vstack([points for _, points, _ in made]), np.concatenate([own for _, _, own in made]), labels
+    return dict(zip(CERTIFICATE, parts, strict=True))
+
+
+def _unstacked(
+    fail: Callable[[str], FileError], arrays: dict[str, Vector], n_labels: int
+) -> list[tuple[Vector, Vector] | None]:
+    points, multipliers, labels = (arrays[name] for name in CERTIFICATE)
+    if points.ndim != 2 or not multipliers.shape == labels.shape == points.shape[:1]:
+        raise fail(
+            f"expected as many multipliers and labels as points, got shapes {points.shape}, {multipliers.shape} and "
+            f"{labels.shape}: the certificate is damaged, train again"
+        )
+    return [(points[labels == k], multipliers[labels == k]) for k in range(n_labels)]
 
 
 def _check_header(fail: Callable[[str], FileError], header: dict[str, Any], shape: tuple[int, ...]) -> None:
@@ -212,11 +239,10 @@ def _check_header(fail: Callable[[str], FileError], header: dict[str, Any], shap
 
 
 def _arrays(fail: Callable[[str], FileError], described: Any, body: memoryview) -> dict[str, Vector]:
-    names = ("coef", "intercept", "threshold")
     objects = isinstance(described, list) and all(isinstance(d, dict) for d in described)
-    if not objects or [d.get("name") for d in described] != list(names):
+    if not objects or [d.get("name") for d in described] not in ([*RULE], [*RULE, *CERTIFICATE]):
         raise fail(
-            f"expected the arrays {', '.join(names)} in the header, each as a JSON object, got something else: "
+            f"expected the arrays {', '.join(RULE)} in the header, each as a JSON object, got something else: "
             "the file is damaged, save the model again"
         )
     arrays: dict[str, Vector] = {}
