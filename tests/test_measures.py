@@ -12,7 +12,19 @@ from sklearn import metrics
 
 import metrimax
 from metrimax import MeasureSVC
-from metrimax.measure import REGISTRY, CostModel, FBeta, PrecisionAtK, QMeasure, RecallAtK, TableFunction, get_measure
+from metrimax.cli.report import parse_measure
+from metrimax.measure import (
+    NDCG,
+    REGISTRY,
+    CostModel,
+    FBeta,
+    PrecisionAtK,
+    QMeasure,
+    RecallAtK,
+    TableFunction,
+    get_measure,
+    ranking_measure,
+)
 from metrimax.measure import tables as search
 from metrimax.measure.contingency import ContingencyMeasure
 
@@ -237,16 +249,43 @@ def test_measures_are_values():
     assert get_measure("f1") == FBeta(1.0)
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("accuracy", "error"),
+        ("balanced_accuracy", "balanced_error"),
+        ("roc_auc", "roc_area"),
+        ("AUC", "roc_area"),
+        ("matthews_corrcoef", "mcc"),
+        ("cohen_kappa", "kappa"),
+        ("average_precision", "average_precision"),
+        ("MAP", "average_precision"),
+        ("F1", "f1"),
+        ("precision@50", PrecisionAtK(50)),
+        ("precision_at_k@50", PrecisionAtK(50)),
+        ("recall@2p", RecallAtK("2p")),
+        ("NDCG@10", NDCG(10)),
+    ],
+)
+def test_names_that_measures_have_elsewhere(name, expected):
+    """The same in Python and on the command line."""
+    expected = get_measure(expected)
+    assert get_measure(name) == parse_measure(name) == expected
+    if expected.ranks:
+        assert ranking_measure(name).name == expected.name
+
+
 def test_get_measure_refuses():
+    for bad in ("f1@3", "precision@", "ndcg@2p"):
+        with pytest.raises(ValueError, match=r"unknown measure 'f1@3'|expected k as a whole number"):
+            get_measure(bad)
     with pytest.raises(ValueError, match=r"unknown measure 'f3': expected one of .*f1"):
         get_measure("f3")
     for name, meant in {
-        "roc_auc": "'roc_area'",
-        "AUC": "'roc_area'",
-        "accuracy": "'error'",
-        "balanced_accuracy": "'balanced_error'",
-        "matthews_corrcoef": "'mcc'",
-        "F1": "'f1'",
+        "roc_auc_score": "'roc_area'",
+        "accuracy_score": "'error'",
+        "pr_auc": "'average_precision'",
+        "precision": "'precision_at_k'",
         "f1_macro": "'f1'",
         "f1_score": "'f1'",
         "average-precision": "'average_precision'",

@@ -117,11 +117,13 @@ def test_parameters(queries):
     assert MeasureRanker("ndcg", k=None)._measure() == NDCG(None)  # all ranks
     assert MeasureRanker("precision_at_k", k=3)._measure() == PrecisionAtK(3, "rankings")
     assert MeasureRanker("precision_at_k", k=None)._measure() == PrecisionAtK("1p", "rankings")
+    assert MeasureRanker("ndcg@5")._measure() == NDCG(5)
+    assert MeasureRanker("map")._measure() == AveragePrecision()
     assert MeasureRanker("roc_area", k=3)._measure().name == "roc_area"
     assert MeasureRanker(PartialAUC(0, 0.5), k=3)._measure() == PartialAUC(0, 0.5)
     for bad, message in (
         (MeasureRanker("f1"), "expected a measure of rankings .* got fbeta: MeasureSVC"),
-        (MeasureRanker("map"), "unknown measure 'map'"),
+        (MeasureRanker("mrr"), "unknown measure 'mrr'"),
         (MeasureRanker(k=0), "expected k as a whole number"),
         (MeasureRanker(C=-1), "expected a finite C > 0"),
         (MeasureRanker(solver="none"), "unknown solver"),

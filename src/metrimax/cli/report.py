@@ -22,9 +22,6 @@ from metrimax.training.progress import ProgressLine
 SHOWN = 10
 """Entries of a list that are shown on a terminal."""
 
-AT_K = {"precision": "precision_at_k", "recall": "recall_at_k"}
-"""What stands before an ``@k``, where it is not the name of the measure itself."""
-
 
 def emit(arguments: argparse.Namespace, results: dict[str, Any], *, aside: bool = False) -> None:
     """Results to standard output: JSON, or one ``name: value`` per line; to standard error where they stand aside."""
@@ -105,15 +102,14 @@ def check_threads(arguments: argparse.Namespace) -> None:
 def parse_measure(text: str, *, groups: bool = False) -> Measure:
     """``name``, ``name@k`` or ``name:key=value,key=value``; the measure of one of several groups of examples or not."""
     name, _, rest = text.partition(":")
-    name, at, k = name.partition("@")
-    parameters: dict[str, int | float | str] = {"k": _value(k)} if at else {}
+    parameters: dict[str, int | float | str] = {}
     try:
         for part in rest.split(",") if rest else ():
             key, equals, value = part.partition("=")
             if not equals:
                 raise ValueError(f"expected NAME:KEY=VALUE, got {text!r}")
             parameters[key.strip()] = _value(value.strip())
-        return (ranking_measure if groups else get_measure)(AT_K.get(name, name) if at else name, **parameters)
+        return (ranking_measure if groups else get_measure)(name, **parameters)
     except TypeError as error:
         raise UsageError(f"--measure {text}: {name} does not take that parameter, or that value ({error})") from None
     except ValueError as error:

@@ -21,7 +21,7 @@ from metrimax.estimators._base import CertifiedEstimator, labels_of
 from metrimax.estimators._checks import OPTIONS
 from metrimax.estimators._targets import check_weight
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
-from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, ranking_measure
+from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, canonical, ranking_measure
 from metrimax.protocols import Callback, Design, Measure, Vector
 from metrimax.training.label import Training, fit_label
 from metrimax.training.lockstep import run
@@ -40,8 +40,9 @@ class MeasureRanker(CertifiedEstimator):
         "ndcg", "average_precision", "precision_at_k", "recall_at_k", "roc_area", "partial_auc", "prbep", or a measure
         of rankings with parameters such as ``NDCG(5, gain="linear")`` (`metrimax.measure`).
     k : int or None, default=10
-        Number of ranks that "ndcg", "precision_at_k" and "recall_at_k", given by name, look at. None: all ranks for
-        "ndcg", the number of positives for "precision_at_k" and twice that for "recall_at_k". The others have no k.
+        Number of ranks that "ndcg", "precision_at_k" and "recall_at_k" look at; "ndcg@5" brings its own. None: all
+        ranks for "ndcg", the number of positives for "precision_at_k" and twice that for "recall_at_k". The others
+        have no k.
     C : float, default=1.0
         Weight of one margin violation.
     solver, tol, max_iter, n_threads, verbose, callback, checkpoint, certificate
@@ -171,8 +172,9 @@ class MeasureRanker(CertifiedEstimator):
 
     def _measure(self) -> Measure:
         """The measure of one group."""
-        kind = REGISTRY.get(self.measure) if isinstance(self.measure, str) else None
-        takes_k = kind is NDCG or (kind in (PrecisionAtK, RecallAtK) and self.k is not None)
+        name, own = canonical(self.measure) if isinstance(self.measure, str) else ("", {})
+        kind = REGISTRY.get(name)
+        takes_k = not own and (kind is NDCG or (kind in (PrecisionAtK, RecallAtK) and self.k is not None))
         made = ranking_measure(self.measure, **({"k": self.k} if takes_k else {}))
         if isinstance(made, Grouped):
             raise ValueError(

@@ -63,7 +63,7 @@ _CLASSES: tuple[type, ...] = (
 )
 REGISTRY: dict[str, type] = {cls.name: cls for cls in _CLASSES} | {"f1": FBeta}  # type: ignore[attr-defined]
 
-OTHER_NAMES = {
+ALIASES = {
     "accuracy": "error",
     "auc": "roc_area",
     "auroc": "roc_area",
@@ -71,12 +71,27 @@ OTHER_NAMES = {
     "cohen_kappa": "kappa",
     "map": "average_precision",
     "matthews_corrcoef": "mcc",
-    "pr_auc": "average_precision",
-    "precision": "precision_at_k",
-    "recall": "recall_at_k",
     "roc_auc": "roc_area",
 }
-"""What some of the measures are called elsewhere, as in scikit-learn."""
+"""What measures are called elsewhere, as in scikit-learn: taken as well, in any case."""
+
+OTHER_NAMES = {"pr_auc": "average_precision", "precision": "precision_at_k", "recall": "recall_at_k"}
+"""Names of something else that may be meant, for messages."""
+
+AT_K = {"precision": "precision_at_k", "recall": "recall_at_k", "ndcg": "ndcg"}
+"""Which measure is meant by a name followed by @ and k."""
+
+
+def canonical(name: str) -> tuple[str, dict[str, Any]]:
+    """The registered name for one that a user has given, and the parameters that it holds: "precision@50", "ROC_AUC".
+
+    What is no name of a measure is returned as it is.
+    """
+    plain, at, k = name.strip().lower().partition("@")
+    plain = ALIASES.get(plain, plain)
+    if at and (plain in AT_K or plain in AT_K.values()):
+        return AT_K.get(plain, plain), {"k": int(k) if k.isdigit() else k}
+    return (plain, {}) if plain in REGISTRY and not at else (name, {})
 
 
 def measures() -> dict[str, str]:
@@ -91,11 +106,12 @@ def measures() -> dict[str, str]:
 def get_measure(measure: str | Measure | Callable[..., object], **options: Any) -> Measure:
     """The measure object for a name (with its parameters), a measure, or a function of (tp, fp, fn, tn)."""
     if isinstance(measure, str):
-        if measure not in REGISTRY:
+        name, own = canonical(measure)
+        if name not in REGISTRY:
             raise ValueError(
                 f"unknown measure {measure!r}: expected one of {', '.join(sorted(REGISTRY))}{_perhaps(measure)}"
             )
-        made: Measure = REGISTRY[measure](**options)
+        made: Measure = REGISTRY[name](**own | options)
         return made
     if isinstance(measure, type):
         raise TypeError(f"expected a measure, got the class {measure.__name__}: call it, as in {measure.__name__}()")
@@ -112,11 +128,14 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
 
 def _perhaps(name: str) -> str:
     """Which measure is likely to be meant by a name that is none, for messages."""
+    if "@" in name:
+        return f"; {', '.join(AT_K)} take a k, as in precision@50"
     plain = re.sub(r"(_score|_macro|_micro|_weighted|_samples)$", "", name.lower().replace("-", "_").replace(" ", "_"))
     if re.fullmatch(r"f[0-9.]+", plain) and plain != "f1":
         return f"; perhaps FBeta({plain[1:]}) is meant (fbeta:beta={plain[1:]} on the command line)"
-    near = difflib.get_close_matches(plain, [*REGISTRY, *OTHER_NAMES], n=1, cutoff=0.75)
-    return f"; perhaps {OTHER_NAMES.get(near[0], near[0])!r} is meant" if near else ""
+    others = ALIASES | OTHER_NAMES
+    near = difflib.get_close_matches(plain, [*REGISTRY, *others], n=1, cutoff=0.75)
+    return f"; perhaps {others.get(near[0], near[0])!r} is meant" if near else ""
 
 
 def _check_function(function: Callable[..., object]) -> None:
@@ -140,7 +159,7 @@ def _check_function(function: Callable[..., object]) -> None:
 
 def ranking_measure(measure: str | Measure | Callable[..., object], **options: Any) -> Measure:
     """The measure of the ranking of one group of examples; those at k, given by name, compare whole rankings."""
-    if isinstance(measure, str) and REGISTRY.get(measure) in (PrecisionAtK, RecallAtK):
+    if isinstance(measure, str) and REGISTRY.get(canonical(measure)[0]) in (PrecisionAtK, RecallAtK):
         options = {"labellings": "rankings"} | options  # a group with other than k positives has no shift to learn
     made = get_measure(measure, **options)
     if not made.ranks:
