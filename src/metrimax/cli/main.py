@@ -17,6 +17,7 @@ from metrimax.cli import streams
 OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 
 THRESHOLDS = ("trained", "placed")  # those of the estimators, which are not imported here
+PRESETS = ("default", "fast")
 
 _CLUSTER_ERRORS = (RuntimeError, ImportError)
 """What a Dask cluster may come to: a worker lost for good, no Dask; nobody there and no answer are OSErrors."""
@@ -30,6 +31,7 @@ start here:
   metrimax predict new.svm my.model -o labels.txt   one label per line (--scores: real numbers)
   metrimax train mq.svm my.model --measure ndcg@10  rank the examples of every qid:
   metrimax tune train.svm my.model                  choose C by cross-validation, then train
+  metrimax tune table.csv my.model --kind ensemble  a table that is not linear, with categories, text and gaps
   metrimax convert huge.svm.gz shards               data larger than memory: 'metrimax train shards my.model'
   metrimax verify my.model train.svm                whether objective, bound and threshold are as the model states
   metrimax measures                                 what --measure takes
@@ -163,6 +165,16 @@ def build_parser() -> argparse.ArgumentParser:
         choices=THRESHOLDS,
         help="where training puts it, or placed where the measure is best on DATA "
         "(default: what does better in the folds; trained for the error rate and measures at k or of rankings)",
+    )
+    tune.add_argument(
+        "--kind",
+        choices=("linear", "ensemble"),
+        default="linear",
+        help="a linear classifier, or boosting, forests and others combined for a table with categories, text and gaps "
+        "(needs skops and pandas; default: %(default)s)",
+    )
+    tune.add_argument(
+        "--preset", choices=PRESETS, default="default", help="members of an ensemble (default: %(default)s)"
     )
     tune.add_argument("--folds", type=int, default=5, help="number of folds (default: %(default)s)")
     tune.add_argument("--seed", type=int, default=0, help="of the folds (default: %(default)s)")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from metrimax.cli.ensemble import tune_ensemble
 from metrimax.cli.main import UsageError
 from metrimax.cli.report import note
 from metrimax.cli.training import Task, check, design_of, finish, load
@@ -25,13 +26,15 @@ from metrimax.training.progress import ProgressLine
 
 
 def tune(arguments: argparse.Namespace) -> int:
-    """Choose C by cross-validation, then train on all data."""
-    check(arguments)
-    grid = GRID if arguments.grid is None else _grid(arguments.grid)
+    """Choose C by cross-validation, then train on all data; or train an ensemble."""
     if arguments.folds < 2:
         raise UsageError(f"expected --folds of at least 2, got {arguments.folds}")
     if arguments.seed < 0:
         raise UsageError(f"expected --seed of at least 0, got {arguments.seed}")
+    if arguments.kind == "ensemble":
+        return tune_ensemble(arguments)
+    check(arguments)
+    grid = GRID if arguments.grid is None else _grid(arguments.grid)
     task = load(arguments)
     folds = spread(task.labels, arguments.folds, arguments.seed, task.groups)
     by = chooser(arguments, task, folds)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metrimax.cli.ensemble import is_ensemble, load_ensemble, read_table
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
 from metrimax.io.data import Data, grades, is_label
@@ -155,7 +156,7 @@ def _evaluate_ranking(arguments: argparse.Namespace, data: Data, model: LinearMo
 
 def info(arguments: argparse.Namespace) -> int:
     """Describe a model file."""
-    model = load_model(arguments.model)
+    model = load_ensemble(arguments.model) if is_ensemble(arguments.model) else load_model(arguments.model)
     training = dict(model.training)
     results: dict[str, Any] = {
         "model": str(arguments.model),
@@ -186,6 +187,9 @@ def read_both(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
     check_threads(arguments)
     if arguments.data == arguments.model == "-":
         raise UsageError("expected DATA or MODEL at standard input (-), not both: give a file for one of them")
+    if is_ensemble(arguments.model):
+        ensemble = load_ensemble(arguments.model)
+        return read_table(arguments, ensemble), ensemble
     model = load_model(arguments.model)
     data = read(
         arguments,

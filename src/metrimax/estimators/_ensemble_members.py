@@ -88,8 +88,9 @@ def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
 def _kernel(n: int, p: int, features: int, C: float) -> Pipeline:
     """Logistic regression on an approximate Gaussian kernel of normal scores: a smooth member beside trees.
 
-    Without it the default has 0.6 points less on average over 10 tables and five measures, with a small neural network
-    in its place as much at twice the cost.
+    With it and a smaller forest the default is ahead of four members without by 0.4 points on average over five
+    measures on 10 tables, behind by 0.3 on 10 others, and costs a sixth less. A small neural network in its place is no
+    better and costs four times as much.
     """
     return make_pipeline(
         QuantileTransformer(n_quantiles=max(2, min(200, n // 2)), output_distribution="normal"),
@@ -102,7 +103,8 @@ KERNEL_ROWS = 50_000
 """A larger table has no kernel member: its 300 features would take more memory than the table."""
 
 FOREST_TREES = 50
-"""Of the random forest. Twice as many, each on all rows, cost as much as all other members and gain nothing."""
+"""Of the random forest, each on half of the rows. Twice as many on all rows gain nothing and cost four times as much.
+"""
 
 FOREST_ROWS = 10_000
 """A tree of a forest is grown on no more rows: its cost grows faster than that of boosting."""
