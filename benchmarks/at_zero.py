@@ -22,7 +22,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Solution
 from metrimax.solvers import SOLVERS
-from metrimax.solvers.auto import LARGE, LINGER, LINGER_FEW, LINGER_LONG
+from metrimax.solvers.auto import LINGER
 from metrimax.training.lockstep import run
 
 RUNS = ("auto", "bundle", "cutting_plane", "lbfgs")
@@ -75,9 +75,7 @@ def main() -> None:
         "objective relative to that of w = 0: 1 where nothing is better within the tolerance.",
         "",
         f"The default solver takes {LINGER} iterations of the bundle method before it looks into the kink at w = 0",
-        f"([how](../architecture.md#the-bundle-method)); on up to 40 features it takes {LINGER_FEW}; on these with up",
-        f"to {LARGE} examples, and for measures at k like PRBEP, {LINGER_LONG}: there the bundle method mostly needs",
-        "fewer.",
+        "([how](../architecture.md#the-bundle-method)).",
         "",
         "| data | n x p | measure | C | " + " | ".join(RUNS) + " | J / J(0) |",
         "|---" * (5 + len(RUNS)) + "|",

@@ -24,7 +24,7 @@ from metrimax import _kernels
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.solvers import SOLVERS
-from metrimax.solvers.model import CutModel
+from metrimax.solvers.cut_model import CutModel
 from metrimax.training.lockstep import run
 
 # the plain cutting-plane algorithm, for it makes many cuts
@@ -57,7 +57,7 @@ def record(name: str, measure: str, c: float, sizes: tuple[int, ...]) -> list[Pr
         return minimiser(model, tol)
 
     design = as_design(task.X, intercept_scaling=1.0)
-    with mock.patch.object(CutModel, "minimiser", spy), mock.patch("metrimax.solvers.model.PATIENCE", 10**9):
+    with mock.patch.object(CutModel, "minimiser", spy), mock.patch("metrimax.solvers.cut_model.PATIENCE", 10**9):
         steps = SOLVERS["cutting_plane"]().steps(
             oracle, design, 100 * c, tol=1e-6, callback=lambda record: len(programs) == len(sizes)
         )

@@ -17,8 +17,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Cuts, Point, Status, made
 from metrimax.solvers import Auto, Bundle, Hybrid, along
-from metrimax.solvers.at_zero import BESIDE, ROUNDS, FromZero, _with_total, leave_zero
-from metrimax.solvers.auto import LINGER, LINGER_FEW, LINGER_LONG
+from metrimax.solvers.starts import _with_total, leave_zero
 
 KINKED = ["f1", "fbeta", "jaccard", "gmean", "min_tpr_tnr", "prbep", "precision_at_k", "recall_at_k"]
 SMOOTH = ["error", "cost", "balanced_error", "mcc", "kappa", "qmean", "ae", "rae", "kld", "nkld"]
@@ -112,7 +111,7 @@ def test_that_nothing_is_better_is_proven_in_a_few_passes(measure, to_X):
     solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3))
     assert solution.status is Status.TRIVIAL
     assert not solution.w.any()
-    assert solution.n_iter == LINGER + 1
+    assert solution.n_iter < 20
     assert solution.n_passes < 60
     plain = ask(design, Bundle(60).steps(oracle, design, weight, tol=1e-3))
     assert plain.status is Status.MAX_ITER  # which is what help is for
@@ -187,16 +186,17 @@ def test_a_run_that_was_helped_out_ends_at_the_same_optimum_and_counts_on():
     assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(records))
 
 
-def test_whoever_stops_the_run_stops_it_at_the_kink_too():
+@pytest.mark.parametrize("most", [3, 8, 9, 12])  # before the way out is looked for, and after
+def test_whoever_stops_the_run_stops_it_at_the_kink_too(most):
     design, oracle, weight = lingering()
     solution = ask(
-        design, Auto().steps(oracle, design, weight, tol=1e-3, callback=lambda record: record.iteration == LINGER)
+        design, Auto().steps(oracle, design, weight, tol=1e-3, callback=lambda record: record.iteration == most)
     )
     assert solution.status is Status.CALLBACK
-    assert solution.n_iter == LINGER
+    assert solution.n_iter == most
 
 
-@pytest.mark.parametrize("most", [3, LINGER, LINGER + 1, LINGER + 3])
+@pytest.mark.parametrize("most", [3, 8, 9, 11])
 def test_no_more_iterations_than_may_be(most):
     design, oracle, weight = lingering()
     solution = ask(design, Auto(most).steps(oracle, design, weight, tol=1e-3))
@@ -210,9 +210,9 @@ def test_where_few_epochs_do_not_tell_the_run_goes_on_beside_zero(measure):
     X, y = overlapping(noise=0.6, rate=0.05)
     design, oracle, weight = parts(X, y, measure, C=100.0)
     cuts = ask(design, leave_zero(oracle, oracle.kink(), design, weight, 1e-3))
-    assert cuts.n_passes < sum(ROUNDS) + 2 * len(ROUNDS) + 2
+    assert cuts.n_passes < 50
     point, risk = cuts.best
-    assert 1 < point.square / (2 * weight) + risk <= BESIDE  # worse than w = 0
+    assert 1 < point.square / (2 * weight) + risk <= 2  # worse than w = 0
     records = []
     solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3, callback=records.append))
     assert solution.status is Status.CONVERGED
@@ -253,7 +253,7 @@ def test_without_a_kink_to_look_into_the_run_goes_on_as_it_was():
     design, oracle = as_design(X, intercept_scaling=1.0), get_measure("f1").oracle(y, rng.random(300))
     weight = oracle.price * oracle.n
     plain = ask(design, Bundle().steps(oracle, design, weight, tol=1e-6))
-    helped = ask(design, FromZero(Bundle(), 1).steps(oracle, design, weight, tol=1e-6))
+    helped = ask(design, Bundle(patience=1).steps(oracle, design, weight, tol=1e-6))
     assert plain.n_iter > 1
     assert helped.history[0].objective == oracle(np.zeros(300)).loss
     assert (helped.status, helped.n_iter, helped.n_passes) == (plain.status, plain.n_iter, plain.n_passes)
@@ -269,12 +269,3 @@ def test_a_path_along_C_and_labels_side_by_side_are_helped_out():
     both = ask(design, Auto(labels=2).steps(oracle, design, weights[-1], tol=1e-3))
     assert both.status is Status.TRIVIAL
     assert both.n_passes < 60
-
-
-@pytest.mark.parametrize(("n", "patience"), [(20_000, LINGER_FEW), (8000, LINGER_LONG)])
-def test_on_few_features_the_bundle_method_has_its_time(n, patience):
-    X, y = overlapping(n, 30, noise=1.5)
-    design, oracle, weight = parts(X, y, C=100.0)
-    solution = ask(design, Auto().steps(oracle, design, weight, tol=1e-3))
-    assert solution.status is Status.TRIVIAL
-    assert solution.n_iter == patience + 1

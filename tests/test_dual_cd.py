@@ -130,7 +130,7 @@ def test_a_start_at_the_solution_ends_at_once():
     X, y = sample(6)
     design, oracle = as_design(X), get_measure("error").oracle(y)
     (first,) = run(design, [DualCD().steps(oracle, design, oracle.n, tol=1e-9)])
-    start = Cuts(np.empty(0), np.empty((0, 0)), (np.abs(first.dual_coef),))
+    start = Cuts(np.empty(0), np.empty((0, 0)), (np.abs(first.dual_coef), np.ones(len(y))))
     (second,) = run(design, [DualCD().steps(oracle, design, oracle.n, tol=1e-8, start=start)])
     assert second.n_iter == 1
     assert second.n_passes < first.n_passes

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -89,3 +90,17 @@ def _is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ == "NAType":
         return True
     return not hasattr(value, "__len__") and bool(value != value)  # neither a string nor an array is
+
+
+LARGEST = 1e300
+"""The weight of the risk is at most this, and at least its inverse: objectives beyond are no finite numbers."""
+
+
+def check_weights(weights: Iterable[float]) -> None:
+    """Raise if C, by the weight C kappa n that it gives to the risk, is beyond what can be computed with."""
+    for weight in weights:
+        if not 1 / LARGEST <= weight <= LARGEST:
+            raise ValueError(
+                f"expected C such that its product with the size of the sample, C kappa n, is from {1 / LARGEST:g} to "
+                f"{LARGEST:g}, got {float(weight):g}: {'lower' if weight > 1 else 'raise'} C"
+            )

@@ -18,9 +18,9 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -347,9 +347,16 @@ class Cuts:
     rows: tuple[Vector, ...]
     best: tuple[Point, float] | None = None  #: where the run ended, and the risk there, for the next to start from
     pool: Any = field(default=None, repr=False, compare=False)  #: the kernel that holds them
+    given: bool = False  #: whether the next run may take that kernel over instead of a copy: nobody else uses it
     n_passes: float = 0.0  #: reads of X that went into them, where they are a part of the run that starts from them
     seconds: float = 0.0  #: and the time
-    given: bool = False  #: whether the next run may take that kernel over instead of a copy: nobody else uses it
+    history: tuple[Record, ...] = ()  #: the run so far, where the next one continues it at the same C
+    held: tuple[Vector, float] | None = None  #: weights it found and their objective, where it does not go on from them
+    schedule: Arrays = field(default_factory=dict, repr=False)  #: what the solver needs to go on as if never stopped
+
+    def elsewhere(self) -> Cuts:
+        """The same for a run at another C, which has a history of its own."""
+        return replace(self, n_passes=0.0, seconds=0.0, history=(), held=None, schedule={})
 
     def __getstate__(self) -> dict[str, Any]:
         """The data alone."""
@@ -389,19 +396,8 @@ Callback = Callable[[Record], Any]
 """Called after every iteration; returning True stops the run."""
 
 
-class Keeper(Protocol):
-    """A callback that also keeps the state of the run: solvers offer it after every iteration."""
-
-    def __call__(self, record: Record) -> Any: ...
-
-    def keep(self, state: Callable[[], Cuts]) -> None:
-        """Called before the callback itself; ``state()`` is where the run is until it goes on."""
-
-
-def offer(callback: Callback | None, state: Callable[[], Cuts]) -> None:
-    """Offer the state of a run to a callback that keeps it."""
-    if hasattr(callback, "keep"):  # far cheaper than isinstance with a protocol
-        cast(Keeper, callback).keep(state)
+Keep = Callable[[Record, Callable[[], Cuts]], None]
+"""Called after every iteration, before the callback: ``state()`` is where the run is, until it goes on."""
 
 
 Steps = Generator[Ask, Vector, Solution]
@@ -423,4 +419,5 @@ class Solver(Protocol):
         tol: float,
         start: Cuts | None = None,
         callback: Callback | None = None,
+        keep: Keep | None = None,
     ) -> Steps: ...

@@ -3,12 +3,11 @@
 from typing import Any
 
 from metrimax.solvers.auto import Auto, side_by_side
-from metrimax.solvers.bundle import Bundle, CuttingPlane
+from metrimax.solvers.bundle import Bundle, CuttingPlane, Hybrid
+from metrimax.solvers.cut_model import kept_by_weights
 from metrimax.solvers.dual_cd import DualCD
-from metrimax.solvers.hybrid import Hybrid
-from metrimax.solvers.kept import pack, unpack
-from metrimax.solvers.model import kept_by_weights
-from metrimax.solvers.path import along, check_weights
+from metrimax.solvers.path import along
+from metrimax.solvers.run_state import pack, unpack
 from metrimax.solvers.smooth import AGM, LBFGS
 
 SOLVERS: dict[str, type[Any]] = {
@@ -31,7 +30,6 @@ __all__ = [
     "DualCD",
     "Hybrid",
     "along",
-    "check_weights",
     "kept_by_weights",
     "pack",
     "side_by_side",

@@ -1,62 +1,150 @@
-"""The cutting-plane algorithm, and the bundle method that adds a line search in score space."""
+"""The bundle method, plain and with a quasi-Newton direction; and the cutting-plane algorithm, its reference."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 
-from metrimax.protocols import Callback, Cuts, Design, Oracle, Steps
-from metrimax.solvers.hybrid import Hybrid
-from metrimax.solvers.progress import Progress
+from metrimax.protocols import Arrays, Ask, Kink, Steps, Vector, made
+from metrimax.solvers.run_state import Run
+from metrimax.solvers.starts import leave_zero
+from metrimax.solvers.task import Task, TaskSolver
+
+START = 0.1
+"""mu of the first mean of cuts, at most; it then follows the gap, in steps of a quarter or less."""
+
+MEMORY = 20
+"""Past steps that make up the quasi-Newton matrix."""
+
+VAIN = 8
+"""After so many directions in a row that led nowhere twice as many plain iterations follow; next time four times."""
 
 
 @dataclass(frozen=True)
-class Bundle:
+class Bundle(TaskSolver):
     """Cutting planes with a line search between the best point and the model's minimiser.
 
     Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut.
-    The line search moves only scores, ``s + t X d``, so however many points it tries, X is not touched.
+    The line search moves only scores, ``s + t X d``, so however many points it tries, X is not touched. The new cut is
+    a mean of cuts while the gap comes down (`Run.blur`): the exact one turns on single examples, and on many features
+    it would take many of them to say what one mean does.
 
-    The new cut is a mean of cuts while the gap comes down (`Progress.blur`): the exact one turns on single examples,
-    and on many features it would take many of them to say what one mean does.
+    After ``plain`` such iterations come those with two directions and two cuts for the same two reads of X (`Hybrid`).
+    The first read gives the scores of the quasi-Newton direction of L-BFGS and of the minimiser of the model; the exact
+    objective is minimised along the one and then towards the other. The second pulls back two cuts: a mean of cuts
+    within mu at the point reached, whose slope stands for the gradient from which the next direction comes, and the cut
+    of the plain iteration. mu follows the gap. Plain iterations go on for as long as w = 0 is the best point known, a
+    kink that quasi-Newton steps do not get away from, and come back for a while where the directions lead nowhere.
 
     Parameters
     ----------
     max_iter : int
         Most iterations.
+    plain : float
+        So many plain iterations come first, at least.
+    patience : float
+        Where w = 0 is the best point after so many iterations, and a kink of the risk, `leave_zero` shows the way out.
     stride : float
         The new cut is taken at ``best + stride (minimiser - best)``, and nearer after searches that found no step.
     accuracy : float
-        Of the line search, relative to the gap. Below ``stride``, or an exact cut may say nothing new: where the line
+        Of the line searches, relative to the gap. Below ``stride``, or an exact cut may say nothing new: where the line
         search is exact, that cut is violated by at least ``stride`` times the gap.
 
     References
     ----------
-    Joachims (2005), Algorithm 1; Franc & Sonnenburg (2009), Algorithm 2 (OCAS).
+    Joachims (2005), Algorithm 1; Franc & Sonnenburg (2009), Algorithm 2 (OCAS); Zhang, Saha & Vishwanathan (2011);
+    Lewis & Overton (2013) for quasi-Newton steps on risks that are not smooth.
     """
 
     max_iter: int = 10_000
+    plain: float = math.inf
+    patience: float = math.inf
     stride: float = 0.1
     accuracy: float = 0.02
 
-    def steps(
-        self,
-        oracle: Oracle,
-        design: Design,
-        weight: float,
-        *,
-        tol: float,
-        start: Cuts | None = None,
-        callback: Callback | None = None,
-    ) -> Steps:
-        """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        plain = Hybrid(self.max_iter, plain=self.max_iter + 1, stride=self.stride, accuracy=self.accuracy)
-        return plain.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
+    def solve(self, task: Task) -> Steps:
+        return self._solve(Run(task))
+
+    def _solve(self, run: Run) -> Steps:
+        first = _Schedule(self.plain, run.best.value, run.schedule)
+        kink = yield from self._iterate(run, first, self.patience)
+        if kink is not None:
+            run.again((yield from leave_zero(run.oracle, kink, run.design, run.weight, run.tol)))
+            yield from self._iterate(run, _Schedule(0, run.best.value, {}), math.inf)
+        return (yield from run.solution())
+
+    def _iterate(self, run: Run, schedule: _Schedule, patience: float) -> Generator[Ask, Vector, Kink | None]:
+        """Iterations to the end of the run, or to a kink at w = 0 where it has stayed for too long."""
+        oracle, model = run.oracle, run.model
+        asked = oracle.can.compiled or oracle
+        steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, MEMORY)
+        run.scheduled = schedule.arrays
+        losses, slopes = run.opening()
+        if schedule.both:
+            cut = oracle.mean_cut(run.best.point.scores, schedule.mu)
+            losses, slopes = [*losses, cut.loss], [*slopes, cut.slope]
+        while run.iterations < self.max_iter:
+            moves = yield from model.propose(steps, losses, slopes, run.precision, run.tol, schedule.both)
+            if moves:
+                steps.search(asked, (yield from model.scores(moves)))
+                moves.clear()
+                run.moved(steps.square, steps.risk)
+            if run.done() or run.iterations == self.max_iter:
+                break
+            if run.iterations == patience and run.best.point.square == 0:
+                kink = made(oracle.can.kink)
+                if kink is not None:
+                    return kink
+            if schedule.next(steps.in_vain, run):
+                steps.forget()  # slopes of another mu do not compare, nor do points that lie far apart
+            losses, slopes = steps.cuts(asked, run.blur, schedule.mu if schedule.both else None)
+        return None
 
 
 @dataclass(frozen=True)
-class CuttingPlane:
+class Hybrid(Bundle):
+    """The bundle method with the quasi-Newton direction from the first iteration on."""
+
+    plain: float = 0
+
+
+class _Schedule:
+    """Which iterations are plain, and which have two directions (``both``); and mu.
+
+    ``kept`` is a schedule as arrays, to go on with.
+    """
+
+    def __init__(self, plain: float, value: float, kept: Arrays) -> None:
+        self._plain, self._rest, self._pause = min(plain, 1e18), 0.0, 2.0 * VAIN  # files hold finite numbers
+        self.mu, self.both = min(START, value), plain <= 0
+        if "numbers" in kept and kept["numbers"].shape == (4,) and kept["numbers"][3] > 0:
+            self._plain, self._rest, self._pause, self.mu = kept["numbers"].tolist()
+            self.both = self._plain <= 0 and self._rest <= 0
+
+    def arrays(self) -> Arrays:
+        return {"numbers": np.array([self._plain, self._rest, self._pause, self.mu])}
+
+    def next(self, in_vain: int, run: Run) -> bool:
+        """Decide on the next iteration, after so many directions in vain; whether past slopes are to be forgotten."""
+        forget = False
+        self._plain -= 1
+        self._rest -= 1
+        if self.both and in_vain >= VAIN:
+            self._rest, self._pause = self._pause, 2 * self._pause
+            forget = True
+        moving = self._plain <= 0 and run.best.point.square > 0
+        self.both = moving and self._rest <= 0
+        if moving and run.gap < self.mu / 4:
+            self.mu = run.gap
+            forget = True
+        return forget
+
+
+@dataclass(frozen=True)
+class CuttingPlane(TaskSolver):
     """The plain cutting-plane algorithm: the new cut is taken where the model is least. The reference.
 
     Parameters
@@ -71,32 +159,19 @@ class CuttingPlane:
 
     max_iter: int = 10_000
 
-    def steps(
-        self,
-        oracle: Oracle,
-        design: Design,
-        weight: float,
-        *,
-        tol: float,
-        start: Cuts | None = None,
-        callback: Callback | None = None,
-    ) -> Steps:
-        """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        cut = oracle(np.zeros(design.shape[0]))
-        run = Progress(oracle, design, weight, tol, cut.loss, start, callback)
+    def solve(self, task: Task) -> Steps:
+        return self._solve(Run(task))
+
+    def _solve(self, run: Run) -> Steps:
         model = run.model
-        del start  # the model has what it needs
-        if model.size == 1:
-            yield from model.add(cut)
-        del cut  # a vector of length n
+        losses, slopes = run.opening()
         for _ in range(self.max_iter):
+            yield from model.add(losses, slopes)
             target = model.minimiser(run.precision)
             if not run.closed:
-                [target] = yield from model.score(target)
+                target = yield from model.score(target)
                 _, cut = run.offer(target)
-            del target
+                losses, slopes = [cut.loss], [cut.slope]
             if run.done():
                 break
-            yield from model.add(cut)
-            del cut
         return (yield from run.solution())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,11 +13,8 @@ import numpy as np
 from metrimax import _kernels
 from metrimax.protocols import (
     Ask,
-    Callback,
     Cuts,
-    Design,
     Hinges,
-    Oracle,
     Record,
     RowAccess,
     Solution,
@@ -26,32 +23,21 @@ from metrimax.protocols import (
     Vector,
     Working,
     made,
-    offer,
     required,
     rows_of,
 )
-from metrimax.solvers.model import taken
-
-FINE = 1e-4
-"""Within a round the gap is only estimated: where the tolerance is below this, the estimate does not end it."""
+from metrimax.solvers.cut_model import taken
+from metrimax.solvers.task import Task, TaskSolver
 
 FIRST, FALL = 0.3, 3.0
 """Accuracy of the first round, relative to the largest margin; each round divides what the last one left by `FALL`."""
 
-SHOW = 100
-"""The gap is computed after so many passes at the latest, or after a quarter more than the last time."""
-
-NEAR, RENEW = 2.0, 40
-"""w is computed afresh where the gap looks like at most `NEAR` times the tolerance, and else each time that the passes
-have doubled, and `RENEW` more.
-"""
-
-MORE = 1.5
-"""Whether `limit` will be enough is estimated each time that the passes have grown to so many times what they were."""
+SHOW, NEAR = 100, 2.0
+"""The gap is computed after so many passes at the latest; from w afresh if it looks like `NEAR` times tol or less."""
 
 
 @dataclass(frozen=True)
-class DualCD:
+class DualCD(TaskSolver):
     """Coordinate descent on the dual of the hinge loss, with shrinking; gives a multiplier alpha for every example.
 
     The primal is ``1/2 |w|^2 + sum_i u_i max(0, m_i - y_i <w, x_i>)`` with ``u_i = weight v_i / n``. The epochs run in
@@ -78,112 +64,59 @@ class DualCD:
     max_iter: int = 10_000
     limit: float = math.inf
 
-    def steps(
-        self,
-        oracle: Oracle,
-        design: Design,
-        weight: float,
-        *,
-        tol: float,
-        start: Cuts | None = None,
-        callback: Callback | None = None,
-    ) -> Steps:
-        """Minimise ``1/2 |w|^2 + weight R(w)``. A run starts from multipliers: ``start`` holds no cuts."""
-        (solution,) = yield from self.along(oracle, design, [weight], tol=tol, start=start, callback=callback)
-        return solution
+    def solve(self, task: Task) -> Steps:
+        """A run starts from multipliers and their bounds, at any C: what was at its bound goes on with it."""
+        problem = _Problem.of(task)
+        alpha, upper = np.zeros(task.design.shape[0]), problem.upper
+        if task.start is not None:
+            before, bound = task.start.rows
+            alpha = np.where(before >= bound, upper, np.minimum(before, upper))
+        return self._solve(task, problem, alpha)
 
-    def along(
-        self,
-        oracle: Oracle,
-        design: Design,
-        weights: Sequence[float] | Vector,
-        *,
-        tol: float,
-        start: Cuts | None = None,
-        callback: Callback | None = None,
-    ) -> Generator[Ask, Vector, list[Solution]]:
-        """Solutions for every weight, in the order given; each starts from the multipliers of the one before."""
-        hinges = required(
-            made(oracle.can.hinges),
-            "solver 'dual_cd' needs a measure whose mistakes add up over the examples (hinges), such as error, cost or "
-            "balanced_error: choose one of them, or solver='bundle'",
-        )
-        rows = rows_of(design)
-        solutions: dict[int, Solution] = {}
-        alpha, before = np.zeros(design.shape[0]), np.array(np.inf)
-        if start is not None:
-            (alpha,) = start.rows
-        for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
-            upper = hinges.weight * (float(weights[k]) / oracle.n)
-            if len(weights) == 1:
-                hinges = hinges._replace(weight=upper)  # which is not needed any more: vectors of length n are few
-            alpha = np.where(alpha >= before, upper, np.minimum(alpha, upper))  # what was at its bound goes on with it
-            solutions[k] = yield from self._solve(hinges, design, rows, float(weights[k]), upper, alpha, tol, callback)
-            before = upper
-        return [solutions[k] for k in range(len(weights))]
-
-    def _solve(
-        self,
-        hinges: Hinges,
-        design: Design,
-        rows: RowAccess,
-        weight: float,
-        upper: Vector,
-        alpha: Vector,
-        tol: float,
-        callback: Callback | None,
-    ) -> Steps:
+    def _solve(self, task: Task, problem: _Problem, alpha: Vector) -> Steps:
         """From the multipliers ``alpha``, and in place on them."""
-        began = time.perf_counter()
-        if alpha.any():
-            w, now, working = yield from _look(hinges, design, upper, alpha)
-            passes = now.passes
-        else:
-            w, passes = np.zeros(design.shape[1]), 0.0
-            working = _chosen(hinges, upper, alpha, np.zeros(design.shape[0]))[2]
-        at_zero = _kernels.dot(upper, np.maximum(hinges.margin, 0.0))
-        largest = float(hinges.margin.max(initial=0.0))
-        accuracy = FIRST * largest  # of the projected gradient, tightened until the gap closes
+        tol, callback = task.tol, task.callback
+        began, passes = time.perf_counter(), 0.0
         history: list[Record] = []
+        hinges, upper, weight = problem.hinges, problem.upper, problem.weight
+        w, now, working = yield from problem.look(alpha)
+        passes += now.passes
+        at_zero = _kernels.dot(upper, np.maximum(hinges.margin, 0.0))
+        largest = float(np.abs(hinges.margin).max(initial=0.0))
+        accuracy = FIRST * largest  # of the projected gradient, tightened until the gap closes
         status = Status.MAX_ITER
-        enough, seen = tol * weight if tol >= FINE else -math.inf, [(passes, at_zero)]
-        shown = renewed = 0.0  # the passes when the gap was last computed, and w
+        enough, seen = tol * weight, [(passes, at_zero)]
+        shown = passes  # when the gap was last computed
+
+        multipliers = Cuts(np.empty(0), np.empty((0, 0)), (alpha, upper))
+
         while True:
-            # epochs, until they reach the accuracy, the gap looks closed, or something is to be looked at
-            asked = max(2.0, min((MORE - 1) * passes, max(SHOW, shown / 4)))
+            # epochs, until they reach the accuracy, the gap looks closed, or half as many again as there were
+            asked = max(2.0, min(passes / 2, SHOW))
             most = max(1.0, min(asked, self.max_iter - passes))
-            done = rows.dual_epochs(hinges, upper, alpha, w, tol=accuracy, gap=enough, max_passes=most, working=working)
-            visited, reached, gap, working = done
-            del done
+            visited, reached, gap, working = problem.rows.dual_epochs(
+                hinges, upper, alpha, w, tol=accuracy, gap=enough, max_passes=most, working=working
+            )
             passes += visited
             seen.append((passes, gap))
-            ended = reached or gap <= enough or passes >= self.max_iter
+            near = gap <= enough
+            ended = reached or near or passes >= self.max_iter
             left = 0.0 if ended else _left(seen, tol * weight)
             late = passes + left > self.limit and (left > passes / 4 or passes > 2 * self.limit)
-            if not (ended or late) and passes < shown + max(SHOW, shown / 4):
+            if not (ended or late) and passes < shown + SHOW:
                 continue
             # the true gap, and whom to visit next; from w afresh where that may be the end
-            near = late or gap <= NEAR * tol * weight or passes + 1 >= self.max_iter
-            afresh = near or passes >= 2 * renewed + RENEW
-            del working  # others are chosen
-            w, now, working = yield from _look(hinges, design, upper, alpha, None if afresh else w)
+            afresh = gap <= NEAR * tol * weight or late or passes + 1 >= self.max_iter
+            w, now, working = yield from problem.look(alpha, None if afresh else w)
             passes += now.passes
             if not afresh and now.gap <= tol * weight:
-                del working
-                w, now, working = yield from _look(hinges, design, upper, alpha)
+                w, now, working = yield from problem.look(alpha)
                 passes, afresh = passes + now.passes, True
-            shown, renewed = passes, passes if afresh else renewed
-            history.append(
-                Record(
-                    len(history) + 1,
-                    passes,
-                    now.objective / weight,
-                    now.bound / weight,
-                    1,
-                    time.perf_counter() - began,
-                )
-            )
-            offer(callback, lambda: Cuts(np.empty(0), np.empty((0, 0)), (alpha,)))
+            shown = passes
+            seconds = time.perf_counter() - began
+            history.append(Record(len(history) + 1, passes, now.objective / weight, now.bound / weight, 1, seconds))
+            if task.keep is not None:
+                task.keep(history[-1], lambda: multipliers)
             # the end, or a round of more accuracy
             if now.gap <= tol * weight:
                 status = Status.TRIVIAL if at_zero - now.bound <= tol * weight else Status.CONVERGED
@@ -192,15 +125,14 @@ class DualCD:
             elif not late and passes < self.max_iter:
                 if reached:
                     accuracy = min(accuracy, now.violation / FALL)
-                elif gap <= enough:  # it looked smaller than it is
+                elif near:  # it looked smaller than it is
                     enough = 0.8 * gap if gap > 0 else -math.inf
                 if accuracy >= 1e-15 * largest:
                     continue
                 status = Status.STALLED
             break
-        del working
         if not afresh:  # stopped by the callback, or where nothing moves any more
-            w, now, _ = yield from _look(hinges, design, upper, alpha)
+            w, now, _ = yield from problem.look(alpha)
             passes += now.passes
         return Solution(
             w=w,
@@ -212,7 +144,7 @@ class DualCD:
             n_support=int(np.count_nonzero(alpha)),
             status=status,
             history=history,
-            cuts=None,
+            cuts=multipliers,
             dual_coef=hinges.sign * alpha,
         )
 
@@ -240,24 +172,41 @@ class _Look(NamedTuple):
         return self.objective - self.bound
 
 
-def _look(
-    hinges: Hinges, design: Design, upper: Vector, alpha: Vector, w: Vector | None = None
-) -> Generator[Ask, Vector, tuple[Vector, _Look, Working]]:
-    """What the multipliers amount to, and whom to visit next.
+class _Problem(NamedTuple):
+    """The hinges of a risk with a weight, the upper bounds of their multipliers, and the rows of X."""
 
-    With ``w = X' (y alpha)``, which is computed afresh unless it is given.
-    """
-    passes = 1.0
-    if w is None:
-        passes += _kernels.rows_read([alpha])
-        (w,) = taken((yield Ask("pull", [hinges.sign * alpha])))
-    (scores,) = taken((yield Ask("scores", [w])))
-    half = _kernels.dot(w, w) / 2
-    loss, violation, working = _chosen(hinges, upper, alpha, scores)
-    return w, _Look(half + loss, _kernels.dot(hinges.margin, alpha) - half, violation, passes), working
+    hinges: Hinges
+    upper: Vector
+    weight: float
+    shape: tuple[int, int]
+    rows: RowAccess
 
+    @classmethod
+    def of(cls, task: Task) -> _Problem:
+        hinges = required(
+            made(task.oracle.can.hinges),
+            "solver 'dual_cd' needs a measure whose mistakes add up over the examples (hinges), such as error, cost or "
+            "balanced_error: choose one of them, or solver='bundle'",
+        )
+        upper = hinges.weight * (task.weight / task.oracle.n)
+        return cls(hinges._replace(weight=upper), upper, task.weight, task.design.shape, rows_of(task.design))
 
-def _chosen(hinges: Hinges, upper: Vector, alpha: Vector, scores: Vector) -> tuple[float, float, Working]:
-    """The sum of the hinges, the largest projected gradient, and the examples to visit next."""
-    found = _kernels.dual_working(hinges.sign, hinges.margin, upper, alpha, scores)
-    return found[0], found[1], Working(*found[2:])
+    def look(self, alpha: Vector, w: Vector | None = None) -> Generator[Ask, Vector, tuple[Vector, _Look, Working]]:
+        """What the multipliers amount to, and whom to visit next.
+
+        With ``w = X' (y alpha)``, which is computed afresh unless it is given.
+        """
+        hinges, passes = self.hinges, 0.0
+        scores = np.zeros(self.shape[0])
+        if w is None:
+            w = np.zeros(self.shape[1])
+            if alpha.any():
+                passes += _kernels.rows_read([alpha])
+                (w,) = taken((yield Ask("pull", [hinges.sign * alpha])))
+        if w.any():
+            passes += 1
+            (scores,) = taken((yield Ask("scores", [w])))
+        found = _kernels.dual_working(hinges.sign, hinges.margin, self.upper, alpha, scores)
+        half = _kernels.dot(w, w) / 2
+        bound = _kernels.dot(hinges.margin, alpha) - half
+        return w, _Look(half + found[0], bound, found[1], passes), Working(*found[2:])

@@ -6,23 +6,10 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from metrimax import _kernels
+from metrimax._validation import check_weights
 from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Point, Solution, Solver, Vector
 from metrimax.solvers.auto import Auto
-from metrimax.solvers.dual_cd import DualCD
-from metrimax.solvers.model import kept_by_weights
-
-LARGEST = 1e300
-"""The weight of the risk is at most this, and at least its inverse: objectives beyond are no finite numbers."""
-
-
-def check_weights(weights: Sequence[float] | Vector) -> None:
-    """Raise if C, by the weight C kappa n that it gives to the risk, is beyond what can be computed with."""
-    for weight in weights:
-        if not 1 / LARGEST <= weight <= LARGEST:
-            raise ValueError(
-                f"expected C such that its product with the size of the sample, C kappa n, is from {1 / LARGEST:g} to "
-                f"{LARGEST:g}, got {float(weight):g}: {'lower' if weight > 1 else 'raise'} C"
-            )
+from metrimax.solvers.cut_model import kept_by_weights
 
 
 def along(
@@ -42,25 +29,25 @@ def along(
     check_weights(weights)
     if isinstance(solver, Auto) and len(weights) > 1:
         solver = solver.for_path(oracle, design)
-    if isinstance(solver, DualCD):  # its warm start is the multipliers
-        return (yield from solver.along(oracle, design, weights, tol=tol, start=start, callback=callback))
     solutions: dict[int, Solution] = {}
-    cuts = [start]  # popped, so that only the solver holds them
-    del start
     before: Point | None = None
     for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
         weight = float(weights[k])
-        if cuts[0] is not None and cuts[0].best is not None:
-            last, risk = cuts[0].best
+        if start is not None and start.best is not None:
+            last, risk = start.best
             if before is not None:
-                cuts = [replace(cuts[0], best=further(oracle, design, 1 / weight, before, last, risk, tol))]
+                start = replace(start, best=further(oracle, design, 1 / weight, before, last, risk, tol))
             before = last
-            del last
-        solution = yield from solver.steps(oracle, design, weight, tol=tol, start=cuts.pop(), callback=callback)
-        solutions[k] = replace(solution, cuts=None)
-        cuts.append(None if solution.cuts is None else replace(solution.cuts, given=True))
-        del solution
+        steps = solver.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
+        start = None  # the run has taken it over: views would keep alive what it has outgrown
+        solutions[k], start = _parted((yield from steps))
     return [solutions[k] for k in range(len(weights))]
+
+
+def _parted(solution: Solution) -> tuple[Solution, Cuts | None]:
+    """A solution without its cuts, and these, for the next run to take over."""
+    cuts = solution.cuts
+    return replace(solution, cuts=None), None if cuts is None else replace(cuts, given=True)
 
 
 def further(

@@ -17,32 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import (
-    Ask,
-    Callback,
-    Cut,
-    Cuts,
-    Design,
-    Line,
-    Oracle,
-    Point,
-    Smooth,
-    Status,
-    Steps,
-    Vector,
-    made,
-    required,
-)
-from metrimax.solvers.model import combine
-from metrimax.solvers.progress import Best, Progress
-
-START = 0.1
-"""The first mu: a tenth of the greatest loss."""
+from metrimax.protocols import Ask, Cut, Point, Status, Steps, Vector, made, required
+from metrimax.solvers.bundle import START
+from metrimax.solvers.cut_model import combine
+from metrimax.solvers.run_state import Best, Run
+from metrimax.solvers.task import Task, TaskSolver
 
 SHRINK = 0.25
 """By how much mu falls at a time."""
@@ -51,47 +34,38 @@ LEAST = 1e-7
 """mu stays above this, whatever the tolerance: shares are differences of scores over mu, which would be rounding."""
 
 
-class Smoothed(NamedTuple):
-    """The smoothed risk at one mu."""
-
-    smooth: Smooth
-    mu: float
-
-    def __call__(self, scores: Vector) -> tuple[float, Cut]:
-        return self.smooth(scores, self.mu)
-
-    def line(self, scores: Vector, move: Vector) -> Line:
-        """The smoothed risk on ``scores + t move``."""
-
-        def risk(t: float) -> tuple[float, float]:
-            value, cut = self(scores + t * move)
-            return value, _kernels.dot(cut.slope, move)
-
-        return risk
-
-
-def smoothing(oracle: Oracle) -> Smooth:
-    """The oracle's smoothed risk; the error says what is missing where it has none."""
-    return required(
-        made(oracle.can.smooth),
-        f"{type(oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of unknown "
-        "structure with too many tables): expected an oracle with can.smooth; use solver='hybrid' or 'bundle'",
-    )
-
-
 class _Smooth:
     """What L-BFGS and the accelerated method share: mu, and the exact value and bound of the points they visit."""
 
-    def __init__(self, run: Progress, oracle: Oracle, mu: float | None) -> None:
-        self.run = run
-        self.fixed = mu is not None
-        self.risk = Smoothed(smoothing(oracle), START if mu is None else mu)
+    def __init__(self, run: Run, mu: float | None) -> None:
+        self.run, self.fixed = run, mu is not None
+        self._mu = START if mu is None else mu
+        self._smooth = required(
+            made(run.oracle.can.smooth),
+            f"{type(run.oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of "
+            "unknown structure with too many tables): expected an oracle with can.smooth; use solver='hybrid' or "
+            "'bundle'",
+        )
+        run.opening()  # the first cut is another one
+
+    def risk(self, scores: Vector) -> tuple[float, Cut]:
+        """The smoothed risk at scores."""
+        return self._smooth(scores, self._mu)
+
+    def flat(self, point: Point, slope: Point) -> bool:
+        """Whether J_mu is within tol / 100 of its least, where mu is fixed."""
+        lam, model = self.run.lam, self.run.model
+        gradient = combine((lam, model.bare(point)), (1.0, slope))
+        if self.fixed and model.inner(gradient, gradient) <= 0.02 * lam * self.run.tol:
+            self.run.status = Status.STALLED
+            return True
+        return False
 
     def move(self, point: Point) -> Generator[Ask, Vector, tuple[Best, Point]]:
         """The smoothed objective at a point and the slope of its risk; the cut joins the model."""
         value, cut = self.risk(point.scores)
         self.gradient = cut.slope
-        [slope] = yield from self.run.model.add(cut)
+        [slope] = yield from self.run.model.add([cut.loss], [cut.slope])
         return Best(point, value, self.run.lam), slope
 
     def descend(self, here: Best, direction: Point, descent: float) -> Best:
@@ -103,7 +77,11 @@ class _Smooth:
         lam, images = self.run.lam, self.run.model.images
         rep, scores, square = here.point
         rep, scores = rep.copy(), scores.copy()  # the kernel moves them in place, if there is a step
-        line = self.risk.line(here.point.scores, direction.scores)
+
+        def line(t: float) -> tuple[float, float]:
+            value, cut = self.risk(here.point.scores + t * direction.scores)
+            return value, _kernels.dot(cut.slope, direction.scores)
+
         tangent = here.risk, _kernels.dot(self.gradient, direction.scores)
         accuracy = 0.05 * min(self.run.gap, descent)
         for _ in range(4):
@@ -124,14 +102,14 @@ class _Smooth:
             return stuck
         if not stuck and error <= 0.6 * self.run.gap:
             return False
-        self.risk = self.risk._replace(mu=SHRINK * self.risk.mu)
-        if self.risk.mu < max(LEAST, 1e-4 * self.run.tol):
+        self._mu *= SHRINK
+        if self._mu < max(LEAST, 1e-4 * self.run.tol):
             self.run.status = Status.STALLED
         return True
 
 
 @dataclass(frozen=True)
-class LBFGS:
+class LBFGS(TaskSolver):
     """L-BFGS on the smoothed problem, with the line search in score space.
 
     Parameters
@@ -152,35 +130,23 @@ class LBFGS:
     mu: float | None = None
     memory: int = 10
 
-    def steps(
-        self,
-        oracle: Oracle,
-        design: Design,
-        weight: float,
-        *,
-        tol: float,
-        start: Cuts | None = None,
-        callback: Callback | None = None,
-    ) -> Steps:
-        """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        run = Progress(oracle, design, weight, tol, oracle(np.zeros(design.shape[0])).loss, start, callback)
-        del start
-        state = _Smooth(run, oracle, self.mu)
+    def solve(self, task: Task) -> Steps:
+        return self._solve(_Smooth(Run(task), self.mu))
+
+    def _solve(self, state: _Smooth) -> Steps:
+        run = state.run
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)
         matrix = _kernels.QuasiNewton(lam, self.memory)
         for _ in range(self.max_iter):
             model.minimiser(run.precision)
-            if run.done():
+            if run.done() or state.flat(here.point, slope):
                 break
             point = model.bare(here.point)
             gradient = combine((lam, point), (1.0, slope))
-            if state.fixed and model.inner(gradient, gradient) <= 0.02 * lam * run.tol:
-                run.status = Status.STALLED  # J_mu is within tol / 100 of its least
-                break
             direction = Point(*matrix.direction(point.rep, point.scores, slope.rep, slope.scores))
             descent = -model.inner(gradient, direction)
-            [direction] = yield from model.score(direction)
+            direction = yield from model.score(direction)
             moved = state.descend(here, direction, descent)
             changed = state.sharpen(run.offer(moved.point)[0] - moved.value, stuck=moved is here)
             if run.status is Status.STALLED:
@@ -192,7 +158,7 @@ class LBFGS:
 
 
 @dataclass(frozen=True)
-class AGM:
+class AGM(TaskSolver):
     """Nesterov's accelerated gradient method on the smoothed problem, with an adaptive Lipschitz constant.
 
     The step from the extrapolated point y goes to ``(L y - a) / (L + lam)``, a the slope of the smoothed risk at y; its
@@ -214,34 +180,20 @@ class AGM:
     max_iter: int = 10_000
     mu: float | None = None
 
-    def steps(
-        self,
-        oracle: Oracle,
-        design: Design,
-        weight: float,
-        *,
-        tol: float,
-        start: Cuts | None = None,
-        callback: Callback | None = None,
-    ) -> Steps:
-        """Minimise ``1/2 |w|^2 + weight R(w)``, inside as ``lam/2 |w|^2 + R(w)`` with ``lam = 1 / weight``."""
-        run = Progress(oracle, design, weight, tol, oracle(np.zeros(design.shape[0])).loss, start, callback)
-        del start
-        state = _Smooth(run, oracle, self.mu)
+    def solve(self, task: Task) -> Steps:
+        return self._solve(_Smooth(Run(task), self.mu))
+
+    def _solve(self, state: _Smooth) -> Steps:
+        run = state.run
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)  # here is the extrapolated point
         last = here.point
         theta, lipschitz = 1.0, lam
         for _ in range(self.max_iter):
             model.minimiser(run.precision)
-            if run.done():
+            if run.done() or state.flat(here.point, slope):
                 break
-            if state.fixed:
-                gradient = combine((lam, model.bare(here.point)), (1.0, slope))
-                if model.inner(gradient, gradient) <= 0.02 * lam * run.tol:
-                    run.status = Status.STALLED
-                    break
-            [slope] = yield from model.score(slope)
+            slope = yield from model.score(slope)
             lipschitz /= 2
             while True:
                 share = 1 / (lipschitz + lam)

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from metrimax._validation import check_weights
 from metrimax.estimators._base import CertifiedEstimator
 from metrimax.protocols import Callback, Solution, Status
-from metrimax.solvers import Bundle, CuttingPlane, check_weights
+from metrimax.solvers import Bundle, CuttingPlane
 from metrimax.structured.problem import Inference, StructuredProblem
 from metrimax.structured.training import Cached, StructuredRisk, solve_cuts
 from metrimax.training.label import FittedLabel

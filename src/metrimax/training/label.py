@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from metrimax._validation import check_weights
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.base_loss import PAPER, Losses
 from metrimax.measure.place import place
 from metrimax.measure.plain import PlainOracle
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Oracle, Solution, Solver, Status, Vector
-from metrimax.solvers import check_weights
 from metrimax.training.certificate import Certificate, certify
 from metrimax.training.resume import ResumedRun, identity
 

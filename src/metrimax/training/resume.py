@@ -43,7 +43,8 @@ class ResumedRun:
     ) -> Generator[Ask, Vector, Solution]:
         """The solution, counted from the beginning, of a run from what was kept of it, or else from ``start``.
 
-        ``steps`` takes a start and a callback. With ``save``, for others follow, the last state is written too.
+        ``steps`` takes a start, a callback and what keeps the state. With ``save``, for others follow, the last one is
+        written too.
         """
         try:
             with _terminated_by_exit(self):
@@ -76,7 +77,8 @@ class ResumedRun:
                 return start
         if others:
             for arrays in self._run.others():
-                return (yield from believed(arrays, oracle, design))
+                start = yield from believed(arrays, oracle, design)
+                return None if start is None else start.elsewhere()
         return None
 
     def _solve(
@@ -85,7 +87,7 @@ class ResumedRun:
         """Solve from there; where that proves what cannot be, from nothing."""
         self._doubted = doubted
         try:
-            solution = yield from steps(start=start, callback=self)
+            solution = yield from steps(start=start, callback=self, keep=self.keep)
             if not (doubted and above(solution.bound, solution.objective)):
                 return solution
         except _FalseBound:
@@ -98,13 +100,13 @@ class ResumedRun:
         self._state, self._saved = None, 0
         return (yield from self._solve(steps, None, doubted=False))
 
-    def keep(self, state: Callable[[], Cuts]) -> None:
+    def keep(self, record: Record, state: Callable[[], Cuts]) -> None:
         self._state = state
 
     @property
     def cuts(self) -> Cuts | None:
         """Those of the state that was offered last."""
-        return None if self._state is None else self._state()
+        return None if self._state is None else self._state().elsewhere()
 
     def __call__(self, record: Record) -> Any:
         if self._doubted and above(record.bound, record.objective):

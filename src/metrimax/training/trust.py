@@ -48,9 +48,9 @@ def believed(arrays: Arrays, oracle: Oracle, design: Design) -> Generator[Ask, V
 def _check_shapes(cuts: Cuts, design: Design) -> None:
     """Raise ValueError for what no run has kept."""
     n, p = design.shape
-    if len(cuts.losses) == 0 and cuts.best is None:  # the multipliers of coordinate descent, one for each example
-        if [rows.shape for rows in cuts.rows] != [(n,)] or (cuts.rows[0] < 0).any():
-            raise ValueError("expected a multiplier of 0 or more for each example")
+    if len(cuts.losses) == 0 and cuts.best is None:  # the multipliers of coordinate descent, and their upper bounds
+        if [rows.shape for rows in cuts.rows] != [(n,)] * 2 or (cuts.rows[0] < 0).any():
+            raise ValueError("expected a multiplier of 0 or more for each example, and its upper bound")
         return
     shapes = [(len(cuts.losses), p)] if kept_by_weights(design) else [(len(cuts.losses), n)] * 2
     point = None if cuts.best is None else cuts.best[0].rep.shape

@@ -1,0 +1,250 @@
+"""The state of a run of a solver of cuts: the model, the best point, the history; as arrays, for another to go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import replace
+
+import numpy as np
+
+from metrimax import _kernels
+from metrimax.protocols import Arrays, Ask, Cut, Cuts, Point, Record, Solution, Status, Steps, Vector
+from metrimax.solvers.cut_model import CutModel, taken
+from metrimax.solvers.task import Task
+
+STALL = 100
+"""So many iterations without a millionth off the gap are no progress any more."""
+
+LITTLE = 0.01
+"""A share that does not count: of the tolerance, for the small program and for rounding in the scores; of the gap, for
+an iteration after which the next cut is exact.
+"""
+
+
+class Best:
+    """A point with its risk and the objective ``lam/2 |w|^2 + R(w)``."""
+
+    __slots__ = ("point", "risk", "value")
+
+    def __init__(self, point: Point, risk: float, lam: float) -> None:
+        self.point, self.risk = point, risk
+        self.value = lam / 2 * point.square + risk
+
+
+class Run:
+    """One run: it owns its cuts and its best point, and decides when to stop.
+
+    Problem: minimise ``lam/2 |w|^2 + R(w)``, with ``lam = 1 / weight``. A run that starts from another (``start``) at
+    the same C continues its history.
+    """
+
+    def __init__(self, task: Task) -> None:
+        oracle, design, start = task.oracle, task.design, task.start
+        self.oracle, self.design = oracle, design
+        self.weight, self.lam, self._given = task.weight, 1 / task.weight, task.tol
+        self._callback, self._keep = task.callback, task.keep
+        self._zero: Cut | None = oracle(np.zeros(design.shape[0]))
+        self._at_zero = self._zero.loss
+        self._base = oracle.can.base
+        self._alike = self._at_zero if self._base is None else self._of_equal_scores()
+        self._held: tuple[Vector | None, float] = None, self._at_zero  # the best that is not on the way; None: w = 0
+        self._milestone, self._idle = np.inf, 0
+        self._began = time.perf_counter()
+        self.iterations = 0
+        self.history: list[Record] = []
+        self.status = Status.MAX_ITER
+        self.schedule: Arrays = {}  # what the solver found of its own state in the start
+        self.scheduled: Callable[[], Arrays] = dict  # and what it wants to be kept of it
+        self.model: CutModel
+        self.best = self._origin()
+        if start is not None:
+            self.history += start.history
+            self.schedule = start.schedule
+            self._began -= start.seconds
+            if start.held is not None and start.held[1] < self._at_zero:
+                self._held = start.held
+        self.begin(start)
+        if self.history:
+            self.model.bound = self.history[-1].bound
+
+    def begin(self, start: Cuts | None) -> None:
+        """Take over the cuts and the point of a start, and let go of what there was."""
+        before = None if start is None else start.best
+        self.model = CutModel(self.design, self.lam, start)
+        self.best = self._origin()
+        if before is not None:
+            (rep, scores, square), risk = before
+            self.best = Best(Point(rep.copy(), scores.copy(), square), risk, self.lam)  # a search moves its start
+
+    def again(self, start: Cuts) -> None:
+        """Begin anew from another start in the middle of the run; bound and passes stay."""
+        bound, passes = self.model.bound, self.model.n_passes
+        self.begin(start)
+        self.model.bound = bound
+        self.model.n_passes += passes
+
+    def opening(self) -> tuple[list[float], list[Vector]]:
+        """The cut at w = 0, loss and slope, where the model starts without any; it is handed over."""
+        cut, self._zero = self._zero, None
+        return ([cut.loss], [cut.slope]) if cut is not None and self.model.size == 1 else ([], [])
+
+    @property
+    def objective(self) -> float:
+        """The least that is known: a run may have begun beside a better point."""
+        return min(self.best.value, self._held[1])
+
+    @property
+    def gap(self) -> float:
+        return self.objective - self.model.bound
+
+    @property
+    def tol(self) -> float:
+        """The largest gap to end with: as given, in units of the risk; for a sum, relative to what has been gained.
+
+        Beside the risk of a rare class the base losses may be less than that tolerance altogether. So the gap has to be
+        small against what training has gained over the best of equal scores, which tell the shares of the classes and
+        nothing else. What is small against the base losses of those is no gain.
+        """
+        if self._base is None:
+            return self._given
+        return self._given * min(1.0, max(self._alike - self.objective, self._given * self._base))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is within the tolerance already."""
+        return self.gap <= self.tol
+
+    @property
+    def precision(self) -> float:
+        """How well the quadratic program has to be solved: exactly at first, unless a run starts from several cuts.
+
+        The bound of one plane may be far below the tolerance, and it still says where to go.
+        """
+        tol = max(self.tol, 1e-15)
+        if not self.iterations:
+            return LITTLE * tol if self.model.size > 2 else 1e-15
+        return LITTLE * min(self.gap, tol)
+
+    @property
+    def blur(self) -> float:
+        """How far the next cut may be below the risk: a mean of cuts within the gap, or the exact one (0).
+
+        A mean stands for many cuts that differ in a few examples, which would otherwise be asked for one by one. But it
+        may say nothing new, as the exact one a little beyond the best point always does: that comes where the last mean
+        was of little use.
+        """
+        before = self.history[-2].gap if self.iterations > 1 else np.inf
+        return 0.0 if self.gap > (1 - LITTLE) * before else self.gap
+
+    def offer(self, point: Point) -> tuple[float, Cut]:
+        """Evaluate the exact objective at a point, and keep it if it is the best; returns the value and the cut."""
+        cut = self.oracle(point.scores)
+        here = Best(point, cut.loss + _kernels.dot(cut.slope, point.scores), self.lam)
+        if here.value < self.best.value:
+            self.best = here
+        return here.value, cut
+
+    def moved(self, square: float, risk: float) -> None:
+        """The best point, whose vectors were moved in place, has this squared length and risk now."""
+        rep, scores, _ = self.best.point
+        self.best = Best(Point(rep, scores, square), risk, self.lam)
+
+    def done(self) -> bool:
+        """Write the history; whether to stop."""
+        model, gap, history = self.model, self.gap, self.history
+        number, seconds = history[-1].iteration + 1 if history else 1, time.perf_counter() - self._began
+        record = Record(number, model.n_passes, self.objective, model.bound, model.size - 1, seconds)
+        history.append(record)
+        self.iterations += 1
+        if self._keep is not None:
+            self._keep(record, self._state)
+        if gap <= self.tol:
+            self.status = self._reached
+            return True
+        if gap > (1 - 1e-6) * self._milestone:
+            self._idle += 1
+        else:
+            self._milestone, self._idle = gap, 0
+        if self._idle == STALL:
+            self.status = Status.STALLED
+            return True
+        if self._callback is not None and self._callback(record) in (True,):  # NumPy's True as well
+            self.status = Status.CALLBACK
+            return True
+        return False
+
+    def solution(self, *, drifted: bool = False) -> Steps:
+        """The best point with its certificate; ``drifted``: its scores may have parted from its weights on the way."""
+        w = yield from self.model.weights(self.best.point)
+        if (drifted or self.model.lost > LITTLE * self.tol) and w.any():
+            yield from self._look_again(w)
+        if self.status.missed and self.closed:  # by the last iteration of all
+            self.status = self._reached
+        if self.status.ok and not self.closed:
+            self.status = Status.STALLED
+        held, value = self._held
+        if value < self.best.value:
+            w = np.zeros_like(w) if held is None else held
+            if held is None:
+                self.best = self._origin()
+        return Solution(
+            w=w,
+            objective=self.weight * self.objective,
+            bound=self.weight * self.model.bound,
+            gap=self.gap,
+            n_iter=self.history[-1].iteration if self.history else 0,
+            n_passes=self.model.n_passes,
+            n_support=self.model.n_support,
+            status=self.status,
+            history=self.history,
+            cuts=replace(self.model.cuts(), best=(self.best.point, self.best.risk)),
+        )
+
+    @property
+    def _reached(self) -> Status:
+        """What a gap within the tolerance means."""
+        return Status.TRIVIAL if self._at_zero - self.model.bound <= self.tol else Status.CONVERGED
+
+    def _origin(self) -> Best:
+        n, p = self.design.shape
+        return Best(Point(np.zeros(min(n, p)), np.zeros(n), 0.0), self._at_zero, self.lam)
+
+    def _of_equal_scores(self) -> float:
+        """The least objective if all scores are alike, for a constant feature of 1."""
+        zero, ones = np.zeros(self.design.shape[0]), np.ones(self.design.shape[0])
+        here, slope = self.oracle.line(zero, ones)(0.0)
+        line = self.oracle.line(zero, ones if slope < 0 else -ones)
+        accuracy = self._given * (self._base or 1.0)
+        t, risk = _kernels.line_search(line, (self.lam, 0.0, 0.0, 1.0), here, None, accuracy, 1.0)
+        return min(here, self.lam / 2 * t * t + risk)
+
+    def _look_again(self, w: Vector) -> Generator[Ask, Vector, None]:
+        """What the best point is worth by the scores of its weights, not by those that came of its moves."""
+        self.model.n_passes += 1
+        (scores,) = taken((yield Ask("scores", [w])))
+        rep = self.best.point.rep
+        cut = self.oracle(scores)
+        risk = cut.loss + _kernels.dot(cut.slope, scores)
+        self.best = Best(Point(rep, scores, _kernels.dot(rep, scores)), risk, self.lam)
+
+    def _state(self) -> Cuts:
+        """Where the run is, for another to go on from there."""
+        return replace(self.model.cuts(), best=(self.best.point, self.best.risk), schedule=self.scheduled())
+
+
+def pack(cuts: Cuts) -> Arrays:
+    """Cuts and the point at which a run was, by name; nothing that can be computed from them."""
+    arrays: Arrays = {"losses": cuts.losses}
+    arrays |= {f"rows{k}": rows for k, rows in enumerate(cuts.rows)}
+    arrays |= {f"schedule_{name}": values for name, values in cuts.schedule.items()}
+    return arrays if cuts.best is None else arrays | {"rep": cuts.best[0].rep}
+
+
+def unpack(arrays: Arrays) -> Cuts:
+    """What `pack` packed: the Gram matrix, and the scores and the risk of the point, are not numbers yet."""
+    rows = tuple(arrays[f"rows{k}"] for k in range(len(arrays)) if f"rows{k}" in arrays)
+    best = (Point(arrays["rep"], np.empty(0)), np.nan) if "rep" in arrays else None
+    losses, name = arrays["losses"], "schedule_"
+    schedule = {key.removeprefix(name): values for key, values in arrays.items() if key.startswith(name)}
+    return Cuts(losses, np.full((losses.size, losses.size), np.nan), rows, best, schedule=schedule)
