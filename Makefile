@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path '*/__pycache__/*')
-CXX_SOURCES := $(wildcard src/metrimax/_core/*.hpp src/metrimax/_core/*.cpp)
+CXX_SOURCES := $(wildcard src/metrimax/_core/*.hpp src/metrimax/_core/*.cpp tests/cpp/*.hpp tests/cpp/*.cpp)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo test lint stub clean

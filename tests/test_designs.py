@@ -230,6 +230,38 @@ def test_csr_arrays_are_not_copied(dtype):
     assert np.shares_memory(design.indptr, X.indptr)
 
 
+def aside(array):
+    """The same numbers, one byte beside where their type wants them, as a mapped file may have them."""
+    order = "F" if array.ndim == 2 and not array.flags.c_contiguous else "C"
+    memory = np.zeros(array.nbytes + 1, np.uint8)[1:]
+    moved = memory.view(array.dtype).reshape(array.shape, order=order)
+    moved[...] = array
+    assert not moved.flags.aligned
+    return moved
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_that_are_not_aligned_are_copied(dtype, order, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.normal(size=(7, 5)), dtype=dtype, order=order)
+    w, slope = rng.normal(size=5), rng.normal(size=7)
+    for design in (as_design(aside(X)), Dense(aside(X))):
+        assert design.X.flags.aligned
+        np.testing.assert_allclose(design.matvec(aside(w)), X @ w, rtol=1e-6)
+        np.testing.assert_allclose(design.rmatvec(aside(slope)), X.T @ slope, rtol=1e-6, atol=1e-6)
+    S = csr(X, np.int64)
+    design = CSR(aside(S.data), aside(S.indices), aside(S.indptr), 5)
+    np.testing.assert_allclose(design.matvec(w), X @ w, rtol=1e-6)
+    # a header whose length is odd, as other programs may write it
+    with open(tmp_path / "X.npy", "wb") as file:
+        header = f"{{'descr': '{X.dtype.str}', 'fortran_order': {order == 'F'}, 'shape': (7, 5), }}".encode()
+        header += b" " * (1 - len(header) % 2) + b"\n"
+        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + X.tobytes(order))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert not mapped.flags.aligned
+    np.testing.assert_allclose(as_design(mapped).matvec(w), X @ w, rtol=1e-6)
+
+
 def test_read_only_data_is_used():
     X = np.eye(3)
     X.flags.writeable = False

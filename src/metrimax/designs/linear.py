@@ -28,6 +28,11 @@ def available_threads(n_threads: int | None) -> int:
     return int(n_threads)
 
 
+def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, or a copy where its entries do not lie at multiples of their size, as in some mapped files."""
+    return array if array.flags.aligned else array.copy(order="K")
+
+
 def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     """One vector (length,) or several side by side (length, L), as the kernels want them: float64, C-order."""
     v = np.asarray(v)
@@ -35,12 +40,7 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
         raise TypeError(f"{name} must hold real numbers, got dtype {v.dtype}")
     if v.ndim not in (1, 2) or v.shape[0] != length:
         raise ValueError(f"{name} must have shape ({length},) or ({length}, L), got {v.shape}")
-    return np.ascontiguousarray(v, dtype=np.float64)
-
-
-def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array, or a copy where its entries do not lie at multiples of their size, as in some mapped files."""
-    return array if array.flags.aligned else array.copy(order="K")
+    return aligned(np.ascontiguousarray(v, dtype=np.float64))
 
 
 class MatrixRows:
