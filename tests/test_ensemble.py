@@ -61,6 +61,14 @@ def test_fast_has_no_forest():
     assert [member.name for member in model._members] == ["boosting", "extra_trees", "linear", "kernel"]
 
 
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_best_has_more_members():
+    X, y = sample(80)
+    model = MeasureEnsemble(estimators="best", cv=2, random_state=0).fit(X, y)
+    assert len(model.report_["members"]) == 9
+    assert model.decision_function(X).shape == (80,)
+
+
 def test_scores_are_the_weighted_means_of_the_folds(fitted):
     """By hand, from the attributes and the models alone."""
     model, X, _ = fitted

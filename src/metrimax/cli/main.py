@@ -17,7 +17,7 @@ from metrimax.cli import streams
 OK, FAILURE, USAGE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 
 THRESHOLDS = ("trained", "placed")  # those of the estimators, which are not imported here
-PRESETS = ("default", "fast")
+PRESETS = ("default", "fast", "best")
 
 _CLUSTER_ERRORS = (RuntimeError, ImportError)
 """What a Dask cluster may come to: a worker lost for good, no Dask; nobody there and no answer are OSErrors."""

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.parallel import Parallel, delayed
 
+from metrimax._validation import is_whole
 from metrimax.estimators._ensemble_members import Member, Target, seeded
 from metrimax.protocols import Vector
 from metrimax.training.progress import ProgressLine
 
 Rows = npt.NDArray[np.intp]
+Splits = list[tuple[Rows, Rows]]
+"""The rows to train on and to test on, fold by fold."""
 
 
 class Fit(NamedTuple):
@@ -38,7 +44,7 @@ class Task(NamedTuple):
     test: Rows
     seed: int
     parameters: dict[str, Any]  #: of `fit`, for the rows to train on
-    routed: bool  #: whether the member routes them by itself, as one that the user gives does
+    routed: bool  #: whether the user gave the member, which may route them by itself
 
 
 class CrossFit(NamedTuple):
@@ -47,6 +53,40 @@ class CrossFit(NamedTuple):
     models: list[list[Any]]
     scores: Vector
     cpu_seconds: float
+
+
+def make_splits(cv: Any, X: Any, target: Target, weight: Vector | None, given: dict[str, Any], rng: Any) -> Splits:
+    """The folds that ``cv`` asks for; rows without weight are in none. ``given`` are the parameters of `split`."""
+    y, told = target.y, cv
+    if is_whole(cv):
+        if cv < 2:
+            raise ValueError(f"expected cv of at least 2 folds, got {cv}")
+        kind = KFold if target.separate else StratifiedKFold
+        smallest = len(y) if target.separate else int(np.unique(y, return_counts=True)[1].min())
+        cv = kind(max(2, min(int(cv), smallest)), shuffle=True, random_state=rng.randint(2**31 - 1))
+    used = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        found = list(check_cv(cv, y, classifier=True).split(X, y, **given))
+    splits = [(train[used[train]], test[used[test]]) for train, test in found if used[test].any()]
+    if not splits:
+        raise ValueError(f"expected cv with at least one split, got none from {told!r}")
+    for k, (train, _) in enumerate(splits):
+        if not target.separate and not (target.labels[train] != target.labels[train][:1]).any():
+            raise ValueError(
+                f"fold {k}: expected at least two classes to train on, got one only: choose fewer folds, or a splitter "
+                "that stratifies"
+            )
+    return splits
+
+
+def tested_parts(splits: Splits, n: int) -> list[Rows]:
+    """The rows that each fold tests; those that several test belong to the first of them."""
+    first = np.full(n, -1)
+    for k, (_, test) in reversed(list(enumerate(splits))):
+        first[test] = k
+    parts = [np.flatnonzero(first == k) for k in range(len(splits))]
+    return [part for part in parts if len(part)]
 
 
 def cross_fit(
@@ -77,7 +117,9 @@ def cross_fit(
 def _fit(task: Task, X: Any, target: Target) -> Fit:
     began, cpu = time.perf_counter(), time.process_time()
     estimator = seeded(task.member.estimator, task.seed)
-    with config_context(enable_metadata_routing=task.routed and _routing_enabled()):
+    with config_context(enable_metadata_routing=task.routed and _routing_enabled()), warnings.catch_warnings():
+        if not task.routed:  # our own members are stopped early
+            warnings.simplefilter("ignore", ConvergenceWarning)
         models = target.fit(estimator, _safe_indexing(X, task.train), task.train, task.parameters)
     scores = target.read(task.member.name, models, _safe_indexing(X, task.test))
     return Fit(models, scores, time.process_time() - cpu, time.perf_counter() - began)

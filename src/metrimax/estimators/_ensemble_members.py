@@ -12,8 +12,10 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import QuantileTransformer, StandardScaler
+from sklearn.preprocessing import QuantileTransformer, SplineTransformer, StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -82,7 +84,31 @@ def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
     if not is_sparse and n <= KERNEL_ROWS:
         features, C = (200, 10.0) if name == "fast" else (300, 100.0)
         members.append(Member("kernel", _kernel(n, X.shape[1], features, C), "matrix"))
-    return members
+    return members + _further(n, few) if name == "best" and not is_sparse else members
+
+
+def _further(n: int, few: dict[str, Any]) -> list[Member]:
+    """What "best" adds: other trees, and smooth members.
+
+    On 10 tables they gain 0.3 points of ROC area and 0.1 of average precision, and nothing of F1, at nearly three times
+    the cost of the default.
+    """
+    half = ExtraTreesClassifier(100, max_features=0.5, **few)
+    spline = make_pipeline(
+        StandardScaler(),
+        SplineTransformer(knots="quantile", extrapolation="constant"),
+        LogisticRegression(max_iter=300),
+    )
+    network = MLPClassifier((64,), alpha=1e-2, learning_rate_init=3e-3, max_iter=30, batch_size=min(64, n // 2))
+    neighbours = KNeighborsClassifier(max(1, min(25, n // 4)), weights="distance")
+    added = [Member("extra_trees_half", half, "codes"), Member("spline", spline, "matrix")]
+    for name, estimator in (("network", network), ("neighbours", neighbours)):
+        added.append(Member(name, make_pipeline(_normal_scores(n), estimator), "matrix"))
+    return added
+
+
+def _normal_scores(n: int) -> QuantileTransformer:
+    return QuantileTransformer(n_quantiles=max(2, min(200, n // 2)), output_distribution="normal")
 
 
 def _kernel(n: int, p: int, features: int, C: float) -> Pipeline:
@@ -93,7 +119,7 @@ def _kernel(n: int, p: int, features: int, C: float) -> Pipeline:
     better and costs four times as much.
     """
     return make_pipeline(
-        QuantileTransformer(n_quantiles=max(2, min(200, n // 2)), output_distribution="normal"),
+        _normal_scores(n),
         Nystroem(gamma=0.4 / p, n_components=max(1, min(features, n // 2))),
         LogisticRegression(C=C, max_iter=200),
     )

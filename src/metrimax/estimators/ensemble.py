@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -32,7 +30,7 @@ from sklearn.utils.validation import (
 )
 
 from metrimax._validation import dense, is_whole, refuse_missing, warn
-from metrimax.estimators._ensemble_folds import CrossFit, Rows, Task, cross_fit
+from metrimax.estimators._ensemble_folds import CrossFit, Splits, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
 from metrimax.estimators._ensemble_rule import OutOfFold
 from metrimax.estimators._ensemble_table import is_frame
@@ -63,8 +61,9 @@ class MeasureEnsemble(ClassifierMixin, _BaseComposition):
     measure : str, measure or callable, default="f1"
         As for `MeasureSVC`: a name (`metrimax.measures` lists them), a measure, or a function of (tp, fp, fn, tn).
     estimators : list of (name, estimator), {"default", "fast", "best"} or None, default=None
-        The members. None is "default": gradient boosting, a random forest, extra trees and logistic regression. "fast"
-        has no forest. "best" takes several times as long. A list has classifiers with `predict_proba` or
+        The members. None is "default": gradient boosting, a random forest, extra trees, logistic regression, and one on
+        an approximate kernel. "fast" has no forest. "best" adds four members and takes three times as long; it gains
+        little, and in rankings only. A list has classifiers with `predict_proba` or
         `decision_function`, regressors (trained on 1 and -1), pipelines (which get X as it is given), or fitted models
         in a `sklearn.frozen.FrozenEstimator`, of which `fit` needs the ``oof_scores``.
     cv : int, splitter or iterable, default=5
@@ -178,7 +177,7 @@ class MeasureEnsemble(ClassifierMixin, _BaseComposition):
         members = self._chosen(views, X)
         rng = check_random_state(self.random_state)
         routed = self._routed(members, sample_weight, weight, groups, params)
-        splits = self._splits(X, target, weight, routed.splitter.split, rng)
+        splits = make_splits(self.cv, X, target, weight, routed.splitter.split, rng)
         own = not isinstance(self.estimators, (str, type(None)))
         tasks = [
             Task(member, k, train, test, int(rng.randint(2**31 - 1)), _check_method_params(X, given, train), own)
@@ -259,32 +258,6 @@ class MeasureEnsemble(ClassifierMixin, _BaseComposition):
                 routed[member.name] = Bunch(fit={} if name is None else {name: weight})
         return routed
 
-    def _splits(
-        self, X: Any, target: Target, weight: Vector | None, given: dict[str, Any], rng: Any
-    ) -> list[tuple[Rows, Rows]]:
-        """The rows to train on and to test on, fold by fold; rows without weight are in neither."""
-        cv, y = self.cv, target.y
-        if is_whole(cv):
-            if cv < 2:
-                raise ValueError(f"expected cv of at least 2 folds, got {cv}")
-            kind = KFold if target.separate else StratifiedKFold
-            smallest = len(y) if target.separate else int(np.unique(y, return_counts=True)[1].min())
-            cv = kind(max(2, min(int(cv), smallest)), shuffle=True, random_state=rng.randint(2**31 - 1))
-        splitter = check_cv(cv, y, classifier=True)
-        used = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-        with _quiet_about_small_classes():
-            splits = [(tr[used[tr]], te[used[te]]) for tr, te in splitter.split(X, y, **given)]
-        splits = [(train, test) for train, test in splits if len(test)]
-        if not splits:
-            raise ValueError(f"expected cv with at least one split, got none from {self.cv!r}")
-        for k, (train, _) in enumerate(splits):
-            if not target.separate and not (target.labels[train] != target.labels[train][0]).any():
-                raise ValueError(
-                    f"fold {k}: expected at least two classes to train on, got one only: choose fewer folds, or a "
-                    "splitter that stratifies"
-                )
-        return splits
-
     def _given(
         self, members: list[Member], oof_scores: dict[str, Any], target: Target, n_folds: int
     ) -> dict[str, CrossFit]:
@@ -306,13 +279,13 @@ class MeasureEnsemble(ClassifierMixin, _BaseComposition):
         target: Target,
         members: list[Member],
         fits: dict[str, CrossFit],
-        splits: list[tuple[Rows, Rows]],
+        splits: Splits,
         weight: Vector | None,
         seed: int,
     ) -> None:
         """Set what is learnt from the scores out of fold."""
         scores = np.stack([fits[member.name].scores for member in members], axis=2)  # n, L, M
-        parts = _parts([test for _, test in splits], len(scores))
+        parts = tested_parts(splits, len(scores))
         tested = np.concatenate(parts)
         if not target.separate and len(np.unique(target.labels[tested], axis=0)) < 2:
             raise ValueError("expected rows of two classes at least in the test folds, got one: shuffle the folds")
@@ -462,19 +435,3 @@ def _checked(estimator: MeasureEnsemble, X: Any, *, reset: bool) -> Any:
         dtype=[np.float64, np.float32],
         ensure_all_finite="allow-nan",
     )
-
-
-def _parts(tests: list[Rows], n: int) -> list[Rows]:
-    """The rows that each fold tests; those that several test belong to the first of them."""
-    first = np.full(n, -1)
-    for k, test in reversed(list(enumerate(tests))):
-        first[test] = k
-    parts = [np.flatnonzero(first == k) for k in range(len(tests))]
-    return [part for part in parts if len(part)]
-
-
-@contextmanager
-def _quiet_about_small_classes() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
-        yield
