@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import data, outofcore_page, timing
-from metrimax.io.shards import parse_size
+from metrimax.io.limits import parse_size
 from metrimax.io.writing import ShardWriter
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -43,7 +43,7 @@ class Program(NamedTuple):
 
 
 def record(name: str, measure: str, c: float, sizes: tuple[int, ...]) -> list[Program]:
-    """The programs of a real run, when it had so many cuts; none is dropped on the way."""
+    """The programs of a real run, when it had so many cuts; none is dropped, since an iteration adds one cut."""
     task = data.load(name)
     oracle = get_measure(measure).oracle(task.y)
     programs: list[Program] = []
@@ -57,7 +57,7 @@ def record(name: str, measure: str, c: float, sizes: tuple[int, ...]) -> list[Pr
         return minimiser(model, tol)
 
     design = as_design(task.X, intercept_scaling=1.0)
-    with mock.patch.object(CutModel, "minimiser", spy), mock.patch("metrimax.solvers.cut_model.PATIENCE", 10**9):
+    with mock.patch.object(CutModel, "minimiser", spy), mock.patch("metrimax.solvers.cut_model.PATIENCE", max(sizes)):
         steps = SOLVERS["cutting_plane"]().steps(
             oracle, design, 100 * c, tol=1e-6, callback=lambda record: len(programs) == len(sizes)
         )
