@@ -72,7 +72,7 @@ def main() -> None:
             run(PARTS, Path(folder), settings)
             from benchmarks import report
 
-            report.build(Path(folder), Path(folder) / "speed.md", figures=False)
+            report.build(Path(folder), Path(folder) / "speed.md", draw=False)
         return
     run(tuple(options.only or PARTS), options.out, settings)
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.solvers import TOL, write
+from benchmarks.report import replace_text
+from benchmarks.solvers import TOL
 from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
@@ -96,7 +97,7 @@ def main() -> None:
                 cells = [name, f"{X.shape[0]} x {X.shape[1]}", measure, f"{C:g}", *shown, f"{least / at_zero:.4f}"]
                 lines.append("| " + " | ".join(cells) + " |")
     args.out.mkdir(parents=True, exist_ok=True)
-    write(args.out / "at_zero.md", "\n".join(lines) + "\n")
+    replace_text(args.out / "at_zero.md", "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The figures of the speed page."""
+"""The figures of the pages on speed and on solvers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,12 @@ from benchmarks import verdicts
 Row = dict[str, Any]
 
 
-def draw(parts: dict[str, list[Row]], folder: Path) -> list[tuple[str, str]]:
-    """Draw what the rows allow; returns (part, name of the figure)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    folder.mkdir(parents=True, exist_ok=True)
-    made = []
-    for part, name, function in (
-        ("compare", "speed-ratios", _ratios),
-        ("shares", "speed-shares", _shares),
-        ("products", "speed-products", _products),
-        ("qp", "speed-qp", _qp),
-        ("scale", "speed-scale", _scale),
-    ):
-        if parts[part]:
-            figure = function(parts[part])
-            figure.savefig(folder / f"{name}.png", dpi=80, bbox_inches="tight")
-            made.append((part, name))
-    return made
+def save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=80, bbox_inches="tight")
 
 
-def _ratios(rows: list[Row]) -> Any:
+def ratios(rows: list[Row]) -> Any:
     """Every comparison as a dot, one line per competitor, measure and what was equalised."""
     from matplotlib.figure import Figure
 
@@ -53,76 +37,7 @@ def _ratios(rows: list[Row]) -> Any:
     return figure
 
 
-def _shares(rows: list[Row]) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 0.35 * len(rows) + 1.2))
-    axes = figure.subplots()
-    left = [0.0] * len(rows)
-    for part, label in (("products", "products"), ("argmax", "argmax"), ("qp", "model and QP"), ("other", "other")):
-        share = [max(0.0, row[f"{part}_seconds"]) / row["seconds"] for row in rows]
-        axes.barh(range(len(rows)), share, left=left, label=label)
-        left = [a + b for a, b in zip(left, share, strict=True)]
-    axes.set_yticks(range(len(rows)), [f"{row['task']} {row['measure']}, {row['solver']}" for row in rows])
-    axes.invert_yaxis()
-    axes.set_xlabel("share of the CPU seconds")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=4, frameon=False)
-    return figure
-
-
-def _products(rows: list[Row]) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6))
-    for axes, kind in zip(figure.subplots(1, 2, sharey=True), ("dense", "sparse"), strict=True):
-        for product, line in (("X w", "-"), ("X'c", "--")):
-            for k, dtype in enumerate(("float64", "float32")):
-                for threads, marker in ((1, "o"), (2, "s")):
-                    own = [
-                        row
-                        for row in rows
-                        if (row["kind"], row["product"], row["dtype"]) == (kind, product, dtype)
-                        and row["threads"] == threads
-                        and row["L"] == 1
-                    ]
-                    x, y = [row["nnz"] for row in own], [row["fraction"] for row in own]
-                    axes.plot(x, y, line + marker, color=f"C{k}", label=f"{product}, {dtype}, {threads} thr.")
-        axes.axhline(0.6, color="grey", linewidth=1)
-        axes.set(xscale="log", xlabel="non-zeros", title=kind, ylim=(0, None))
-        axes.grid(alpha=0.3)
-    figure.axes[0].set_ylabel("share of the triad's bandwidth")
-    figure.axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    return figure
-
-
-def _qp(rows: list[Row]) -> Any:
-    from matplotlib.figure import Figure
-
-    programs = list(dict.fromkeys(row["program"] for row in rows))
-    figure = Figure(figsize=(10, 5.2), layout="constrained")
-    grid = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
-    for axes, program in zip(grid, programs, strict=False):
-        for k, solver in enumerate(("simplex_qp", "daqp", "piqp")):
-            for start, line in (("cold", "-o"), ("warm", "--s")):
-                own = [r for r in rows if (r["program"], r["solver"], r["start"]) == (program, solver, start)]
-                if own:
-                    times = [1e3 * row["seconds"] for row in own]
-                    axes.plot([row["cuts"] for row in own], times, line, color=f"C{k}", label=f"{solver}, {start}")
-        axes.set_title(program, fontsize=9)
-        cuts = sorted({int(row["cuts"]) for row in rows})
-        axes.set(xscale="log", yscale="log")
-        axes.set_xticks(cuts, cuts)
-        axes.minorticks_off()
-        axes.grid(alpha=0.3)
-    for axes in grid[3:]:
-        axes.set_xlabel("cuts")
-    for axes in grid[::3]:
-        axes.set_ylabel("ms")
-    grid[0].legend(fontsize=7)
-    return figure
-
-
-def _scale(rows: list[Row]) -> Any:
+def scale(rows: list[Row]) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 3.4), layout="constrained")
@@ -141,4 +56,22 @@ def _scale(rows: list[Row]) -> Any:
         axes.title.set_fontsize(9)
         axes.grid(alpha=0.3)
     left.legend(fontsize=7)
+    return figure
+
+
+def profiles(found: dict[str, dict[str, list[float]]]) -> Any:
+    """For every unit and solver, in which share of the cells it is within a factor of the best."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    for axes, (unit, ratios) in zip(figure.subplots(1, len(found), sharey=True), found.items(), strict=True):
+        for name, values in ratios.items():
+            share = [(k + 1) / len(values) for k in range(len(values))]
+            axes.step(sorted(values), share, where="post", label=name, linewidth=2.5 if name == "auto" else 1.2)
+        axes.set(xscale="log", xlim=(1, 20), ylim=(0, 1.02), xlabel=f"{unit} / those of the best solver in the cell")
+        axes.set_xticks([1, 1.3, 2, 5, 10, 20], ["1", "1.3", "2", "5", "10", "20"])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("share of the cells")
+    figure.axes[0].legend(fontsize=8, loc="lower right")
     return figure

@@ -4,7 +4,7 @@
 
 Reading is compared with scikit-learn's loader in the same run, on the same bytes in memory. End to end,
 ``svm_perf_learn`` (parsing included) is set beside the CPU seconds that SVM-perf reported for its training alone.
-Writes docs/results/files.csv and files.md.
+Writes benchmarks/results/files.csv and docs/results/files.md.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def end_to_end(data: Path, golden: Path, repeats: int) -> list[dict[str, Any]]:
 def write(rows: list[dict[str, Any]], repeats: int) -> None:
     folder = ROOT / "docs" / "results"
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "files.csv", "w", newline="") as file:
+    with open(ROOT / "benchmarks" / "results" / "files.csv", "w", newline="") as file:
         table = csv.DictWriter(file, ["what", "by", "wall", "cpu"])
         table.writeheader()
         table.writerows(rows)
@@ -122,7 +122,8 @@ def write(rows: list[dict[str, Any]], repeats: int) -> None:
         "",
         f"Made by `python benchmarks/files.py`: medians of {repeats} runs on {os.cpu_count()} cores, "
         f"with a load of {os.getloadavg()[0]:.1f} before the last one.",
-        "On a busy machine the CPU seconds are the ones to look at.",
+        "On a busy machine, look at the CPU seconds. The rows are in",
+        "[files.csv](../../benchmarks/results/files.csv).",
         "",
         "| what | by | wall s | CPU s |",
         "|---|---|---|---|",

@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import os
+import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,45 +15,44 @@ from typing import Any
 from benchmarks import verdicts
 
 Row = dict[str, Any]
+RESULTS = Path(__file__).resolve().parent / "results"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "speed.md"
+SLOWER = 0.9
+"""Comparisons with a ratio below that are listed one by one."""
 COMMAND = "python -m benchmarks --all --out benchmarks/results && python -m benchmarks.report"
 
-
-OPENING = f"""# Speed
-
-Made by
+SOURCE = f"""Made from the CSVs in [benchmarks/results](../../benchmarks/results), which have all rows and columns, by
 
 ```
 {COMMAND}
 ```
 
-from the CSVs in `benchmarks/results`; what each column means is said in the modules of `benchmarks`.
-
-"""
+The rows were measured on the day in this table, before the bundle method and the hybrid became one loop."""
 
 EQUAL = """## At equal objective
 
-CPU seconds of one thread, the least of several runs, data in memory (conversions to a competitor's own types are not
-timed). Objectives are recomputed by one function for everybody. What was equalised:
+Times are CPU seconds of one thread, the least of several runs, with the data in memory. Converting the data to a
+competitor's own types is not timed. One function computes the objective for every program. What was made equal:
 
-* *gap*: the competitor in the loosest of its accuracy settings whose objective is within 1e-3 C kappa n of the best
-  lower bound known, against metrimax with `tol=1e-3`, which has to prove that gap and not only to reach it;
-* *match gap*, *match default*: metrimax stopped in the first iteration whose objective is at most that of the
-  competitor's answer in the *gap* mode, or at its default accuracy;
-* *match recorded*: the same against the objective that SVM-perf printed; its seconds were **recorded on another, busy
-  machine** and only say the order of magnitude. An unfinished run counts with the seconds it was given, against
-  metrimax with `tol=1e-3`;
-* *estimated*: the iterations of the plain cutting-plane algorithm to the same gap (fewer, if that did not finish
-  either), times SVM-perf's argmax alone, 4 ns for every table it looks at, or, for ROC area, times its seconds per
-  iteration and non-zero in the quickest of its recorded runs, on that other machine: **an estimate, not a run**.
+* *gap*: the competitor runs at the loosest of its settings whose objective is within 1e-3 C kappa n of the best lower
+  bound known. metrimax runs with `tol=1e-3`, so it has to prove that gap and not only to reach it.
+* *match gap*, *match default*: metrimax stops at the first iteration whose objective is at most the competitor's, in
+  its *gap* run or at its default accuracy.
+* *match recorded*: the same against the objective that SVM-perf printed. Its seconds were **recorded on another, busy
+  machine**, so they tell the order of magnitude only. A run that did not finish counts with the seconds it was given,
+  against metrimax with `tol=1e-3`.
+* *estimated*: **an estimate, not a run**. It is the number of iterations of the plain cutting-plane algorithm, times
+  SVM-perf's argmax alone (4 ns for every table it looks at) or, for ROC area, times its seconds per iteration and
+  non-zero in the fastest of its recorded runs.
 
-The ratio is the competitor's seconds over metrimax's: above 1, metrimax is faster.
+A ratio is the competitor's seconds over metrimax's: above 1, metrimax is faster.
 
 """
 
-TUNED = """
-### F1 by tuning a threshold
+TUNED = """### F1 by tuning a threshold
 
-`TunedThresholdClassifierCV` around `LinearSVC` has no objective in common with F1's: seconds and test F1 side by side.
+`TunedThresholdClassifierCV` around `LinearSVC` minimises another objective, so seconds and test F1 stand side by side.
+C is the same for both and was chosen for neither. [On imbalanced data](imbalanced.md) compares the two with C chosen.
 
 """
 
@@ -95,208 +95,255 @@ def columns(rows: list[Row], wanted: dict[str, str | Callable[[Row], Any]]) -> s
     return table(list(wanted), cells)
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Write a page beside its place and rename it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".part")
+    beside.write_text(text)
+    os.replace(beside, path)
+
+
+def grouped(rows: list[Row], *fields: str) -> dict[tuple[Any, ...], list[Row]]:
+    """The rows by the values of some fields, in their order."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[field] for field in fields), []).append(row)
+    return groups
+
+
+def span(values: list[float]) -> list[float]:
+    """Median, least and greatest."""
+    return [statistics.median(values), min(values), max(values)]
+
+
+def finding(parts: dict[str, list[Row]]) -> str:
+    """The answer in a list: who is faster, by how much, and where not."""
+    found = verdicts.ratios(parts["compare"])
+    lines = []
+    notes = {"SVM-perf": " Its seconds were recorded on another machine or estimated."}
+    for (name,), own in grouped(found, "competitor").items():
+        middle, least, most = (number(value) for value in span([row["ratio"] for row in own]))
+        ahead = sum(row["ratio"] > 1 for row in own)
+        lines.append(
+            f"* Against {name}, metrimax is faster in {ahead} of {len(own)} comparisons at equal objective: {middle} "
+            f"times in the\n  median, {least} to {most} times in all.{notes.get(name, '')}"
+        )
+    missed = [aim for aim, _, met in verdicts.verdicts(parts) if met not in ("yes", "")]
+    lines.append("* Every aim below is met." if not missed else f"* Not met: {'; '.join(missed)}.")
+    return "\n".join(lines) + "\n\n"
+
+
 def compare_section(rows: list[Row]) -> str:
-    ratios = verdicts.ratios(rows)
-    text = EQUAL
-    head = {
+    found = verdicts.ratios(rows)
+    head = ["against", "measure", "seconds", "comparisons", "metrimax faster", "median ratio", "least", "greatest"]
+    seconds = {"match recorded": "recorded", "estimated": "estimated"}
+    rated = [row | {"seconds": seconds.get(row["mode"], "measured")} for row in found]
+    lines = [
+        [*key, len(own), sum(row["ratio"] > 1 for row in own), *span([row["ratio"] for row in own])]
+        for key, own in sorted(grouped(rated, "competitor", "measure", "seconds").items())
+    ]
+    slower = sorted((row for row in found if row["ratio"] < 1), key=lambda row: row["ratio"])
+    listed = [row for row in slower if row["ratio"] < SLOWER]
+    unfinished = sum(row["note"] != "" for row in found)
+    wanted = {
         "data": "task",
         "measure": "measure",
         "C": "C",
-        "c": "c",
         "against": "competitor",
-        "equalised": "mode",
+        "equal": "mode",
         "its s": "other_seconds",
         "metrimax s": "own_seconds",
         "ratio": "ratio",
-        "passes": "n_passes",
         "its gap": "other_gap",
         "metrimax gap": "own_gap",
-        "note": "note",
     }
-    text += columns(ratios, head)
-    tuned = [row for row in rows if row["competitor"] == "TunedThreshold"]
+    text = EQUAL + table(head, lines)
+    text += f"\nIn {unfinished} of the {len(found)} comparisons a program did not finish or did not reach its gap.\n"
+    if slower:
+        text += f"metrimax is slower in {len(slower)}. Those with a ratio below {SLOWER}:\n\n{columns(listed, wanted)}"
+    return text + _tuned(rows)
+
+
+def _tuned(rows: list[Row]) -> str:
+    """Seconds and test F1 of a tuned threshold, one line per data set."""
     own = {(r["task"], r["measure"], r["C"]): r for r in rows if r["competitor"] == "metrimax" and r["mode"] == "gap"}
-    if tuned:
-        text += TUNED
+    tuned = [row for row in rows if row["competitor"] == "TunedThreshold" and row["cpu_seconds"] != ""]
+    lines: list[list[Any]] = []
+    for (task,), theirs in grouped(tuned, "task").items():
+        mine = [own[row["task"], row["measure"], row["C"]] for row in theirs]
+        ratios = [a["cpu_seconds"] / b["cpu_seconds"] for a, b in zip(theirs, mine, strict=True)]
+        scores = [", ".join(number(row["test_score"]) for row in runs) for runs in (theirs, mine)]
+        lines.append([task, ", ".join(number(row["C"]) for row in theirs), statistics.median(ratios), *scores])
+    head = ["data", "C", "tuned s / metrimax s, median", "tuned F1", "metrimax F1"]
+    return f"\n{TUNED}{table(head, lines)}" if tuned else ""
 
-        def mine(field: str) -> Callable[[Row], Any]:
-            return lambda row: own[row["task"], row["measure"], row["C"]][field]
 
-        text += columns(
-            tuned,
-            {
-                "data": "task",
-                "C": "C",
-                "tuned s": "cpu_seconds",
-                "metrimax s": mine("cpu_seconds"),
-                "tuned F1": "test_score",
-                "metrimax F1": mine("test_score"),
-                "note": lambda row: row.get("failure", ""),
-            },
-        )
-    text += "\n### metrimax to tol = 1e-3\n\n"
-    both = [row for row in rows if row["competitor"] == "metrimax" and row["mode"].startswith("gap")]
-    return text + columns(
-        both,
-        {
-            "data": "task",
-            "measure": "measure",
-            "C": "C",
-            "threads": lambda row: 2 if "2" in row["mode"] else 1,
-            "CPU s": "cpu_seconds",
-            "wall s": "wall_seconds",
-            "iterations": "n_iter",
-            "passes": "n_passes",
-            "objective": "objective",
-            "gap": "gap",
-        },
+def products_section(rows: list[Row]) -> str:
+    lines = []
+    whole = [row for row in rows if row["fraction"] != ""]
+    for key, own in grouped(whole, "kind", "product", "L").items():
+        least = min(row["fraction"] for row in own)
+        lines.append([*key, len(own), *span([row["speedup"] for row in own]), least])
+    head = ["X", "product", "vectors", "settings", "speed-up, median", "least", "greatest", "least share of bandwidth"]
+    return f"{PRODUCTS}{table(head, lines)}"
+
+
+def qp_section(rows: list[Row]) -> str:
+    most = max(row["cuts"] for row in rows)
+    solved = [row for row in rows if row["cuts"] == most and row["failure"] == ""]
+    lines = [
+        [
+            *key,
+            1e3 * statistics.median(row["seconds"] for row in own),
+            1e3 * max(row["seconds"] for row in own),
+            max(row["accuracy"] for row in own),
+        ]
+        for key, own in sorted(grouped(solved, "solver", "start").items())
+    ]
+    head = table(["solver", "start", "ms, median", "ms, most", "worst accuracy"], lines)
+    return f"{QP}With {number(most)} cuts, the most measured:\n\n{head}"
+
+
+def shares_section(rows: list[Row]) -> str:
+    own = [row for row in rows if row["solver"] == "auto"]
+    wanted: dict[str, Any] = {"data": "task", "measure": "measure", "C": "C", "argmax calls": "argmax_calls"}
+    for name in ("products", "argmax", "qp", "other"):
+        title = "model and QP" if name == "qp" else name
+        wanted[title] = lambda row, name=name: f"{max(0.0, row[f'{name}_seconds']) / row['seconds']:.0%}"
+    wanted |= {"seconds": "seconds", "argmax / products": "argmax_to_products"}
+    return SHARES + columns(own, wanted)
+
+
+def labels_section(rows: list[Row]) -> str:
+    wanted: dict[str, Any] = {
+        "problem": "problem",
+        "labels": "labels",
+        "who": "competitor",
+        "trained for": "measure",
+        "CPU s": "cpu_seconds",
+        "macro-F1, train": "train_macro_f1",
+        "macro-F1, test": "test_macro_f1",
+        "largest gap": "gap",
+    }
+    return LABELS + columns(rows, wanted)
+
+
+def path_section(rows: list[Row]) -> str:
+    alone = [row["all_alone_cpu_seconds"] / row["path_cpu_seconds"] for row in rows]
+    ratios = [row["ratio"] for row in rows]
+    return (
+        "## A path over C\n\n"
+        f"`metrimax.path` over 13 values of C, 2^-6 to 2^6, takes {number(min(ratios))} to {number(max(ratios))} times "
+        "as long as its most expensive point\n"
+        f"alone. Solving every point alone takes {number(min(alone))} to {number(max(alone))} times as long as the path"
+        f" ({len(rows)} problems).\n"
     )
 
 
-def simple(title: str, text: str, wanted: dict[str, Any]) -> Callable[[list[Row]], str]:
-    return lambda rows: f"## {title}\n\n{text}\n\n{columns(rows, wanted)}"
+def scale_section(rows: list[Row]) -> str:
+    most = sorted({row["n"] for row in rows})[-2:]
+    wanted: dict[str, Any] = {
+        "X": "kind",
+        "measure": "measure",
+        "n": "n",
+        "MB of X": lambda row: row["X_bytes"] / 1e6,
+        "wall s": "wall_seconds",
+        "passes": "n_passes",
+        "ms per pass": lambda row: 1e3 * row["wall_seconds_per_pass"],
+        "vectors": "vectors",
+    }
+    return SCALE + columns([row for row in rows if row["n"] in most], wanted)
+
+
+SHARES = """## Where the time goes
+
+CPU seconds of one run of the default solver by part, one thread, `tol=1e-3`. Epochs of coordinate descent count as
+products, quasi-Newton steps as other.
+
+"""
+
+PRODUCTS = """## Products with X
+
+Settings are sizes, types and 1 or 2 threads. The speed-up is over NumPy or SciPy. The share is the bytes that a product
+has to move, over its seconds, relative to the bandwidth of STREAM's triad in the same run. It is above 1 where X fits
+the cache. Only a product with one vector is bound by memory; with more, it is bound by arithmetic.
+
+"""
+
+LABELS = """## Many labels
+
+All labels by one `fit`, CPU seconds, one thread, C = 1. `OneVsRestClassifier` minimises the error rate for every label.
+
+"""
+
+SCALE = """## Growing n
+
+Generated data, two threads; C n is constant. Memory is the peak of `fit` beyond X and the cuts, less that of a fit on
+fewer rows, in float64 vectors as long as the difference in rows. The rows of 10^7 may be of an earlier version.
+
+"""
+
+QP = """## The quadratic program over the cuts
+
+Gram matrices of three real runs, with no cut dropped, and three made-up ones. Accuracy is the duality gap of the answer
+after it was made feasible, in units of the measure. The bundle method asks for 1e-5, a hundredth of `tol`.
+
+"""
 
 
 SECTIONS: dict[str, Callable[[list[Row]], str]] = {
     "compare": compare_section,
-    "shares": simple(
-        "Where the time goes",
-        "CPU seconds of one run by part, one thread, `tol=1e-3`: of the bundle method, with one line search and one\n"
-        "cut an iteration, and of the default, which makes two of each in iterations that are fewer. Epochs of\n"
-        "coordinate descent count as products, quasi-Newton steps as other.",
-        {
-            "data": "task",
-            "measure": "measure",
-            "C": "C",
-            "solver": "solver",
-            "iterations": "n_iter",
-            "argmax calls": "argmax_calls",
-            "products": "products_seconds",
-            "argmax": "argmax_seconds",
-            "model and QP": "qp_seconds",
-            "other": "other_seconds",
-            "all": "seconds",
-            "argmax / products": "argmax_to_products",
-        },
-    ),
-    "products": simple(
-        "Products with X",
-        "The bytes a product has to move, over its seconds, as a share of the bandwidth of STREAM's triad measured in\n"
-        "the same run with as many threads (above 1 where X fits the cache, or where reading is quicker than the\n"
-        "triad's writing). The peer is NumPy or SciPy. Only one vector (L = 1) is bound by memory; with more, the\n"
-        "arithmetic is.",
-        {
-            "X": "kind",
-            "type": "dtype",
-            "non-zeros": "nnz",
-            "L": "L",
-            "product": "product",
-            "threads": "threads",
-            "ms": lambda row: 1e3 * row["seconds"],
-            "GB/s": lambda row: row["bandwidth"] / 1e9,
-            "triad GB/s": lambda row: row["triad"] / 1e9,
-            "share": "fraction",
-            "peer ms": lambda row: 1e3 * row["peer_seconds"],
-            "speed-up": "speedup",
-        },
-    ),
-    "qp": simple(
-        "The quadratic program over the cuts",
-        "Gram matrices of real runs (no cut dropped) and made-up ones. Accuracy is the duality gap of the answer made\n"
-        "feasible, in units of the measure; the solver asks for a hundredth of `tol`, 1e-5.",
-        {
-            "program": "program",
-            "cuts": "cuts",
-            "rank": "rank",
-            "solver": "solver",
-            "start": "start",
-            "ms": lambda row: 1e3 * row["seconds"],
-            "accuracy": "accuracy",
-            "support": "support",
-            "note": "failure",
-        },
-    ),
-    "labels": simple(
-        "Many labels",
-        "All labels by one `fit`, CPU seconds, one thread, C = 1. `OneVsRestClassifier` minimises the error rate,\n"
-        "whatever is reported; objectives are comparable between rows of the same measure.",
-        {
-            "problem": "problem",
-            "labels": "labels",
-            "who": "competitor",
-            "trained for": "measure",
-            "CPU s": "cpu_seconds",
-            "wall s": "wall_seconds",
-            "sum of objectives": "objective",
-            "macro-F1, train": "train_macro_f1",
-            "macro-F1, test": "test_macro_f1",
-            "largest gap": "gap",
-        },
-    ),
-    "path": simple(
-        "A path over C",
-        "`metrimax.path` over 2^-6 .. 2^6 against the most expensive of its points alone.",
-        {
-            "data": "task",
-            "measure": "measure",
-            "path s": "path_cpu_seconds",
-            "hardest C": "hardest_C",
-            "alone s": "hardest_cpu_seconds",
-            "ratio": "ratio",
-            "all points alone s": "all_alone_cpu_seconds",
-            "passes, path": "path_passes",
-            "passes, hardest": "hardest_passes",
-            "largest gap": "largest_gap",
-        },
-    ),
-    "scale": simple(
-        "Growing n",
-        "Generated data, two threads; C n is kept. Memory is the peak of `fit` beyond X, less the cuts and less what\n"
-        "a fit on fewer rows takes as well (it does not grow with n), in vectors of float64 as long as the difference\n"
-        "in rows. Below 10^5 rows such a vector is too small to be told from the rest; a figure below zero says that\n"
-        "the fit on fewer rows took more, and nothing of the vectors. The rows of 10^7 may be of an earlier version.",
-        {
-            "X": "kind",
-            "measure": "measure",
-            "n": "n",
-            "dtype": "dtype",
-            "MB of X": lambda row: row["X_bytes"] / 1e6,
-            "wall s": "wall_seconds",
-            "passes": "n_passes",
-            "ms per pass": lambda row: 1e3 * row["wall_seconds_per_pass"],
-            "gap": "gap",
-            "vectors": "vectors",
-        },
-    ),
+    "shares": shares_section,
+    "products": products_section,
+    "qp": qp_section,
+    "labels": labels_section,
+    "path": path_section,
+    "scale": scale_section,
+}
+FIGURES = {
+    "compare": ("speed-ratios", "Seconds of other programs over those of metrimax"),
+    "scale": ("speed-scale", "Seconds and memory as n grows"),
 }
 
 
-def build(folder: Path, page: Path, figures: bool = True) -> None:
-    """Write the page, and the figures beside it."""
-    parts = {part: read(folder, part) for part in SECTIONS}
-    environment = json.loads((folder / "environment.json").read_text())
-    text = OPENING + table(list(environment), [environment.values()]) + "\n## Against what was aimed at\n\n"
-    aims = verdicts.verdicts(parts)
-    text += table(["aim", "measured", "met"], aims) + "\n"
-    made = []
-    if figures:
-        from benchmarks import figures as drawing
-
-        made = drawing.draw(parts, page.parent / "figures")
+def text(parts: dict[str, list[Row]], environment: dict[str, Any]) -> str:
+    """The page from its rows."""
+    page = f"# Speed\n\n{finding(parts)}" + _figure("compare") + SOURCE + "\n\n"
+    page += table(list(environment), [environment.values()]) + "\n## Against what was aimed at\n\n"
+    page += table(["aim", "measured", "met"], verdicts.verdicts(parts)) + "\n"
     for part, section in SECTIONS.items():
         if parts[part]:
-            text += section(parts[part]) + "\n"
-            text += "".join(f"![{name}](figures/{name}.png)\n\n" for owner, name in made if owner == part)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    beside = page.with_suffix(".part")
-    beside.write_text(text.rstrip("\n") + "\n")
-    os.replace(beside, page)
+            page += section(parts[part]) + "\n" + (_figure(part) if part != "compare" else "")
+    return page.rstrip("\n") + "\n"
+
+
+def _figure(part: str) -> str:
+    if part not in FIGURES:
+        return ""
+    name, title = FIGURES[part]
+    return f"![{title}](figures/{name}.png)\n\n"
+
+
+def load(folder: Path = RESULTS) -> tuple[dict[str, list[Row]], dict[str, Any]]:
+    """The rows of every part, and where they were measured."""
+    return {part: read(folder, part) for part in SECTIONS}, json.loads((folder / "environment.json").read_text())
+
+
+def build(folder: Path = RESULTS, page: Path = PAGE, draw: bool = True) -> None:
+    """Write the page, and the figures beside it."""
+    parts, environment = load(folder)
+    replace_text(page, text(parts, environment))
+    if draw:
+        from benchmarks import figures
+
+        figures.save(figures.ratios(parts["compare"]), page.parent / "figures" / "speed-ratios.png")
+        figures.save(figures.scale(parts["scale"]), page.parent / "figures" / "speed-scale.png")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"), help="folder of the CSVs")
-    parser.add_argument("--page", type=Path, default=Path("docs/results/speed.md"), help="the page to write")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the CSVs")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page to write")
     options = parser.parse_args()
     build(options.results, options.page)
 

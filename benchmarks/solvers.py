@@ -1,10 +1,11 @@
 """Passes and seconds of every solver to a certified gap of 1e-3, over data sets x measures x C.
 
-    python -m benchmarks.solvers --data DIR [--quick] [--out docs/results]
+    python -m benchmarks.solvers --data DIR [--quick] [--out benchmarks/results]
 
 C is 1, 10 and 100 times the useful one: that of 0.01, 0.1, 1, 10, 100 with the best score on a third of the training
 part that is held out. The solvers were developed on the first sets, the choice among them settled on all but the last.
-A pass is n rows of X read, by whatever way, once for however many vectors. Writes solvers.csv and solvers.md.
+A pass is n rows of X read, by whatever way, once for however many vectors. Writes solvers.csv into the
+folder given by --out, and docs/results/solvers.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.solvers_page import AIM, TOL, by_cell, page, ratio
+from benchmarks.report import RESULTS
+from benchmarks.solvers_page import AIM, PAGE, TOL, build, by_cell, ratio
 from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
@@ -283,7 +285,7 @@ def measure_orders(table: Path, data: Path, path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the CSVs")
     parser.add_argument("--sets", nargs="+", help="only these; the rows of the others stay as they are")
     parser.add_argument("--quick", action="store_true", help="two sets, to see that it runs")
     parser.add_argument("--report", action="store_true", help="only write the page anew, from the CSV")
@@ -314,34 +316,7 @@ def main() -> None:
                     rows += [cell | row for row in measure_cell(design, oracle, C * factor)]
                     print(name, key, factor, [(r["solver"], r["passes"]) for r in rows[-len(RUNS) :]], file=sys.stderr)
             write_csv(table, rows, COLUMNS)
-    ordered = list(csv.DictReader(orders.open())) if orders.exists() else []
-    write(args.out / "solvers.md", page(list(csv.DictReader(table.open())), ordered, measured()))
-
-
-def measured() -> list[str]:
-    """How it was done, for the page."""
-    return [
-        f"Seconds are CPU seconds of one thread, the least of {LEAST} to {REPEATS} turns (of one run, where that",
-        f"took more than {CLOSE:g} times the least), on a machine that does other things as well: compare them within",
-        f"a row, and passes everywhere. A turn is one run, or {ROW} in a row of up to {1000 * SHORT:g} ms each: the",
-        "first ones after another solver's take up to a tenth longer.",
-        "",
-        "A pass is n rows of X read, once for however many vectors (two at a time in the hybrid): scores read all",
-        "rows, a pull-back those with a slope, an epoch of coordinate descent those it visits.",
-        "",
-        "A cell of the tables shows passes / seconds; `-` where the gap was not reached within the limit of the run",
-        f"({', '.join(f'{most} passes for {name}' for name, most in LIMITS.items())}; {SECONDS:g} s for all).",
-        '`C` is the useful one times 1, 10, 100. The last two columns compare `solver="auto"` with the best of all',
-        "solvers in the row.",
-        "",
-        f"Cells above {AIM:g} in seconds were measured once more, all solvers of the cell alike (`--again`); of all",
-        "runs of a solver the least counts. (Those of USPS and the faces three times: other programs had run beside",
-        "the first ones.)",
-        "",
-        "The rule by which auto chooses was settled on tables like these, in its sixteenth form, on all but the",
-        "fresh data (and on most of the small KEEL sets that are not here), and so were changes of the solvers: what",
-        "is said of auto on the other sets is favourable to it. The fresh sets were run once, after all that.",
-    ]
+    build(args.out, PAGE if args.out == RESULTS else args.out / "solvers.md")
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> None:
@@ -350,12 +325,6 @@ def write_csv(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> Non
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(rows)
-    os.replace(beside, path)
-
-
-def write(path: Path, text: str) -> None:
-    beside = path.with_suffix(".tmp")
-    beside.write_text(text)
     os.replace(beside, path)
 
 

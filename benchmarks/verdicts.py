@@ -53,7 +53,7 @@ def _ratio(row: Row, label: str, mine: Row, finished: bool) -> Row:
 def _span(values: list[float]) -> str:
     values = sorted(values)
     middle = values[len(values) // 2]
-    return f"{middle:.3g} in the middle, {values[0]:.3g} to {values[-1]:.3g} ({len(values)})"
+    return f"median {middle:.3g}, {values[0]:.3g} to {values[-1]:.3g} ({len(values)})"
 
 
 def _aim(text: str, values: list[float], met: Any) -> list[str]:

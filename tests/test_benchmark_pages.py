@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import pytest
 
-from benchmarks import outofcore, outofcore_page, solvers, solvers_page
+from benchmarks import outofcore, outofcore_page, report, solvers_page
 from metrimax.solvers import SOLVERS
 
 ENVIRONMENT = {"env_cpu": "a processor", "env_cores": 2, "env_date": "2026-01-01", "env_load_average": 0.5}
@@ -63,12 +60,12 @@ def solver_rows(auto, hybrid):
 
 
 def test_the_default_is_compared_with_the_best_that_reached_the_gap():
-    page = solvers_page.page(solver_rows(auto="15", hybrid="10"), [], [])
+    page = solvers_page.page(solver_rows(auto="15", hybrid="10"), [])
     assert "| all | 1 | 1 | 0 | 1.50 | 1.00 |" in page
-    assert "* passes: a set f1 10C 1.50 (10)." in page
-    assert "`auto` in 0" in page
-    assert "`hybrid` in 1" in page
-    assert "| all | 1 | 0 | 0 | 1.00 | 1.00 |" in solvers_page.page(solver_rows(auto="10", hybrid="15"), [], [])
+    assert "| a set | f1 | 10 | 1.50 | 10 | 1.00 | 1 | `auto` |" in page
+    assert "| `auto` | 1 | 1.00 | 1.00 | 0 |" in page
+    assert "| `hybrid` | 1 | 0.67 | 1.00 | 1 |" in page
+    assert "| all | 1 | 0 | 0 | 1.00 | 1.00 |" in solvers_page.page(solver_rows(auto="10", hybrid="15"), [])
 
 
 def test_orders_of_rows_say_what_is_chance():
@@ -79,12 +76,34 @@ def test_orders_of_rows_say_what_is_chance():
         for name, found in passes.items()
         for k, one in enumerate(found)
     ]
-    page = solvers_page.page(solver_rows(auto="15", hybrid="10"), orders, [])
-    assert "in one order as in another in 1 of 1 cells (1.1 times in 1; at most 1.50 times)" in page
-    assert "in 1 cells with the rows as they come, and in 0 by the medians" in page
+    page = solvers_page.page(solver_rows(auto="15", hybrid="10"), orders)
+    assert "in one order as in another in 1 of 1 cells" in page
+    assert "The largest ratio is 1.5." in page
+    assert "in 1 cells with the rows as they come, and in 0 by medians" in page
 
 
 def test_the_page_on_solvers_is_that_of_the_rows():
-    results = Path(__file__).resolve().parents[1] / "docs" / "results"
-    rows, orders = (list(csv.DictReader((results / name).open())) for name in ("solvers.csv", "solvers_orders.csv"))
-    assert (results / "solvers.md").read_text() == solvers_page.page(rows, orders, solvers.measured())
+    rows, orders = (solvers_page.read(report.RESULTS, name) for name in ("solvers", "solvers_orders"))
+    assert solvers_page.PAGE.read_text() == solvers_page.page(rows, orders)
+
+
+def compared(competitor, seconds, mode="gap", reached=True):
+    """A row of the comparison, of which some columns are the same."""
+    row = {"task": "a set", "measure": "error", "C": 1.0, "c": 1.0, "mode": mode, "n_passes": 5.0, "gap": 1e-4}
+    return row | {"competitor": competitor, "cpu_seconds": seconds, "reached": str(reached)}
+
+
+def test_the_page_on_speed_lists_where_metrimax_is_slower():
+    found = report.compare_section([compared("metrimax", 2.0), compared("dlib", 1.0), compared("LinearSVC", 6.0)])
+    assert "| LinearSVC | error | measured | 1 | 1 | 3 | 3 | 3 |" in found
+    assert "metrimax is slower in 1." in found
+    assert "| a set | error | 1 | dlib | gap | 1 | 2 | 0.5 |" in found
+
+
+def test_the_page_on_speed_is_that_of_the_rows():
+    assert report.PAGE.read_text() == report.text(*report.load())
+
+
+@pytest.mark.parametrize("page", [report.PAGE, solvers_page.PAGE], ids=lambda page: page.name)
+def test_the_pages_are_for_reading(page):
+    assert len(page.read_text().splitlines()) < 200
