@@ -1,6 +1,7 @@
 """Hinges and logistic losses beside a measure's risk, against brute force, a conic solver and scikit-learn."""
 
 import itertools
+from functools import partial
 
 import cvxpy as cp
 import numpy as np
@@ -32,6 +33,8 @@ SUMS = {
 }
 CASES = [*ref.CASES, *(case for case in ref.RANKINGS if case.name in ("average_precision", "ndcg", "partial_auc"))]
 CASES.append(ref.Case("roc_area", get_measure("roc_area"), None))
+
+SVC = partial(MeasureSVC, intercept_scaling=1.0)  # with the intercept as written out below
 
 
 def sample(seed=0, n=120, rate=0.2, shift=1.0):
@@ -167,7 +170,7 @@ def test_the_optimum_is_that_of_a_conic_solver(case, losses):
 def test_every_solver_of_cuts_takes_sums(name, losses):
     X, y = sample(2, n=60)
     given = {"risk": losses.risk, "hinge": losses.hinge, "logistic": losses.logistic}
-    model = MeasureSVC("f1", C=0.1, solver=name, tol=1e-6, **given).fit(X, y)
+    model = SVC("f1", C=0.1, solver=name, tol=1e-6, **given).fit(X, y)
     assert model.status_ is Status.CONVERGED
     w = np.append(model.coef_[0], model.trained_intercept_)
     scores = X @ w[:-1] + w[-1]
@@ -175,7 +178,7 @@ def test_every_solver_of_cuts_takes_sums(name, losses):
     assert w @ w / 2 + 0.1 * written_out(losses, own, model.price_, y, scores) == pytest.approx(
         model.objective_, rel=1e-9
     )
-    other = MeasureSVC("f1", C=0.1, tol=1e-6, **given).fit(X, y)
+    other = SVC("f1", C=0.1, tol=1e-6, **given).fit(X, y)
     assert model.dual_bound_ <= other.objective_
 
 
@@ -190,7 +193,7 @@ def regularised(X):
 def test_the_logistic_loss_alone_is_logistic_regression(measure, balanced, weighted):
     X, y = sample(4, n=300)
     weight = np.random.default_rng(0).random(len(y)) if weighted else None
-    model = MeasureSVC(measure, C=0.3, risk=0.0, logistic=1.0, balanced=balanced, tol=1e-12)
+    model = SVC(measure, C=0.3, risk=0.0, logistic=1.0, balanced=balanced, tol=1e-12)
     model.fit(X, y, sample_weight=weight)
     losses = Losses(0.0, 0.0, 1.0, balanced)
     other = LogisticRegression(C=0.3, fit_intercept=False, tol=1e-10, max_iter=10_000)
@@ -201,7 +204,7 @@ def test_the_logistic_loss_alone_is_logistic_regression(measure, balanced, weigh
 @pytest.mark.parametrize("balanced", [False, True])
 def test_hinges_alone_are_the_plain_svm(balanced):
     X, y = sample(4, n=300)
-    model = MeasureSVC("f1", C=0.1, risk=0.0, hinge=2.0, balanced=balanced, tol=1e-7).fit(X, y)
+    model = SVC("f1", C=0.1, risk=0.0, hinge=2.0, balanced=balanced, tol=1e-7).fit(X, y)
     other = LinearSVC(loss="hinge", C=0.2, tol=1e-8, max_iter=10**6, class_weight="balanced" if balanced else None)
     other.fit(X, y)
     np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-3)
@@ -253,20 +256,20 @@ def test_a_rare_class_is_learnt_by_the_logistic_loss_at_the_default_tolerance():
 
 def test_with_the_error_rate_hinges_add_to_C():
     X, y = sample(3)
-    one = MeasureSVC("error", C=0.5, hinge=1.0, solver="bundle", tol=1e-6).fit(X, y)
-    other = MeasureSVC("error", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    one = SVC("error", C=0.5, hinge=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    other = SVC("error", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
     np.testing.assert_allclose(one.coef_, other.coef_, atol=0.02)
-    double = MeasureSVC("f1", C=0.5, risk=2.0, solver="bundle", tol=1e-6).fit(X, y)
-    once = MeasureSVC("f1", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    double = SVC("f1", C=0.5, risk=2.0, solver="bundle", tol=1e-6).fit(X, y)
+    once = SVC("f1", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
     assert double.objective_ == pytest.approx(once.objective_, rel=1e-5)
 
 
 def test_sums_of_several_labels_and_sparse_rows_are_those_of_one():
     X, y = sample(5, n=200)
     Y = np.column_stack([y, X[:, 0] > 0.5]).astype(int)
-    several = MeasureSVC("f1", C=0.3, logistic=1.0, tol=1e-6).fit(sparse.csr_array(X.astype(np.float32)), Y)
+    several = SVC("f1", C=0.3, logistic=1.0, tol=1e-6).fit(sparse.csr_array(X.astype(np.float32)), Y)
     for k in range(2):
-        one = MeasureSVC("f1", C=0.3, logistic=1.0, tol=1e-6).fit(X.astype(np.float32), Y[:, k])
+        one = SVC("f1", C=0.3, logistic=1.0, tol=1e-6).fit(X.astype(np.float32), Y[:, k])
         assert several.objective_[k] == pytest.approx(one.objective_, rel=1e-5)
 
 
@@ -274,8 +277,8 @@ def test_weights_are_repetitions_in_every_part():
     X, y = sample(6, n=60)
     times = np.random.default_rng(0).integers(0, 4, len(y))
     given = {"C": 0.3, "hinge": 0.5, "logistic": 1.0, "balanced": True, "tol": 1e-7}
-    weighted = MeasureSVC("f1", **given).fit(X, y, sample_weight=times.astype(float))
-    copies = MeasureSVC("f1", **given).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    weighted = SVC("f1", **given).fit(X, y, sample_weight=times.astype(float))
+    copies = SVC("f1", **given).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert weighted.objective_ == pytest.approx(copies.objective_, rel=1e-6)
 
 
@@ -293,7 +296,7 @@ def test_groups_have_sums_too():
 
 def test_the_paper_stands_where_hinge_is_zero():
     X, y = sample(8)
-    models = [MeasureSVC("f1", C=0.2, **given).fit(X, y) for given in ({}, {"hinge": 0}, {"hinge": 0.0, "risk": 1})]
+    models = [SVC("f1", C=0.2, **given).fit(X, y) for given in ({}, {"hinge": 0}, {"hinge": 0.0, "risk": 1})]
     for model in models[1:]:
         np.testing.assert_array_equal(model.coef_, models[0].coef_)
         gap = (model.objective_ - model.dual_bound_) / (0.2 * model.price_ * len(y))
@@ -313,4 +316,4 @@ def test_the_paper_stands_where_hinge_is_zero():
 def test_wrong_weights_say_what_was_expected(wrong, says):
     X, y = sample()
     with pytest.raises(ValueError, match=says):
-        MeasureSVC("f1", **wrong).fit(X, y)
+        SVC("f1", **wrong).fit(X, y)

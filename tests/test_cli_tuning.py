@@ -58,10 +58,14 @@ def test_tune_chooses_as_the_estimator_does(tmp_path: Path, capsys: Capture, mon
     for measure in ("f1", "error"):
         out = run_json(capsys, "tune", data, tmp_path / "m", *options, "-m", measure)
         fitted = MeasureSVCCV(measure, Cs=[0.01, 0.1, 1, 10], cv=split).fit(X, y)
-        rule = fitted.cv_results_["param_threshold"][list(fitted.Cs_).index(fitted.C_)]
-        assert (out["C"], out["hinge"], out["threshold_rule"]) == (fitted.C_, float(measure == "f1"), rule)
+        chosen = fitted.trained_with_
+        assert [out[name] for name in ("C", "risk", "hinge", "logistic", "threshold_rule")] == [
+            chosen[name] for name in ("C", "risk", "hinge", "logistic", "threshold")
+        ]
         scores = [step["score"] for step in out["cross_validation"]]  # type: ignore[attr-defined]
-        assert scores == pytest.approx(fitted.cv_results_["mean_test_score"], abs=1e-6)
+        assert scores == pytest.approx(fitted.cv_results_["pooled_test_score"], abs=1e-6)
+        model = load_model(tmp_path / "m")
+        np.testing.assert_allclose(model.scores(X)[:, 0], fitted.decision_function(X), atol=1e-6)
     out = run_json(capsys, "tune", data, tmp_path / "m", *options, "--hinge", "0", "--threshold", "trained")
     assert (out["hinge"], out["threshold_rule"], out["training_score"]) == (0.0, "trained", 0.0)
 
@@ -69,7 +73,7 @@ def test_tune_chooses_as_the_estimator_does(tmp_path: Path, capsys: Capture, mon
 def test_tune_says_which_gaps_were_missed(train: Path, capsys: Capture) -> None:
     convert(train, train.with_name("shards"))
     for data in (train, train.with_name("shards")):
-        options = ["--grid", "1,2", "--folds", "2", "--max-iter", "2", "--tol", "1e-9"]
+        options = ["--grid", "1,2", "--folds", "2", "--max-iter", "2", "--tol", "1e-9", "--hinge", "0"]
         assert main(["tune", str(data), str(train.with_name("m")), *options]) == 3
         told = [line for line in capsys.readouterr().err.splitlines() if "did not reach --tol" in line]
         assert len(told) == 1

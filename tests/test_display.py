@@ -84,11 +84,15 @@ def test_learning_curves_on_a_grid_of_axes():
 
 def test_every_C_has_the_threshold_that_it_was_judged_by():
     X, y = make_classification(120, 5, weights=[0.7], flip_y=0.1, random_state=1)
-    model = MeasureSVCCV(Cs=[0.01, 0.1, 1.0, 10.0], cv=3, standard_errors=0).fit(X, y)
-    kinds = model.cv_results_["param_threshold"].tolist()
-    assert set(kinds) == {"trained", "placed"}
+    model = MeasureSVCCV(Cs=[0.01, 0.1, 1.0, 10.0], cv=3).fit(X, y)
     display = EstimateDisplay.from_estimator(model, X, y, X, y)
-    expected = [MeasureSVC(C=C, hinge=1.0, threshold=kind).fit(X, y) for C, kind in zip(model.Cs_, kinds, strict=True)]
+    table, expected = model.cv_results_, []
+    for C, estimate in zip(model.Cs_, display.estimate, strict=True):
+        best = max(np.flatnonzero(table["param_C"] == C), key=lambda k: table["pooled_test_score"][k])
+        assert estimate == table["pooled_test_score"][best]
+        kind = "trained" if table["param_threshold"][best] == "trained" else "placed"
+        losses = {name: float(table[f"param_{name}"][best]) for name in ("risk", "hinge", "logistic")}
+        expected.append(MeasureSVC(C=C, threshold=kind, **losses).fit(X, y))
     np.testing.assert_allclose(display.holdout, [one.score(X, y) for one in expected])
     mpl.pyplot.close(display.figure_)
     with pytest.raises(TypeError, match="expected a fitted MeasureSVCCV, got MeasureSVC"):

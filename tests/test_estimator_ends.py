@@ -100,7 +100,7 @@ def test_when_no_c_helps(measure, noise):
 
 def test_gaps_missed_in_the_folds_are_said_once(binary):
     X, y = binary
-    many = {"Cs": [0.1, 1.0, 10.0], "cv": 3, "max_iter": 2, "tol": 1e-9}
+    many = {"Cs": [0.1, 1.0, 10.0], "cv": 3, "max_iter": 2, "tol": 1e-9, "hinge": 0.0}
     for options, fits in (({}, 9), ({"selection": "holdout"}, 3)):
         with pytest.warns(ConvergenceWarning) as caught:
             model = MeasureSVCCV("f1", **many | options).fit(X, y)

@@ -30,7 +30,8 @@ from metrimax.protocols import Status
 def test_scikit_learns_own_checks(estimator, check):
     if check.func.__name__.startswith("check_sample_weight_equivalence"):
         # Ties between copies are broken by position, so the two runs take different ways to the same optimum.
-        estimator = clone(estimator).set_params(tol=1e-10)
+        exact = {"hinge": 0.0} if isinstance(estimator, MeasureSVCCV) else {}  # smooth losses end in rounding before
+        estimator = clone(estimator).set_params(tol=1e-10, **exact)
     check(estimator)
 
 

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import StratifiedKFold
 
 from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, xi_alpha
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import wants_hinges
 from metrimax.measure.place import place
-from metrimax.training.choose import defaults
+from metrimax.training.choose import PLAIN, family
+from metrimax.training.threshold import choose_threshold
 
 
 def sample(seed=0, n=120, rate=0.2, shift=1.0):
@@ -84,12 +86,18 @@ def test_placed_is_at_least_as_good_on_the_training_sample():
         assert placed.threshold_.any()
 
 
-def test_which_measures_take_hinges_by_default():
+def test_which_measures_take_base_losses_by_default():
     names = "f1", "jaccard", "gmean", "qmean", "kappa", "mcc", "min_tpr_tnr", "balanced_error"
     top = "prbep", "precision_at_k", "recall_at_k"
     others = "error", "roc_area", "average_precision"
-    assert all(defaults(measure).slack for measure in [*map(get_measure, names), CostModel(fn=5), CostModel(fp=2)])
-    assert all(defaults(get_measure(name)) == (1.0, ("trained",), 0.0) for name in top)
+    for measure in [*map(get_measure, names), CostModel(fn=5), CostModel(fp=2)]:
+        assert all(losses.logistic for losses in family(measure, measure).losses)
+        assert family(measure, measure).thresholds == ("trained", "folds")
+        assert family(measure, measure, together=True).thresholds == ("trained",)
+    for name in (*top, "roc_area"):
+        assert family(get_measure(name), get_measure(name)).thresholds == ("trained",)
+        assert family(get_measure(name), get_measure("f1")).thresholds == ("trained", "folds")
+    assert family(get_measure("error"), get_measure("error")) == PLAIN
     assert not any(wants_hinges(measure) for measure in [*map(get_measure, others), CostModel(fn=2, fp=2)])
 
 
@@ -126,41 +134,46 @@ def test_what_knows_no_hinges_beside_the_risk_does_without(other):
     assert set(model.cv_results_["param_threshold"]) == {"trained"}
 
 
-def test_no_estimate_for_hinges_that_cross_validation_took():
+def test_no_estimate_for_base_losses_that_cross_validation_took():
     X, y = sample(5)
-    with pytest.raises(ValueError, match=r"with hinge=1\.0, for which"):
+    with pytest.raises(ValueError, match=r"with logistic=1\.0, for which"):
         xi_alpha(MeasureSVCCV("balanced_error", Cs=[1.0], threshold="trained").fit(X, y), X, y)
 
 
-def test_the_defaults_of_cross_validation():
+def test_the_choice_is_what_is_trained():
     X, y = sample(5)
-    assert MeasureSVCCV("f1").plain().get_params().items() >= {"hinge": 1.0, "threshold": "placed"}.items()
-    assert MeasureSVCCV("error").plain().get_params().items() >= {"hinge": 0.0, "threshold": "trained"}.items()
-    chosen = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3).fit(X, y)
-    rule = chosen.cv_results_["param_threshold"][list(chosen.Cs_).index(chosen.C_)]
-    same = MeasureSVC("f1", C=chosen.C_, hinge=1.0, threshold=rule).fit(X, y)
-    np.testing.assert_array_equal(chosen.predict(X), same.predict(X))
-    np.testing.assert_array_equal(chosen.threshold_, same.threshold_)
+    chosen = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3, threshold="trained").fit(X, y)
+    assert chosen.trained_with_["intercept_scaling"] == 10
+    same = MeasureSVC("f1", **chosen.trained_with_).fit(X, y)
+    np.testing.assert_array_equal(chosen.decision_function(X), same.decision_function(X))
     paper = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3, hinge=0.0, threshold="trained").fit(X, y)
-    assert paper.threshold_[0] == 0
-    assert not np.allclose(paper.coef_, chosen.coef_)
+    assert paper.trained_with_.items() >= {"risk": 1.0, "hinge": 0.0, "logistic": 0.0}.items()
+    same = MeasureSVC("f1", C=paper.C_).fit(X, y)
+    np.testing.assert_array_equal(paper.coef_, same.coef_)
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_the_folds_choose_between_the_thresholds(several):
+def test_the_threshold_of_the_folds_is_that_of_their_scores_together():
     X, y = sample(6, n=200, shift=0.8)
-    if several:  # the last label never occurs: its threshold stays above all scores
-        y = np.column_stack([y, X[:, 0] > 1, np.zeros(len(y), dtype=bool)]).astype(int)
-    kept = {name: MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3, threshold=name).fit(X, y) for name in ("placed", "trained")}
-    free, strict = (MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3, standard_errors=s).fit(X, y) for s in (None, 0))
-    means = {name: model.cv_results_["mean_test_score"] for name, model in kept.items()}
-    error = kept["trained"].cv_results_["std_test_score"] / np.sqrt(2)  # of three folds
-    for model, slack in ((free, 1.0), (strict, 0.0)):
-        trained = means["trained"] > means["placed"] + slack * error
-        np.testing.assert_array_equal(model.cv_results_["param_threshold"], np.where(trained, "trained", "placed"))
-        expected = np.where(trained, means["trained"], means["placed"])
-        np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected)
-    assert (means["placed"] != means["trained"]).any()
+    folds = list(StratifiedKFold(4).split(X, y))
+    options = {"hinge": 1.0, "tol": 1e-7}
+    model = MeasureSVCCV("f1", Cs=[1.0], cv=folds, threshold="folds", **options).fit(X, y)
+    held = np.empty(len(y))
+    for train, test in folds:
+        held[test] = MeasureSVC("f1", C=1.0, **options).fit(X[train], y[train]).decision_function(X[test])
+    assert model.threshold_[0] == pytest.approx(choose_threshold(get_measure("f1"), y, held), abs=0.02)
+    (row,) = model.cv_results_["pooled_test_score"]
+    assert row == pytest.approx(get_measure("f1").score(y, held - model.threshold_[0]), abs=0.01)
+
+
+def test_labels_with_few_positives_have_the_threshold_of_training():
+    X, y = sample(6, n=300, shift=0.8)
+    rare = np.zeros(len(y), dtype=bool)
+    rare[np.flatnonzero(y)[:8]] = True
+    Y = np.column_stack([y, rare, np.zeros(len(y), dtype=bool)]).astype(int)
+    model = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3).fit(X, Y)
+    assert [one["threshold"] for one in model.trained_with_][1:] == ["trained", "trained"]
+    assert model.C_.shape == (3,)
+    assert not model.predict(X)[:, 2].any()
 
 
 @pytest.mark.parametrize(

@@ -56,17 +56,27 @@ class EstimateDisplay:
     ) -> EstimateDisplay:
         """Draw the path of a fitted `MeasureSVCCV`, trained on (X, y), against its scores on (X_test, y_test).
 
-        For every C of the path a model is trained on (X, y) once more, with the threshold that was the better one.
+        For every C a model is trained on (X, y) once more, with the losses that were the best for it; its threshold is
+        placed on the training scores where that of the folds was.
         """
         if not isinstance(model, MeasureSVCCV):
             raise TypeError(f"expected a fitted MeasureSVCCV, got {type(model).__name__}")
         check_is_fitted(model)
-        pairs = zip(model.Cs_.tolist(), model.cv_results_["param_threshold"].tolist(), strict=True)
-        made = (model.plain(C=C, threshold=threshold, checkpoint=None) for C, threshold in pairs)
+        table = model.cv_results_
         scoring = model.measure if model.scoring is None else model.scoring
-        held = [one.fit(X, y).set_params(measure=scoring).score(X_test, y_test) for one in made]
+        estimates, held = [], []
+        for C in model.Cs_.tolist():
+            of_C = np.flatnonzero(table["param_C"] == C)
+            best = of_C[np.argmax(table["pooled_test_score"][of_C])]
+            names = ("risk", "hinge", "logistic", "balanced")
+            losses = {name: table[f"param_{name}"][best].item() for name in names if f"param_{name}" in table}
+            placed = "trained" if table["param_threshold"][best] == "trained" else "placed"
+            one = model.plain(C=C, threshold=placed, checkpoint=None, **losses).fit(X, y)
+            estimates.append(table["pooled_test_score"][best])
+            held.append(one.set_params(measure=scoring).score(X_test, y_test))
         name = scoring if isinstance(scoring, str) else get_measure(scoring).name
-        return cls(model.Cs_, model.cv_results_["mean_test_score"], held, name=name, chosen=model.C_).plot(ax=ax)
+        chosen = float(np.median(model.C_))
+        return cls(model.Cs_, estimates, held, name=name, chosen=chosen).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> EstimateDisplay:
         """Draw both curves, C on a logarithmic axis, and a dotted line at the C chosen."""

@@ -112,14 +112,12 @@ def build_parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--hinge",
         type=float,
-        default=0.0,
         metavar="VALUE",
         help="weight of a plain hinge loss beside it; 1 pays for F1 and its like where classes overlap (default: 0)",
     )
     train.add_argument(
         "--threshold",
         choices=THRESHOLDS,
-        default="trained",
         help="where training puts it, or placed where the measure is best on DATA (default: trained)",
     )
     _common(train)
@@ -152,19 +150,20 @@ def build_parser() -> argparse.ArgumentParser:
         "--grid",
         metavar="LOW:HIGH:STEPS",
         help="values of C, each the same multiple of the one before; or numbers, as in 0.1,1,10 "
-        "(default: 2^-6, 2^-5, ..., 2^6)",
+        "(default: 0.003, 0.03, 0.3, 3, 30)",
     )
     tune.add_argument(
         "--hinge",
         type=float,
         metavar="VALUE",
-        help="weight of a plain hinge loss beside it (default: 0 for the error rate and measures of rankings, else 1)",
+        help="weight of a plain hinge loss beside the measure's risk, 0 for the risk alone "
+        "(default: what does better in the folds, the risk and a logistic loss, or the logistic loss alone)",
     )
     tune.add_argument(
         "--threshold",
-        choices=THRESHOLDS,
-        help="where training puts it, or placed where the measure is best on DATA "
-        "(default: what does better in the folds; trained for the error rate and measures at k or of rankings)",
+        choices=(*THRESHOLDS, "folds"),
+        help="where training puts it, placed where the measure is best on DATA, or that of the folds "
+        "(default: that of the folds or of training, what does better in them)",
     )
     tune.add_argument(
         "--kind",
@@ -292,9 +291,8 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--intercept-scaling",
         type=float,
-        default=1.0,
         metavar="VALUE",
-        help="value of the constant feature (default: 1)",
+        help="value of the constant feature (default: 10; 1 for the measure's risk alone)",
     )
     parser.add_argument(
         "--checkpoint",

@@ -18,13 +18,14 @@ from metrimax.io.labels import show
 from metrimax.io.models import LinearModel, save_model
 from metrimax.io.svmperf_model import format_svmperf_model
 from metrimax.measure import Grouped
+from metrimax.measure.at_k import on_part
 from metrimax.measure.base_loss import Losses
 from metrimax.measure.classes import score_classes
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import DEFAULT_C, RANKING_C, defaults
-from metrimax.training.label import FittedLabel, Training, fit_label
+from metrimax.training.choose import DEFAULT_C, RANKING_C, Chosen
+from metrimax.training.label import FittedLabel, Training, fit_label, intercept_scaling
 from metrimax.training.lockstep import run
 from metrimax.training.progress import ProgressLine
 
@@ -40,8 +41,10 @@ class Task(NamedTuple):
     groups: npt.NDArray[Any] | None = None
 
     def on(self, rows: npt.NDArray[Any] | slice) -> Measure:
-        """The measure of some of the rows."""
-        return self.measure if self.groups is None else Grouped(self.measure, self.groups[rows])
+        """The measure of some of the rows: a fixed k is a share of the sample, unless it is one of every group."""
+        if self.groups is not None:
+            return Grouped(self.measure, self.groups[rows])
+        return on_part(self.measure, len(self.labels[rows]) / len(self.labels))
 
     @property
     def whole(self) -> Measure:
@@ -64,14 +67,18 @@ def train(arguments: argparse.Namespace) -> int:
     if arguments.C is not None:
         positive_number("-C", arguments.C)
     task = load(arguments)
-    default = RANKING_C if task.kind == "ranking" else DEFAULT_C
-    return finish(arguments, task, default if arguments.C is None else arguments.C, arguments.threshold, {})
+    C = (RANKING_C if task.kind == "ranking" else DEFAULT_C) if arguments.C is None else arguments.C
+    losses = Losses(hinge=arguments.hinge or 0.0)
+    arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, [losses])
+    chosen = Chosen(losses, C, arguments.threshold or "trained", None, np.nan)
+    return finish(arguments, task, [chosen] * task.labels.shape[1], {})
 
 
 def check(arguments: argparse.Namespace) -> None:
     check_threads(arguments)
     positive_number("--tol", arguments.tol)
-    positive_number("--intercept-scaling", arguments.intercept_scaling)
+    if arguments.intercept_scaling is not None:
+        positive_number("--intercept-scaling", arguments.intercept_scaling)
     if arguments.hinge is not None and not 0 <= arguments.hinge < np.inf:
         raise UsageError(f"expected a finite --hinge >= 0, got {arguments.hinge}")
     if arguments.max_iter < 1:
@@ -101,8 +108,6 @@ def load(arguments: argparse.Namespace) -> Task:
         note(
             arguments, f"{arguments.measure} is no measure of rankings: the groups (qid) of {data.name} have no effect"
         )
-    if arguments.hinge is None:
-        arguments.hinge = defaults(measure).hinge
     kind, classes, labels = encode(data, arguments.positive)
     if arguments.model_format == "svmperf" and kind != "binary":
         raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
@@ -116,7 +121,7 @@ def _ranking(arguments: argparse.Namespace, data: Data) -> Task:
     """One ranking, trained for the mean of the measure over the groups: no intercept, and grades as labels."""
     if arguments.hinge or arguments.threshold == "placed":
         raise UsageError("--hinge and --threshold are for classes, not for rankings within groups: leave them out")
-    arguments.no_intercept, arguments.hinge = True, 0.0
+    arguments.no_intercept = True
     measure = parse_measure(arguments.measure, groups=True)
     labels = Grouped(measure, data.groups).labels(grades(data, arguments.positive))  # type: ignore[arg-type]
     return Task(measure, data, "ranking", [], labels[:, None], data.groups)
@@ -132,12 +137,11 @@ def design_of(arguments: argparse.Namespace, X: Any) -> Design:
 
 
 def _fit(
-    arguments: argparse.Namespace, task: Task, C: float, threshold: str, checkpoint: Checkpoint | None
+    arguments: argparse.Namespace, task: Task, chosen: list[Chosen], checkpoint: Checkpoint | None
 ) -> list[FittedLabel]:
     X, measure = task.data.X, task.whole
     design = design_of(arguments, X)
     solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
-    placed = threshold == "placed"
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         callback = None if arguments.quiet else line
         training = Training(
@@ -145,22 +149,22 @@ def _fit(
             solver,
             arguments.tol,
             task.trained_as,
-            Losses(hinge=arguments.hinge),
-            placed,
-            callback,
-            checkpoint,
-            arguments.certificate,
+            callback=callback,
+            certificate=arguments.certificate,
         )
-        return run(design, (fit_label(training, design, y, None, C) for y in task.labels.T))
+        both = zip(chosen, task.labels.T, strict=True)
+        runs = (fit_label(one.training(training, checkpoint), design, y, None, one.C) for one, y in both)
+        fitted = run(design, runs)
+    return [one.threshold_of(label) for one, label in zip(chosen, fitted, strict=True)]
 
 
-def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, results: dict[str, Any]) -> int:
-    """Train on all data, write the model, report."""
+def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], results: dict[str, Any]) -> int:
+    """Train on all data, each label with what was chosen for it, write the model, report."""
     data, classes = task.data, task.classes
     checkpoint = as_checkpoint(arguments.checkpoint)
-    fitted = _fit(arguments, task, C, threshold, checkpoint)
-    extras = {} if task.groups is not None else {"hinge": arguments.hinge, "threshold_rule": threshold}
-    model = _model(arguments, task, fitted, {"C": C, **extras, "tol": arguments.tol, "examples": data.n})
+    fitted = _fit(arguments, task, chosen, checkpoint)
+    settings = _settings(task, chosen)
+    model = _model(arguments, task, fitted, chosen, {**settings, "tol": arguments.tol, "examples": data.n})
     solutions = [label.solution for label in fitted]
     score = judged(task, model.scores(data.X, arguments.threads))  # a pass that may fail, or be ended
     _write(arguments, model, solutions[0].n_support)
@@ -171,8 +175,7 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
     results = {
         "model": str(arguments.model),
         "measure": arguments.measure,
-        "C": C,
-        **extras,
+        **settings,
         "examples": data.n,
         **({} if task.groups is None else {"groups": len(np.unique(task.groups))}),
         "features": model.n_features,
@@ -195,14 +198,35 @@ def finish(arguments: argparse.Namespace, task: Task, C: float, threshold: str, 
     return OK
 
 
+def _setting(task: Task, chosen: Chosen) -> dict[str, Any]:
+    """What a label was trained with, by the names of the report."""
+    names = {"C": "C", "risk": "risk", "hinge": "hinge", "logistic": "logistic", "threshold": "threshold_rule"}
+    if task.groups is not None:
+        names.pop("threshold")
+    return {name: chosen.settings[key] for key, name in names.items()}
+
+
+def _settings(task: Task, chosen: list[Chosen]) -> dict[str, Any]:
+    """What the labels were trained with: one value where it is the same for all, otherwise one for each."""
+    rows = [_setting(task, one) for one in chosen]
+    found = {name: [row[name] for row in rows] for name in rows[0]}
+    return {name: values[0] if len(set(values)) == 1 else values for name, values in found.items()}
+
+
 def _model(
-    arguments: argparse.Namespace, task: Task, fitted: list[FittedLabel], training: dict[str, Any]
+    arguments: argparse.Namespace,
+    task: Task,
+    fitted: list[FittedLabel],
+    chosen: list[Chosen],
+    training: dict[str, Any],
 ) -> LinearModel:
     """What was trained, as it is written, with what is known about the training."""
     scale = _intercept(arguments)
     threshold = np.array([label.threshold for label in fitted])
     W = np.column_stack([label.solution.w for label in fitted])
     coef = np.ascontiguousarray((W if scale is None else W[:-1]).T)
+    settings = [_setting(task, one) for one in chosen]
+    several = any(own != settings[0] for own in settings)
     per_label = [
         {
             "positives": int((labels > 0).sum()),
@@ -214,7 +238,8 @@ def _model(
             "passes": round(label.solution.n_passes, 1),
             "status": label.solution.status.name.lower(),
         }
-        for label, labels in zip(fitted, task.labels.T, strict=True)
+        | (own if several else {})
+        for label, labels, own in zip(fitted, task.labels.T, settings, strict=True)
     ]
     return LinearModel(
         coef=coef,

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +16,12 @@ from metrimax.cli.report import note
 from metrimax.cli.training import Task, check, design_of, finish, load
 from metrimax.designs import CSR
 from metrimax.io.data import take_rows
-from metrimax.measure.base_loss import Losses
+from metrimax.measure.base_loss import PAPER, Losses
 from metrimax.protocols import Array, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import ByFolds, choose_row, defaults, explore
+from metrimax.training.choose import GRID, ByFolds, explore, family
 from metrimax.training.folds import Fold, Part, Rows, spread, varied
-from metrimax.training.label import Training
-from metrimax.training.path import GRID
+from metrimax.training.label import Training, intercept_scaling
 from metrimax.training.progress import ProgressLine
 
 
@@ -40,31 +40,42 @@ def tune(arguments: argparse.Namespace) -> int:
     by = chooser(arguments, task, folds)
     rows = explore(by.rows, grid)
     _note_missed(arguments, by.solutions)
-    best = choose_row(rows, by.slack)
-    C = float(best["param_C"])
-    if C in (grid.min(), grid.max()) and len(rows) > 1:
-        note(arguments, f"the best C, {C:g}, is at the end of the grid: widen it with --grid LOW:HIGH:STEPS")
+    chosen = by.choose()
+    Cs = {one.C for one in chosen}
+    if len(grid) > 1 and Cs <= {grid.min(), grid.max()}:
+        at = ", ".join(f"{C:g}" for C in sorted(Cs))
+        note(arguments, f"the best C, {at}, is at the end of the grid: widen it with --grid LOW:HIGH:STEPS")
+    names = {"C": "C", "risk": "risk", "hinge": "hinge", "logistic": "logistic", "threshold": "threshold_rule"}
     steps = [
-        {
-            "C": float(row["param_C"]),
-            "threshold_rule": row["param_threshold"],
-            "score": float(row["mean_test_score"]),
-            "std": float(row["std_test_score"]),
-        }
+        {name: row[f"param_{key}"] for key, name in names.items()}
+        | {"score": float(row["pooled_test_score"]), "std": float(row["std_test_score"])}
         for row in rows
     ]
-    shown = steps if arguments.json else [f"C {p['C']:g}: {p['score']:.4f} +- {p['std']:.4f}" for p in steps]
-    return finish(arguments, task, C, best["param_threshold"], {"cross_validation": shown})
+    shown = steps if arguments.json else [_line(step) for step in steps]
+    return finish(arguments, task, chosen, {"cross_validation": shown})
+
+
+def _line(step: dict[str, Any]) -> str:
+    losses = " + ".join(
+        name if step[name] == 1 else f"{step[name]} {name}" for name in ("risk", "hinge", "logistic") if step[name]
+    )
+    return f"C {step['C']:g}, {losses}, {step['threshold_rule']}: {step['score']:.4f} +- {step['std']:.4f}"
 
 
 def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold]) -> ByFolds:
-    """What chooses C and threshold by the folds."""
+    """What chooses losses, C and threshold by the folds."""
     if not all((varied(task.labels, None, fold.train) & varied(task.labels, None, fold.test)).any() for fold in folds):
         raise UsageError("a fold has examples of one class only: give fewer --folds")
-    left_open = defaults(task.measure)
-    thresholds = left_open.thresholds if arguments.threshold is None else (arguments.threshold,)
-    sample = FoldedTask(arguments, task, folds, placed=thresholds[0] == "placed")
-    return ByFolds(sample, thresholds, left_open.slack)
+    left_open = family(task.measure, task.measure, together=task.together)
+    if task.kind == "ranking":
+        left_open = left_open._replace(losses=(PAPER,))
+    if arguments.hinge is not None:
+        left_open = left_open._replace(losses=(Losses(hinge=arguments.hinge),))
+    if arguments.threshold is not None:
+        left_open = left_open._replace(thresholds=(arguments.threshold,))
+    arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, left_open.losses)
+    placed = "placed" if "placed" in left_open.thresholds else "trained"
+    return ByFolds(FoldedTask(arguments, task, folds, placed), left_open)
 
 
 def _grid(text: str) -> Vector:
@@ -91,7 +102,7 @@ class FoldedTask:
     arguments: argparse.Namespace
     task: Task
     folds: list[Fold]
-    placed: bool
+    threshold: str
     weight: None = None
 
     @property
@@ -120,27 +131,30 @@ class FoldedTask:
             title, shown = f"{len(self.folds)} folds", X
         with ProgressLine(title, arguments.tol, shown) as line:
             callback = None if arguments.quiet else line
+            kind = self.task.trained_as
             training = Training(
-                self.task.whole,
-                solver,
-                arguments.tol,
-                self.task.trained_as,
-                Losses(hinge=arguments.hinge),
-                self.placed,
-                callback,
+                self.task.whole, solver, arguments.tol, kind, threshold=self.threshold, callback=callback
             )
             if isinstance(X, (np.ndarray, CSR)):
                 yield [self._taken_out(X, training, k) for k in batch]
             else:  # rows held out weigh nothing, and a pass serves all folds
                 design = design_of(arguments, X)
-                yield [Part(self.folds[k].test, training, design, self.labels, self._held_out(k)) for k in batch]
+                yield [
+                    Part(self.folds[k].test, self._on(training, k), design, self.labels, self._held_out(k))
+                    for k in batch
+                ]
         note(arguments, f"{title} done")
 
     def _taken_out(self, X: Array | CSR, training: Training, k: int) -> Part:
         train, test = self.folds[k]
         design, others = (design_of(self.arguments, take_rows(X, rows)) for rows in self.folds[k])
-        training = replace(training, measure=self.task.on(train))
-        return Part(test, training, design, self.labels[train], None, others.matvec)
+        return Part(test, self._on(training, k), design, self.labels[train], None, others.matvec)
+
+    def _on(self, training: Training, k: int) -> Training:
+        """That of one fold; groups stay those of all rows where the design has them all."""
+        rows = self.folds[k].train
+        taken = isinstance(self.task.data.X, (np.ndarray, CSR)) or self.task.groups is None
+        return replace(training, measure=self.task.on(rows)) if taken else training
 
     def _held_out(self, k: int) -> Vector:
         weight = np.zeros(len(self.labels))

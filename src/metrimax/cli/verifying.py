@@ -65,15 +65,14 @@ def _claims(name: str, model: LinearModel) -> list[Claim]:
     scale = None if training["intercept_scaling"] is None else _number(name, training, "intercept_scaling")
     if scale is not None and not scale > 0:
         raise FileError(f"{name}: expected an intercept_scaling > 0, got {scale}")
-    losses = Losses(hinge=_number(name, {"hinge": 0.0} | training, "hinge"))
     certificates = model.certificates or [None] * len(labels)
     return [
         Claim(
             w=coef if scale is None else np.append(coef, intercept / scale),
-            C=_number(name, training, "C"),
-            losses=losses,
+            C=_number(name, training | own, "C"),
+            losses=_losses(name, training | own),
             threshold=float(threshold),
-            rule=str(training.get("threshold_rule", "trained")),
+            rule=str((training | own).get("threshold_rule", "trained")),
             constant=own.get("status") == "one_class",
             certificate=certificate,
             **{key: _number(name, own, key) for key in ("price", "objective", "bound", "gap")},
@@ -82,6 +81,14 @@ def _claims(name: str, model: LinearModel) -> list[Claim]:
             model.coef, model.trained_intercept, model.threshold, labels, certificates, strict=True
         )
     ]
+
+
+def _losses(name: str, entries: dict[str, Any]) -> Losses:
+    """Those that a header states; in files of earlier versions hinges alone."""
+    entries = {"risk": 1.0, "hinge": 0.0, "logistic": 0.0, "balanced": False} | entries
+    weights = {key: _number(name, entries, key) for key in ("hinge", "logistic")}
+    risk = entries["risk"] if entries["risk"] == "even" else _number(name, entries, "risk")
+    return Losses(risk=risk, balanced=bool(entries["balanced"]), **weights)
 
 
 def _number(name: str, entries: dict[str, Any], key: str) -> float:

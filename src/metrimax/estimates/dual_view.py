@@ -80,7 +80,7 @@ def _refuse_other_machines(model: MeasureSVC) -> None:
         came, remedy = "auxiliaries beside X", "judge it by cross-validation"
     elif model._expansion is not None:
         came, remedy = "a kernel", "train scikit-learn's SVC, or a linear model on features of the kernel (Nystroem)"
-    elif (losses := getattr(model, "plain", lambda: model)().losses()).base:  # what cross-validation took for None
+    elif (losses := model.losses()).base:  # what cross-validation took for None
         beside = {"hinge": losses.hinge, "logistic": losses.logistic}
         came = " and ".join(f"{name}={weight!r}" for name, weight in beside.items() if weight)
         remedy = "train with hinge=0"
@@ -96,7 +96,7 @@ def _refuse_other_machines(model: MeasureSVC) -> None:
 
 def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -> None:
     """What the model has minimised is known, and comes out again on the sample that it was trained on."""
-    bias = model.trained_intercept_ / (model.intercept_scaling if model.fit_intercept else 1.0)
+    bias = model.trained_intercept_ / ((model.intercept_scaling or 1.0) if model.fit_intercept else 1.0)
     half = 0.5 * float(np.sum(model.coef_**2) + bias @ bias)
     slack = np.maximum(0.0, hinges.margin - hinges.sign * scores)
     objective = half + float(hinges.weight @ slack)
@@ -128,7 +128,7 @@ def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector, scores: Vector) -> 
 
 def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
     """``hinges.weight`` holds the upper bounds of the multipliers."""
-    bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
+    bias = float(model.intercept_scaling or 1.0) if model.fit_intercept else 0.0
     design = as_design(X, intercept_scaling=bias or None, n_threads=getattr(model, "n_threads", None))
     kept = getattr(model, "dual_coef_", None)
     if kept is None:

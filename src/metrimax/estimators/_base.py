@@ -45,9 +45,10 @@ def refuse_design(X: Any, reason: str) -> None:
         raise TypeError(f"expected X as an array or a sparse matrix, got {type(X).__name__}: {reason}")
 
 
-def stated(training: Training, C: float) -> dict[str, Any]:
+def stated(training: Training, C: float, scaling: float | None = None) -> dict[str, Any]:
     """What a model says of the problem that it was trained for, in plain types."""
-    return {"C": float(C), **asdict(training.losses), "threshold": "placed" if training.placed else "trained"}
+    settings = {"C": float(C), **asdict(training.losses), "threshold": training.threshold}
+    return settings | {"intercept_scaling": scaling}
 
 
 class CertifiedEstimator(PlainState, BaseEstimator):
@@ -59,7 +60,7 @@ class CertifiedEstimator(PlainState, BaseEstimator):
     max_iter: int
     verbose: int
     callback: Callback | None
-    trained_with_: dict[str, Any]
+    trained_with_: dict[str, Any] | list[dict[str, Any]] | None = None
     certificate_: list[tuple[Vector, Vector] | None] | None = None
     index_base_: int  #: of the data that were fitted on, where they are those of svmlight text
 

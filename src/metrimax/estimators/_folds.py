@@ -13,14 +13,16 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_consistent_length
 
+from metrimax._validation import dense, is_whole
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimators._targets import weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint
+from metrimax.measure.at_k import on_part
 from metrimax.protocols import Array, Design, Labels, Measure, Vector
 from metrimax.solvers import side_by_side
-from metrimax.training.folds import Fold, Part, Rows
+from metrimax.training.folds import Fold, Part, Rows, spread
 from metrimax.training.label import Training
 
 
@@ -36,8 +38,14 @@ class FoldedSample:
         How its labels are trained.
     measure : Measure
         The one that chooses.
-    X, y, labels, weight, folds
+    X, y, labels, folds
         The sample.
+    given : ndarray or None
+        The weights of the examples as they were given.
+    weight : ndarray or None
+        The same with those of the classes, by which all is judged.
+    scaling : float or None
+        The value of the constant feature, None without one.
     one_thread : bool
         Whether products are to take one thread only, for folds that are trained at the same time.
     checkpoint : Checkpoint or None
@@ -49,8 +57,10 @@ class FoldedSample:
     X: Any
     y: Array
     labels: Labels
+    given: Vector | None
     weight: Vector | None
     folds: list[Fold]
+    scaling: float | None
     one_thread: bool = False
     checkpoint: Checkpoint | None = None
 
@@ -59,7 +69,7 @@ class FoldedSample:
         return self.training.kind == "multiclass" and not self.measure.ranks
 
     def scoring(self, rows: Rows) -> Measure:
-        return self.measure
+        return on_part(self.measure, len(rows) / len(self.y))
 
     @cached_property
     def batches(self) -> list[list[int]]:
@@ -71,35 +81,42 @@ class FoldedSample:
         solver = side_by_side(self.training.solver, self.labels.shape[1] * len(batch))
         if is_design(self.X):  # rows held out weigh nothing; so all folds have one design, and a pass serves them all
             shown, told, name = self.X, "", "folds"
-            design = self.owner._with_intercept(self.owner._features(self.X))
-            made = [Part(self.folds[k].test, self.training, design, self.labels, self._held_out(k)) for k in batch]
+            design = self.owner._with_intercept(self.owner._features(self.X), self.scaling)
+            made = [Part(self.folds[k].test, self._training(k), design, self.labels, self._held_out(k)) for k in batch]
         else:
             shown, told, name = None, f", fold {batch[0] + 1} of {len(self.folds)}", f"fold-{batch[0]}"
             made = [self._taken_out(k) for k in batch]
         kept = None if self.checkpoint is None else self.checkpoint.part(name)
         with self.owner._progress(self.training.measure, shown, told) as callback:
-            training = replace(self.training, solver=solver, callback=callback, checkpoint=kept)
-            yield [part._replace(training=training) for part in made]
+            changes: Any = {"solver": solver, "callback": callback, "checkpoint": kept}
+            yield [part._replace(training=replace(part.training, **changes)) for part in made]
+
+    def _training(self, k: int) -> Training:
+        """That of one fold: a fixed k is a share of the sample."""
+        share = len(self.folds[k].train) / len(self.y)
+        return replace(self.training, measure=on_part(self.training.measure, share))
 
     def _taken_out(self, k: int) -> Part:
         train, test = self.folds[k]
         X_train, y_train = _safe_split(self.owner, self.X, self.y, train)
         X_test, _ = _safe_split(self.owner, self.X, self.y, test, train)
-        weight = weights_of(self.owner.class_weight, y_train, _of(self.weight, train), y_train)
+        weight = weights_of(self.owner.class_weight, y_train, _of(self.given, train), y_train)
         features = self.owner._features(X_train, 1 if self.one_thread else None)
-        design, outside = self.owner._with_intercept(features), self._scores(features, X_test)
-        return Part(test, self.training, design, self.labels[train], weight, outside)
+        design = self.owner._with_intercept(features, self.scaling)
+        outside = self._scores(features, X_test)
+        return Part(test, self._training(k), design, self.labels[train], weight, outside)
 
     def _scores(self, features: Design, X: Any) -> Callable[[Vector], Vector]:
         """The scores of other rows for weights of the features and the intercept."""
         owner = self.owner
         if not isinstance(features, (Gram, LowRank)):
-            return owner._with_intercept(as_design(X, n_threads=1 if self.one_thread else owner.n_threads)).matvec
+            n_threads = 1 if self.one_thread else owner.n_threads
+            return as_design(X, intercept_scaling=self.scaling, n_threads=n_threads).matvec
 
         def scores(W: Vector) -> Vector:
-            if not owner.fit_intercept:
+            if self.scaling is None:
                 return features.expansion(W).scores(X)
-            found: Vector = features.expansion(W[:-1]).scores(X) + owner.intercept_scaling * W[-1]
+            found: Vector = features.expansion(W[:-1]).scores(X) + self.scaling * W[-1]
             return found
 
         return scores
@@ -108,17 +125,20 @@ class FoldedSample:
         """The weights of one fold: zero for the rows held out."""
         train = self.folds[k].train
         inside = self.y[train]
-        own = weights_of(self.owner.class_weight, inside, _of(self.weight, train), inside)
+        own = weights_of(self.owner.class_weight, inside, _of(self.given, train), inside)
         weights = np.zeros(len(self.y))
         weights[train] = 1.0 if own is None else own
         return weights
 
 
-def split(cv: Any, X: Any, y: Array, weight: Vector | None, groups: Any) -> list[Fold]:
+def split(cv: Any, X: Any, y: Array, weight: Vector | None, groups: Any, *, several: bool) -> list[Fold]:
     """The folds of scikit-learn's ``cv``, checked."""
     check_consistent_length(y, groups)
-    splitter = check_cv(cv, y, classifier=True)
-    folds = [Fold(*rows) for rows in splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups)]
+    if several and is_whole(cv) and cv > 1 and groups is None:  # which scikit-learn does not stratify
+        folds = spread(np.asarray(dense(y)) > 0, int(cv), 0)
+    else:
+        splitter = check_cv(cv, y, classifier=True)
+        folds = [Fold(*rows) for rows in splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups)]
     if not folds:
         raise ValueError(f"expected cv with at least one split, got none from {cv!r}")
     _check(folds, y, weight)

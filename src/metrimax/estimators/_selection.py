@@ -15,10 +15,11 @@ from metrimax.estimates.estimate import Estimate
 from metrimax.estimates.machines import path_machines
 from metrimax.estimators._base import refuse_design
 from metrimax.estimators.svc import MeasureSVC
+from metrimax.measure.base_loss import PAPER
 from metrimax.measure.contingency import ContingencyMeasure, of_one
 from metrimax.protocols import Hinges, Labels, Measure, Solution, Vector, required
 from metrimax.solvers import side_by_side
-from metrimax.training.choose import Row
+from metrimax.training.choose import Chosen, Row
 from metrimax.training.label import FittedLabel, Training, restate
 from metrimax.training.lockstep import run
 from metrimax.training.path import fit_path
@@ -58,9 +59,11 @@ class ByXiAlpha:
                 "set n_components for Nystroem features, or selection='cv'"
             )
         self._X = self.features.X if isinstance(self.features, LowRank) else X
-        self._design = owner._with_intercept(self.features)
+        self.scaling = owner._scaling([training.losses])
+        self._design = owner._with_intercept(self.features, self.scaling)
         self._fitted: dict[float, list[FittedLabel]] = {}
         self._hinges: dict[int, Hinges] = {}
+        self._scores: dict[float, float] = {}
         self._rho: dict[int, float] = {}
         self._R2: float | None = None
 
@@ -74,10 +77,12 @@ class ByXiAlpha:
         rows = []
         for C, *of_labels in zip(Cs, *estimates, strict=True):
             score = float(np.mean([of_one(self._scoring.table_score, *estimate.table) for estimate in of_labels]))
-            row: Row = {"param_C": C, "param_threshold": "trained", "mean_test_score": score, "std_test_score": 0.0}
+            row: Row = {"param_C": C, "param_threshold": "trained", "pooled_test_score": score}
+            row |= {"mean_test_score": score, "std_test_score": 0.0}
             named = [estimate.as_dict() for estimate in of_labels]
             row |= {name: float(np.mean([one[name] for one in named])) for name in named[0]}
             solutions = [label.solution for label in self._fitted[C]]
+            self._scores[float(C)] = score
             row |= {"max_gap": max(one.gap for one in solutions), "sum_passes": sum(one.n_passes for one in solutions)}
             rows.append(row)
         seconds = (time.perf_counter() - began) / len(Cs)
@@ -95,12 +100,12 @@ class ByXiAlpha:
 
     def _estimates(self, k: int, Cs: Vector, fitted: Sequence[FittedLabel]) -> list[Estimate]:
         """The estimates of label k for every C."""
-        owner, design = self._owner, self._design
+        design = self._design
         if k not in self._hinges:
             oracle = self._training.measure.oracle(np.ascontiguousarray(self._labels[:, k]), self._weight)
             make = required(oracle.can.hinges, "expected a sum of hinges")  # as `_check_machine` saw
             self._hinges[k] = make()
-        bias = float(owner.intercept_scaling) if owner.fit_intercept else 0.0
+        bias = 0.0 if self.scaling is None else self.scaling
         weights = [float(C) * label.price for C, label in zip(Cs, fitted, strict=True)]
         machines = path_machines(self._X, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
         if self._R2 is None:
@@ -117,6 +122,11 @@ class ByXiAlpha:
         """Of every label for every C."""
         return [label.solution for fitted in self._fitted.values() for label in fitted]
 
+    def choose(self) -> list[Chosen]:
+        """The C with the best estimate, the least of equals, for all labels."""
+        C = max(sorted(self._scores), key=self._scores.__getitem__)
+        return [Chosen(PAPER, C, "trained", None, self._scores[C])] * self._labels.shape[1]
+
     def fitted(self, C: float) -> list[FittedLabel]:
         """The labels with one C: they were trained on everything."""
         return restate(self.features, self._fitted[C])
@@ -131,9 +141,9 @@ def _check_machine(training: Training) -> None:
             f"balanced_error, got {measure.name}: train for one of these and give {measure.name} as scoring, or choose "
             "selection='cv'"
         )
-    if training.losses.base or training.placed:
-        threshold = "placed" if training.placed else "trained"
+    if training.losses.base or training.threshold != "trained":
         raise ValueError(
             "selection='xi_alpha' estimates machines with hinge=0 and threshold='trained', got "
-            f"hinge={training.losses.hinge!r} and threshold={threshold!r}: leave them out, or choose selection='cv'"
+            f"hinge={training.losses.hinge!r} and threshold={training.threshold!r}: leave them out, or choose "
+            "selection='cv'"
         )

@@ -207,13 +207,13 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         features = None if self.delta is None else self._features(rest)
         design, offset = self._augmented(features, F, labels.shape[1])
         training = self._training(measure, solver, kind)
-        fitted = self._train(training, self.C, features, design, labels, weight, offset)
+        fitted = self._train([(training, self.C)] * labels.shape[1], features, design, labels, weight, offset)
         if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
             fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
         W = self._weights(fitted)
 
         self._renew(checked)
-        self._store(kind, classes, fitted)
+        self._store(kind, classes, fitted, self._scaling([training.losses]))
         self._columns = columns
         self._problem = replace(problem, labels=labels[:0], y=y[:0])
         self._names = [name for name, _ in self.estimators]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import repeat
 from typing import Any
@@ -24,7 +24,8 @@ from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.solvers import side_by_side
-from metrimax.training.label import FittedLabel, Training, fit_label, kept, restate
+from metrimax.training.choose import DEFAULT_C
+from metrimax.training.label import FittedLabel, Training, fit_label, intercept_scaling, kept, restate
 from metrimax.training.lockstep import run
 
 THRESHOLDS = ("trained", "placed")
@@ -58,8 +59,9 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         Most iterations, each of which reads the data twice.
     fit_intercept : bool, default=True
         Add a constant feature. Its weight is regularised with the others.
-    intercept_scaling : float, default=1.0
-        Value of that constant feature.
+    intercept_scaling : float or None, default=None
+        Value of that constant feature. None is 1 for the measure's risk alone, as Joachims (2005) has it, and 10 beside
+        a base loss, so that the intercept is hardly regularised.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
     hinge : float or None, default=None
@@ -174,18 +176,18 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         self,
         measure: str | Measure | Callable[..., Any] = "f1",
         *,
-        C: float = 4.0,
+        C: float = DEFAULT_C,
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
         hinge: float | None = None,
         logistic: float | None = None,
         risk: float | str = 1.0,
         balanced: bool = False,
-        threshold: str = "trained",
+        threshold: str | None = "trained",
         kernel: str | Callable[..., Any] = "linear",
         gamma: float | str = "scale",
         degree: int = 3,
@@ -238,12 +240,13 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         weight = weights_of(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
         training = self._training(measure, solver, kind, checkpoint=checkpoint)
-        fitted = self._train(training, self.C, features, features, labels, weight)
+        fitted = self._train([(training, self.C)] * labels.shape[1], features, features, labels, weight)
         if checkpoint is not None:
             checkpoint.clear()
         self._renew(checked)
-        self._store(kind, classes, fitted)
-        self.trained_with_ = stated(training, self.C)
+        scaling = self._scaling([training.losses])
+        self._store(kind, classes, fitted, scaling)
+        self.trained_with_ = stated(training, self.C, scaling)
         self._store_weights(features, self._weights(fitted))
         self._tell(measure, X, features, labels, weight, fitted)
         return self
@@ -281,6 +284,11 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         )
 
     @property
+    def _sums(self) -> bool:
+        """Whether the solver knows base losses beside the risk."""
+        return self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
+
+    @property
     def _random_state(self) -> Any:
         """None is 0 with a checkpoint: a fit that goes on has to draw what it drew before."""
         return 0 if self.random_state is None and self.checkpoint is not None else self.random_state
@@ -306,36 +314,47 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
 
     def _train(
         self,
-        training: Training,
-        C: float,
+        trainings: list[tuple[Training, float]],
         features: Design | None,
         design: Design,
         labels: Labels,
         weight: Vector | None,
         offset: Vector | None = None,
     ) -> list[FittedLabel]:
-        """Train the labels in lockstep on a design made of the features, on top of scores ``offset`` (n, L) if any."""
-        design = self._with_intercept(design)
+        """Train the labels in lockstep, each in its way and with its C, on a design made of the features.
+
+        With an ``offset`` (n, L), on top of these scores.
+        """
+        design = self._with_intercept(design, self._scaling(training.losses for training, _ in trainings))
         shifts = repeat(None) if offset is None else offset.T
-        with self._progress(training.measure, features) as callback:
-            training = replace(training, solver=side_by_side(training.solver, labels.shape[1]), callback=callback)
-            both = zip(labels.T, shifts, strict=False)
-            fitted = run(design, (fit_label(training, design, one, weight, C, shift) for one, shift in both))
+        solver = side_by_side(trainings[0][0].solver, len(trainings))
+        with self._progress(trainings[0][0].measure, features) as callback:
+            runs = (
+                fit_label(replace(training, solver=solver, callback=callback), design, one, weight, C, shift)
+                for (training, C), one, shift in zip(trainings, labels.T, shifts, strict=False)
+            )
+            fitted = run(design, runs)
         return restate(features, fitted)
 
-    def _with_intercept(self, design: Design) -> Design:
+    @staticmethod
+    def _with_intercept(design: Design, scaling: float | None) -> Design:
+        return as_design(design, intercept_scaling=scaling)
+
+    def _scaling(self, losses: Iterable[Losses]) -> float | None:
+        """The value of the constant feature, None without one."""
         check_flag("fit_intercept", self.fit_intercept)
-        return as_design(design, intercept_scaling=self.intercept_scaling if self.fit_intercept else None)
+        return intercept_scaling(self.intercept_scaling, losses) if self.fit_intercept else None
 
     def _training(
         self, measure: Measure, solver: Solver, kind: str, *, checkpoint: Checkpoint | None = None
     ) -> Training:
         """How labels of a kind are trained with these parameters."""
-        if self.threshold not in THRESHOLDS:
-            raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(THRESHOLDS)}")
+        threshold = "auto" if self.threshold is None else self.threshold
+        if self.threshold is not None and threshold not in THRESHOLDS:
+            raise ValueError(f"unknown threshold {threshold!r}: expected one of {', '.join(THRESHOLDS)}, or None")
         check_flag("certificate", self.certificate)
-        placed, proven = self.threshold == "placed", bool(self.certificate)
-        return Training(measure, solver, self.tol, kind, self.losses(), placed, None, checkpoint, proven)
+        proven = bool(self.certificate)
+        return Training(measure, solver, self.tol, kind, self.losses(), threshold, None, checkpoint, proven)
 
     def losses(self) -> Losses:
         """The losses that these parameters ask for."""
@@ -414,13 +433,13 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     def _binary(self) -> bool:
         return len(self.intercept_) == 1 and not self._multilabel
 
-    def _store(self, kind: str, classes: Array, fitted: list[FittedLabel]) -> None:
+    def _store(self, kind: str, classes: Array, fitted: list[FittedLabel], scaling: float | None) -> None:
         """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
         solutions = [label.solution for label in fitted]
         last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
         self._target = kind
-        self.trained_intercept_ = last * self.intercept_scaling if self.fit_intercept else np.zeros(len(solutions))
+        self.trained_intercept_ = last * scaling if scaling is not None else np.zeros(len(solutions))
         self.threshold_ = np.array([label.threshold for label in fitted])
         self.intercept_ = self.trained_intercept_ - self.threshold_
         self._store_certificate(fitted, single=kind != "multilabel-indicator" and len(fitted) == 1)

@@ -20,29 +20,36 @@ from metrimax.estimators._targets import encode, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
+from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Measure, Vector
-from metrimax.training.choose import PLAIN, ByFolds, Defaults, choose_row, defaults, explore, results
-from metrimax.training.path import GRID
+from metrimax.training.choose import GRID, PLAIN, RULES, ByFolds, Chosen, Family, Row, explore, family, results
+from metrimax.training.label import Training
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
 
 
 class MeasureSVCCV(MeasureSVC):
-    """`MeasureSVC` with the C that does best.
+    """`MeasureSVC` with the losses, the C and the threshold that do best.
 
-    Solves for all C at once on each training part: a cut found for one C is valid for every C, so they share their
-    cuts. The classifier is then trained on everything with the C chosen.
+    Candidates are the measure's risk beside a logistic loss, and the logistic loss alone, which is logistic regression;
+    each for every C, with the threshold of training or that of the folds. All are trained on the same folds. The
+    measure itself chooses, on the scores that all rows got when they were held out. The classifier is then trained on
+    everything with what was chosen.
+
+    Every label of an indicator matrix has a choice of its own. Its own result has the weight n+ / (n+ + 30), for n+
+    positives, the mean over all labels the rest. Several exclusive classes are trained alike.
 
     Parameters
     ----------
     measure : str, measure or callable, default="f1"
         What to train for; see `MeasureSVC`.
-    Cs : sequence of float, default=2^-6 .. 2^6
+    Cs : sequence of float, default=[0.003, 0.03, 0.3, 3, 30]
         The grid.
     cv : int, splitter or iterable, default=5
-        The folds of ``selection="cv"``, as everywhere in scikit-learn.
+        The folds of ``selection="cv"``, as everywhere in scikit-learn; a number of folds of an indicator matrix is
+        stratified too, label by label from the rarest.
     selection : {"cv", "holdout", "xi_alpha"}, default="cv"
-        "cv" goes by the mean over the folds. "holdout" trains on two thirds and tests on the rest.
+        "cv" goes by the test rows of all folds. "holdout" trains on two thirds and tests on the rest.
         "xi_alpha" trains once per C on everything and looks at the xi-alpha estimates, so it needs neither folds nor
         a test set, but the rows of X, which a dataset does not give; for a measure whose mistakes add up (error, cost,
         balanced_error) and a kernel with features (linear, or Nystroem's). With several labels, or classes each
@@ -52,10 +59,8 @@ class MeasureSVCCV(MeasureSVC):
         The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
         contingency table.
     standard_errors : float or None, default=None
-        All C whose mean over the folds is behind the best by no more than so many standard errors count as equal, and
-        the one nearest to 1 is taken. With few positives the best of a grid is mostly the luckiest, and a worse choice
-        than C = 1 (docs/results/imbalanced.md). 0 takes the best, and the least C among equals. None is 0 for the error
-        rate, the measures of the top k and those of rankings, and 1 for all others, such as F1.
+        Candidates that are behind the best by no more than so many standard errors of its mean over the folds count as
+        equal, and of equals the one whose C is nearest to 1 is taken. None is 0.
     extend : bool, default=False
         Whether to go on beyond the grid, by its own ratio, while the best C is on its border. With
         ``selection="holdout"`` this is the protocol of Joachims (2005).
@@ -68,15 +73,16 @@ class MeasureSVCCV(MeasureSVC):
     n_jobs : int or None, default=None
         Folds trained at a time, each then in one thread. Those of a dataset (`metrimax.open_dataset`), or of what Dask
         holds, are always trained side by side: each pass over the rows serves them all.
-    hinge, logistic : float or None, default=None
-    risk, balanced
-        As for `MeasureSVC`, but where both hinge and logistic are None.
-    threshold : {"trained", "placed"} or None, default=None
-        As for `MeasureSVC`. A hinge of None is 0 for the error rate and the measures of rankings, and 1 for all others.
-        A threshold of None is "trained" where ``standard_errors=None`` is 0; otherwise it is, for every C, the one that
-        does better in the folds ("placed" among equals). With ``hinge=0, threshold="trained", standard_errors=0`` this
-        is the method of Joachims (2005). That is also the default with ``selection="xi_alpha"`` and with the solvers
-        "lbfgs", "agm" and "dual_cd", which have no such hinges.
+    hinge, logistic, risk : float or None, default=None
+        As for `MeasureSVC`. If one of them is given, or ``balanced``, there are no other candidates than these losses:
+        with ``hinge=0, threshold="trained"`` this is the method of Joachims (2005). That is also the default for the
+        error rate, with ``selection="xi_alpha"``, and with the solvers "lbfgs", "agm" and "dual_cd".
+    balanced : bool, default=False
+        As for `MeasureSVC`.
+    threshold : {"folds", "trained", "placed"} or None, default=None
+        "folds" is the best threshold for the scores of all rows, each from the fold that held it out
+        (`metrimax.training.threshold`); with fewer than 10 examples of a class that of training. The others as for
+        `MeasureSVC`. None chooses between "trained" and "folds".
     tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback, checkpoint
         As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
@@ -84,19 +90,22 @@ class MeasureSVCCV(MeasureSVC):
 
     Attributes
     ----------
-    C_ : float
-        The C chosen.
+    C_ : float, or ndarray (L,)
+        The C chosen: with a label indicator matrix one for every label.
+    trained_with_ : dict, or list of dict
+        ``C``, ``risk``, ``hinge``, ``logistic``, ``balanced``, ``threshold`` and ``intercept_scaling``, likewise.
     Cs_ : ndarray
         The grid, with its extensions.
     best_score_ : float
-        Mean over the folds with this C.
+        The measure on the test rows of all folds with what was chosen, the mean over labels.
     cv_results_ : dict of ndarrays
-        The whole path, one row per C, for ``pandas.DataFrame``: ``param_C``, ``param_threshold`` (the better one for
-        this C), ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``, ``split0_test_score`` and so on, ``max_gap``, ``sum_passes`` and ``fit_time``. With
-        xi-alpha, ``error``, ``recall``, ``precision`` and ``f1`` instead of the splits.
+        One row per candidate, for ``pandas.DataFrame``: ``param_C``, ``param_risk``, ``param_hinge``,
+        ``param_logistic``, ``param_balanced``, ``param_threshold``; ``pooled_test_score``, which chooses and gives the
+        ``rank_test_score``; ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on, fold by fold; all
+        as means over the labels. ``max_gap``, ``sum_passes`` and ``fit_time``. With xi-alpha, ``error``, ``recall``,
+        ``precision`` and ``f1`` instead of the splits.
     coef_, intercept_, ...
-        As for `MeasureSVC`, trained on everything with ``C_``.
+        As for `MeasureSVC`, trained on everything with what was chosen.
 
     Examples
     --------
@@ -106,8 +115,8 @@ class MeasureSVCCV(MeasureSVC):
     >>> y = rng.random(600) < 0.2
     >>> X = rng.normal(size=(600, 5)) + y[:, None]
     >>> model = MeasureSVCCV("f1", Cs=[0.01, 0.1, 1.0], cv=3).fit(X, y)
-    >>> model.C_ in (0.01, 0.1, 1.0), len(model.cv_results_["mean_test_score"])
-    (True, 3)
+    >>> model.C_ in (0.01, 0.1, 1.0), len(model.cv_results_["pooled_test_score"])  # 3 C, 2 losses, 2 thresholds
+    (True, 12)
     """
 
     def __init__(
@@ -127,11 +136,11 @@ class MeasureSVCCV(MeasureSVC):
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
         hinge: float | None = None,
         logistic: float | None = None,
-        risk: float | str = 1.0,
+        risk: float | str | None = None,
         balanced: bool = False,
         threshold: str | None = None,
         kernel: str | Callable[..., Any] = "linear",
@@ -164,9 +173,9 @@ class MeasureSVCCV(MeasureSVC):
         self.class_weight = class_weight
         self.hinge = hinge
         self.logistic = logistic
-        self.risk = risk
+        self.risk = risk  # type: ignore[assignment]
         self.balanced = balanced
-        self.threshold = threshold  # type: ignore[assignment]
+        self.threshold = threshold
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -198,70 +207,90 @@ class MeasureSVCCV(MeasureSVC):
         if self.certificate and self.selection == "xi_alpha":
             raise ValueError("certificate=True needs selection='cv' or 'holdout': with 'xi_alpha' call metrimax.verify")
         measure, scoring = get_measure(self.measure), self._scoring()
-        left_open = self._defaults(measure)
-        slack = left_open.slack if given is None else float(given)
-        thresholds = left_open.thresholds if self.threshold is None else (self.threshold,)
-        dual = {"solver": "dual_cd"} if self.selection == "xi_alpha" else {}
-        hinge = left_open.hinge if self.hinge is None and self.logistic is None else self.hinge
-        plain = self.plain(hinge=hinge, threshold=thresholds[0], **dual)
-        solver, checkpoint = plain._solver(), as_checkpoint(self.checkpoint)
+        solver, checkpoint = self._plain_solver(), as_checkpoint(self.checkpoint)
         checked, X, y = self._check_sample(X, y)
         check_classification_targets(y)
         kind, classes, labels = encode(y)
         weight = weights_of(None, y, sample_weight, y)
-        training = plain._training(measure, solver, kind)
         weighted = weights_of(self.class_weight, y, weight, y)
+        candidates = self._family(measure, scoring, together=kind == "multiclass" and not scoring.ranks)
+        scaling = self._scaling(candidates.losses)
+        placed = "placed" if "placed" in candidates.thresholds else "trained"
+        training = Training(measure, solver, self.tol, kind, candidates.losses[0], placed)
         by: ByXiAlpha | ByFolds
         if self.selection == "xi_alpha":
             path = None if checkpoint is None else checkpoint.part("path")
             by = ByXiAlpha(self, replace(training, checkpoint=path), scoring, self.rho, X, labels, weighted)
         else:
+            several = kind == "multilabel-indicator"
             if self.selection == "cv":
-                folds = split(self.cv, X, y, weight, groups)
+                folds = split(self.cv, X, y, weight, groups, several=several)
             else:
-                folds = hold_out(y, weight, several=kind == "multilabel-indicator", seed=self._random_state)
+                folds = hold_out(y, weight, several=several, seed=self._random_state)
             workers = 1 if self.n_jobs is None or is_design(X) else effective_n_jobs(self.n_jobs)
-            sample = FoldedSample(self, training, scoring, X, y, labels, weight, folds, workers > 1, checkpoint)
-            by = ByFolds(sample, thresholds, slack, workers)
+            sample = FoldedSample(
+                self, training, scoring, X, y, labels, weight, weighted, folds, scaling, workers > 1, checkpoint
+            )
+            by = ByFolds(sample, candidates, self.standard_errors or 0.0, workers)
         rows = explore(by.rows, grid, extend=self.extend)
-        best = choose_row(rows, slack)
-        C = float(best["param_C"])
+        chosen = by.choose()
         self._warn_of_gaps(by.solutions, "fits that choose C")
         if isinstance(by, ByXiAlpha):
-            features, fitted = by.features, by.fitted(C)
+            features, fitted = by.features, by.fitted(chosen[0].C)
         else:
             features = self._features(X)
-            training = replace(training, placed=best["param_threshold"] == "placed", checkpoint=checkpoint)
-            fitted = self._train(training, C, features, features, labels, weighted)
+            trainings = [(one.training(training, checkpoint), one.C) for one in chosen]
+            fitted = self._train(trainings, features, features, labels, weighted)
+            fitted = [one.threshold_of(label) for one, label in zip(chosen, fitted, strict=True)]
         if checkpoint is not None:
             checkpoint.clear()
         self._renew(checked)
-        self._store(kind, classes, fitted)
-        self.trained_with_ = stated(training, C)
+        self._store(kind, classes, fitted, scaling)
+        with_ = [stated(one.training(training), one.C, scaling) | {"threshold": one.rule} for one in chosen]
+        self.trained_with_ = with_ if self._multilabel else with_[0]
         self._store_weights(features, self._weights(fitted))
-        self.C_, self.best_score_ = C, float(best["mean_test_score"])
-        self.cv_results_ = results(rows)
-        self.Cs_ = self.cv_results_["param_C"]
+        self._store_choice(rows, chosen)
         self._tell(measure, X, features, labels, weighted, fitted)
         if self.scoring is not None:  # of the measure trained for it was said
             self._warn_of_positive(scoring, labels)
         return self
 
+    def _store_choice(self, rows: list[Row], chosen: list[Chosen]) -> None:
+        """Set what the folds said: one C, or one for every label."""
+        self.C_ = np.array([one.C for one in chosen]) if self._multilabel else chosen[0].C
+        self.best_score_ = float(np.nanmean([one.score for one in chosen]))
+        self.cv_results_ = results(rows)
+        self.Cs_ = np.unique(self.cv_results_["param_C"])
+
     def plain(self, **changes: Any) -> MeasureSVC:
         """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state} | changes
-        without = given["hinge"] is None and given["logistic"] is None
-        if without or given["threshold"] is None:
-            left_open = self._defaults(get_measure(self.measure))
-            given["hinge"] = left_open.hinge if without else given["hinge"]
-            given["threshold"] = left_open.thresholds[0] if given["threshold"] is None else given["threshold"]
+        given["risk"] = 1.0 if given["risk"] is None else given["risk"]
+        given["threshold"] = "trained" if given["threshold"] is None else given["threshold"]
         return MeasureSVC(**given)
 
-    def _defaults(self, measure: Measure) -> Defaults:
-        """What serves the measure best, as far as what chooses and what solves know hinges beside the risk."""
-        able = self.selection != "xi_alpha" and self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
-        return defaults(measure) if able else PLAIN
+    def losses(self) -> Losses:
+        """Those that were chosen, or those that the parameters ask for."""
+        with_ = self.trained_with_
+        if isinstance(with_, dict):
+            return Losses(**{name: with_[name] for name in ("risk", "hinge", "logistic", "balanced")})
+        return self.plain().losses()
+
+    def _family(self, measure: Measure, scoring: Measure, *, together: bool) -> Family:
+        """What is chosen among: what the parameters leave open, as far as what chooses and what solves can."""
+        able = self.selection != "xi_alpha" and self._sums
+        left_open = family(measure, scoring, together=together) if able else PLAIN
+        if any(weight is not None for weight in (self.hinge, self.logistic, self.risk)) or self.balanced:
+            left_open = left_open._replace(losses=(self.plain().losses(),))
+        if self.threshold is not None:
+            if self.threshold not in RULES:
+                raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(RULES)}, or None")
+            left_open = left_open._replace(thresholds=(self.threshold,))
+        return left_open
+
+    def _plain_solver(self) -> Any:
+        return self.plain(**({"solver": "dual_cd"} if self.selection == "xi_alpha" else {}))._solver()
 
     def _scoring(self) -> Measure:
         """The measure that chooses, and that `score` reports."""

@@ -78,7 +78,8 @@ def verify(
             "expected a linear or an exact kernel, got one approximated by Nystroem features, which are not "
             "kept: raise cache_size, or train on the features (sklearn's Nystroem)"
         )
-    design = estimator._with_intercept(features)
+    (scaling,) = {own["intercept_scaling"] for own in _settings(estimator, 1)}
+    design = estimator._with_intercept(features, scaling)
     measure = get_measure(estimator.measure)
     checked = []
     for k, claim in enumerate(_claims(estimator, features)):
@@ -94,9 +95,10 @@ def _claims(model: MeasureSVC, features: Design) -> list[Claim]:
     statuses = model.status_ if isinstance(model.status_, list) else [model.status_]
     W = model.coef_ if model._expansion is None else _coefficients(model, features)
     certificates = model.certificate_ or [None] * len(W)
-    claims, with_ = [], model.trained_with_
-    for k, own in enumerate(W):
-        bias = [model.trained_intercept_[k] / model.intercept_scaling] if model.fit_intercept else []
+    claims = []
+    for k, (own, with_) in enumerate(zip(W, _settings(model, len(W)), strict=True)):
+        scaling = with_["intercept_scaling"]
+        bias = [] if scaling is None else [model.trained_intercept_[k] / scaling]
         price, objective, bound, gap = (float(values[k]) for values in stated)
         claims.append(
             Claim(
@@ -114,6 +116,13 @@ def _claims(model: MeasureSVC, features: Design) -> list[Claim]:
             )
         )
     return claims
+
+
+def _settings(model: MeasureSVC, n_labels: int) -> list[dict[str, Any]]:
+    """What the labels were trained with, one by one or all alike."""
+    stated = model.trained_with_
+    assert stated is not None  # it is fitted
+    return stated if isinstance(stated, list) else [stated] * n_labels
 
 
 def _coefficients(model: MeasureSVC, features: Design) -> Vector:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ from metrimax.measure.smoothing import top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split
-from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Oracle, Vector
+from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Measure, Oracle, Vector
 
 
 class TopMeasure(ContingencyMeasure):
@@ -189,6 +189,13 @@ class RecallAtK(_AtK):
         n_pos, n_neg = tp + fn, fp + tn
         k = self.number(float(np.ravel(n_pos)[0]), float(np.ravel(n_neg)[0]))
         return 1 - ratio(np.minimum(tp, k), np.minimum(k, n_pos), 1.0)
+
+
+def on_part(measure: Measure, share: float) -> Measure:
+    """The measure on a part of a sample: a k that is a fixed number belongs to the whole, and becomes its share."""
+    if isinstance(measure, _AtK) and not isinstance(measure.k, str):
+        return replace(measure, k=max(1, round(measure.k * share)))
+    return measure
 
 
 class TopOracle(SampleOracle):

@@ -41,12 +41,12 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
     best = float(np.max(values))
     if measure.score(y, scores, weight) >= best - 1e-12:
         return 0.0
-    equals = last[values >= best - _slack(measure, n_pos, n_neg) - 1e-12]
+    equals = last[values >= best - one_mistake_each(measure, n_pos, n_neg) - 1e-12]
     places = (ordered[equals] + ordered[equals + 1]) / 2
     return float(places.mean())
 
 
-def _slack(measure: ContingencyMeasure, n_pos: float, n_neg: float) -> float:
+def one_mistake_each(measure: ContingencyMeasure, n_pos: float, n_neg: float) -> float:
     """What one mistake in each class costs beside a perfect labelling; of a tiny class, a quarter of its weight."""
     one = min(1.0, n_pos / 4, n_neg / 4)
     wrong = np.array([0.0, one])

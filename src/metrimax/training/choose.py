@@ -1,209 +1,262 @@
-"""What is trained where the user leaves it open, and what the scores of folds choose: C and threshold.
+"""What is trained where the user leaves it open, and what the scores of folds choose: losses, C and threshold.
 
-One engine for `MeasureSVCCV` and the command line.
+One engine for the estimators and the command line. **The rule.** All candidates are trained on the same folds, and the
+measure itself chooses, on the scores that the test rows of all folds have together. A label with few positives says
+little: its own result has the weight n+ / (n+ + 30), the mean over all labels the rest. Of candidates that are equal
+the one whose C is nearest to 1 is taken, and the first of these.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from metrimax.measure.base_loss import wants_hinges
-from metrimax.measure.classes import score_classes
+from metrimax.io.checkpoints import Checkpoint
+from metrimax.measure.base_loss import PAPER, Losses, wants_hinges
+from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Measure, Solution, Vector
-from metrimax.training.folds import Held, Sample, blocks, train_folds, varied
+from metrimax.training.folds import Sample, blocks, train_folds
+from metrimax.training.judging import Judged, judge
+from metrimax.training.label import FittedLabel, Training
 
 DEFAULT_C = 4.0
 """Where nobody gives one: suits text of unit length and features of scale 1 (docs/results/default_c.md)."""
+GRID: Vector = np.array([0.003, 0.03, 0.3, 3.0, 30.0])
+"""What C is chosen from."""
 RANKING_C = 1.0
 """The same for rankings within groups."""
 MOST_EXTENSIONS = 10
 """How often a grid is extended at most."""
+SHRINK = 30.0
+"""So many positives weigh as much as the mean over all labels."""
+EQUAL = 1e-6
+"""Results that differ by less are equal."""
 
 Row = dict[str, Any]
-"""One C: its settings and scores, by the names of `cv_results_`."""
+"""One candidate: its settings and scores, by the names of `cv_results_`."""
 
 
-class Defaults(NamedTuple):
-    """The hinge, the thresholds to choose from (the one preferred among equals first), and the slack of the choice.
+class Family(NamedTuple):
+    """What is chosen among: the losses, and where thresholds come from; those preferred among equals first."""
 
-    So many standard errors count as no difference.
-    """
-
-    hinge: float
+    losses: tuple[Losses, ...]
     thresholds: tuple[str, ...]
-    slack: float
 
 
-PLAIN = Defaults(0.0, ("trained",), 0.0)
-"""Of the measure's own risk alone, as Joachims (2005) has it."""
+PLAIN = Family((PAPER,), ("trained",))
+"""The measure's own risk alone, as Joachims (2005) has it."""
+BOTH = Losses(logistic=1.0)
+LOGISTIC = Losses(risk=0.0, logistic=1.0)
 
 
-def defaults(measure: Measure) -> Defaults:
-    """What serves a measure best where C is chosen by folds: docs/results/imbalanced.md."""
-    if not wants_hinges(measure):
+def family(measure: Measure, scoring: Measure, *, together: bool = False) -> Family:
+    """The candidates of a measure that is trained for, and of the one that chooses.
+
+    Logistic regression and the sum of the measure's risk and the logistic loss. On 20 tables, the risk alone, sums with
+    hinges and balanced losses beside them changed nothing that is significant. The threshold of the folds competes with
+    that of training; several classes, of which the highest is called (``together``), have none of their own.
+    """
+    if not wants_hinges(measure) and not measure.ranks:
         return PLAIN
-    return PLAIN._replace(hinge=1.0) if measure.ranks else Defaults(1.0, ("placed", "trained"), 1.0)
+    placed = isinstance(scoring, ContingencyMeasure) and not scoring.ranks and not together
+    return Family((BOTH, LOGISTIC), ("trained", "folds") if placed else ("trained",))
 
 
-@dataclass
+RULES = ("trained", "placed", "folds")
+"""Where a threshold comes from: training itself, the scores of the training rows, or those of the folds."""
+
+
+class Chosen(NamedTuple):
+    """What a label is trained with; ``threshold`` is that of the folds, None where training gives it."""
+
+    losses: Losses
+    C: float
+    rule: str
+    threshold: float | None
+    score: float
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """In plain types."""
+        return {"C": self.C} | asdict(self.losses) | {"threshold": self.rule}
+
+    def training(self, training: Training, checkpoint: Checkpoint | None = None) -> Training:
+        """How the label is trained at the end."""
+        threshold = "trained" if self.rule == "folds" else self.rule
+        return replace(training, losses=self.losses, threshold=threshold, checkpoint=checkpoint)
+
+    def threshold_of(self, fitted: FittedLabel) -> FittedLabel:
+        """The label with the threshold of the folds, if it has one."""
+        return fitted if self.threshold is None or fitted.constant else fitted._replace(threshold=self.threshold)
+
+
 class ByFolds:
     """The choice by the scores of rows held out.
 
     Parameters
     ----------
     sample : Sample
-    thresholds : tuple of str
-        Those to choose from, the one preferred among equals first; that one is what the parts are trained with.
+    family : Family
     slack : float
         So many standard errors count as no difference.
     workers : int
         Folds trained at a time.
     """
 
-    sample: Sample
-    thresholds: tuple[str, ...]
-    slack: float
-    workers: int = 1
-
-    def __post_init__(self) -> None:
+    def __init__(self, sample: Sample, family: Family, slack: float = 0.0, workers: int = 1) -> None:
+        self._sample, self._family, self._slack, self._workers = sample, family, slack, workers
+        self._judged: list[Judged] = []
         self.solutions: list[Solution] = []
 
     def rows(self, Cs: Vector) -> list[Row]:
-        """One row for every C, with the threshold that does better."""
+        """Train all losses for every C; a row for each of them with each threshold."""
         began = time.perf_counter()
-        tables, fitted = [], []
-        for block in blocks(self.sample, len(Cs)):
-            held = train_folds(self.sample, Cs, block, self.workers)
-            tables.append(self._judged(held, block))
-            fitted += [label.fitted for fold in held for label in fold]
-        table = _mean_over_labels(np.concatenate(tables))
-        seconds = (time.perf_counter() - began) / len(Cs)
-        rows = []
-        for k, C in enumerate(Cs):
-            at = choose_column(table[:, k], self.slack)
-            solutions = [along[k].solution for along in fitted]
-            self.solutions += solutions
-            rows.append(
-                {"param_C": C, "param_threshold": self.thresholds[at]}
-                | _summary(table[:, k, at])
-                | {
-                    "max_gap": max(one.gap for one in solutions),
-                    "sum_passes": sum(one.n_passes for one in solutions),
-                    "fit_time": seconds,
-                }
-            )
-        return rows
+        losses, rules = self._family
+        candidates = [(own, float(C)) for own in losses for C in Cs]
+        found, solutions = [], []
+        for block in blocks(self._sample, len(candidates)):
+            held = train_folds(self._sample, losses, Cs, block, self._workers)
+            found.append(judge(self._sample, held, block, candidates, rules))
+            solutions += [[one.solution for one in label.fitted] for fold in held for label in fold]
+        judged = Judged(candidates, *(np.concatenate(parts) for parts in list(zip(*found, strict=True))[1:]))
+        self._judged.append(judged)
+        self.solutions += [one for of_label in solutions for one in of_label]
+        seconds = (time.perf_counter() - began) / len(candidates)
+        return [
+            {"param_C": C}
+            | {f"param_{name}": value for name, value in asdict(own).items()}
+            | {"param_threshold": rule}
+            | _summary(judged.pooled[:, k, t], judged.splits[:, :, k, t])
+            | {
+                "max_gap": max(of_label[k].gap for of_label in solutions),
+                "sum_passes": sum(of_label[k].n_passes for of_label in solutions),
+                "fit_time": seconds,
+            }
+            for k, (own, C) in enumerate(candidates)
+            for t, rule in enumerate(rules)
+        ]
 
-    def _judged(self, held: list[list[Held]], labels: range) -> Vector:
-        """The measure by label, fold, C and threshold; nan where a fold says nothing of a label."""
-        sample, n_Cs = self.sample, held[0][0].scores.shape[1]
-        table = np.full((1 if sample.together else len(labels), len(held), n_Cs, len(self.thresholds)), np.nan)
-        for f, (fold, own) in enumerate(zip(sample.folds, held, strict=True)):
-            measure, truth = sample.scoring(fold.test), sample.labels[fold.test]
-            weight = None if sample.weight is None else sample.weight[fold.test]
-            tested = varied(sample.labels, sample.weight, fold.test)
-            both = tested & varied(sample.labels, sample.weight, fold.train)
-            judged = both if both.any() else tested if tested.any() else np.ones_like(both)
-            for c, t in np.ndindex(table.shape[2:]):
-                if sample.together:
-                    above = np.column_stack([_above(one, c, t) for one in own])
-                    table[0, f, c, t] = score_classes(measure, truth, above, np.flatnonzero(judged), weight)
-                    continue
-                for k in range(len(labels)):
-                    if judged[labels[k]]:
-                        table[k, f, c, t] = measure.score(truth[:, labels[k]], _above(own[k], c, t), weight)
-        return table
-
-
-def _above(held: Held, c: int, t: int) -> Vector:
-    """The scores of the test rows above the first threshold to choose from, or above that of the training."""
-    label = held.fitted[c]
-    return np.ascontiguousarray(held.scores[:, c] - (label.unplaced() if t else label).threshold)
+    def choose(self) -> list[Chosen]:
+        """What to train every label with; labels that are judged together are trained alike."""
+        candidates = [one for judged in self._judged for one in judged.candidates]
+        pooled = np.concatenate([judged.pooled for judged in self._judged], axis=1)
+        splits = np.concatenate([judged.splits for judged in self._judged], axis=2)
+        thresholds = np.concatenate([judged.thresholds for judged in self._judged], axis=1)
+        Cs, values = np.array([C for _, C in candidates]), shrunk(pooled, _positives(self._sample))
+        chosen: list[Chosen] = []
+        rules = self._family.thresholds
+        if "folds" in rules and len(rules) > 1:
+            values[:, :, rules.index("folds")][np.isnan(thresholds[: len(values)])] = -np.inf
+        for label, own in enumerate(values):
+            k, t = first_best(own, Cs, splits[label], self._slack)
+            rule, threshold = rules[t], None
+            if rule == "folds" and np.isnan(thresholds[label, k]):  # it was asked for, but the folds say too little
+                rule = "trained"
+            elif rule == "folds":
+                threshold = float(thresholds[label, k])
+            chosen.append(Chosen(*candidates[k], rule, threshold, float(pooled[label, k, t])))
+        times: int = self._sample.labels.shape[1] // len(chosen)
+        return chosen * times
 
 
-def _mean_over_labels(table: Vector) -> Vector:
-    """By fold, C and threshold; every fold has a label that is judged."""
-    mean: Vector = np.nanmean(table, axis=0)
-    return mean
+def shrunk(pooled: Vector, positives: Vector) -> Vector:
+    """How much better each candidate is than others for each label, shrunk towards the mean over labels.
+
+    A label is compared with its own mean over candidates with the first threshold, so that hard labels count like easy
+    ones. -inf where a
+    threshold is none for the label; labels of which nothing is known go by the others.
+    """
+    better = pooled - _mean(pooled[:, :, 0], 1)[:, np.newaxis, np.newaxis]
+    common = _mean(better, 0)
+    share = (positives / (positives + SHRINK))[: len(pooled), np.newaxis, np.newaxis]
+    known = ~np.isnan(pooled).all(axis=(1, 2), keepdims=True)
+    both = np.where(known, share * better + (1 - share) * common, common)
+    return np.where(np.isnan(both), -np.inf, both)
 
 
-def _summary(scores: Vector) -> Row:
-    """Mean, standard deviation and the scores of the folds, by scikit-learn's names."""
-    row: Row = {"mean_test_score": np.mean(scores), "std_test_score": np.std(scores)}
-    return row | {f"split{i}_test_score": score for i, score in enumerate(scores)}
+def first_best(values: Vector, Cs: Vector, splits: Vector, slack: float) -> tuple[int, int]:
+    """The candidate and the threshold to take: of those that are equal the C nearest to 1, and the first of these.
+
+    Behind the best by no more than ``slack`` of its standard errors counts as equal.
+    """
+    best, rule = divmod(int(np.argmax(values)), values.shape[1])
+    error = slack * standard_error(splits[:, best, rule]) if slack else 0.0
+    equals = np.argwhere(values >= values[best, rule] - max(EQUAL, error)).tolist()
+    k, t = min(equals, key=lambda pair: (round(abs(float(np.log(Cs[pair[0]]))), 9), pair))
+    return k, t
+
+
+def _positives(sample: Sample) -> Vector:
+    """How many each label has, or what they weigh."""
+    weight = np.ones(len(sample.labels)) if sample.weight is None else sample.weight
+    return np.asarray(weight @ (sample.labels > 0), dtype=np.float64)
+
+
+def _mean(values: Vector, axis: int) -> Vector:
+    """Over what is known; nan where nothing is."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=axis)
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
+def _summary(pooled: Vector, splits: Vector) -> Row:
+    """Scores of one candidate as means over the labels, by scikit-learn's names."""
+    of_folds = _mean(splits, 0)
+    known = of_folds[~np.isnan(of_folds)]
+    row: Row = {"pooled_test_score": float(_mean(pooled, 0))}
+    row |= {
+        "mean_test_score": known.mean() if len(known) else np.nan,
+        "std_test_score": known.std() if len(known) else np.nan,
+    }
+    return row | {f"split{i}_test_score": score for i, score in enumerate(of_folds)}
 
 
 def explore(rows_of: Callable[[Vector], list[Row]], grid: Vector, *, extend: bool = False) -> list[Row]:
-    """The rows of all C of the grid, in ascending order.
+    """The rows of all C of the grid.
 
     With ``extend`` it goes on beyond the grid, by its own ratio, while the best C is on its border.
     """
-    rows = rows_of(np.unique(grid))
-    for _ in range(MOST_EXTENSIONS if extend else 0):
-        beyond = _beyond(rows)
-        if beyond is None:
+    Cs = np.unique(grid)
+    rows = rows_of(Cs)
+    for _ in range(MOST_EXTENSIONS if extend and len(Cs) > 1 else 0):
+        best = max(rows, key=_goodness)["param_C"]
+        if best == Cs[-1]:
+            Cs = np.append(Cs, beyond := Cs[-1] * (Cs[-1] / Cs[-2]))
+        elif best == Cs[0]:
+            Cs = np.insert(Cs, 0, beyond := Cs[0] * (Cs[0] / Cs[1]))
+        else:
             break
         rows = sorted(rows + rows_of(np.array([beyond])), key=lambda row: float(row["param_C"]))
     return rows
 
 
-def _beyond(rows: list[Row]) -> float | None:
-    """The C to try next if the best one is on the border of the grid."""
-    Cs = [float(row["param_C"]) for row in rows]
-    best = float(max(rows, key=lambda row: float(row["mean_test_score"]))["param_C"])  # the first of equals
-    if len(Cs) == 1:
-        return None
-    if best == Cs[-1]:
-        return Cs[-1] * (Cs[-1] / Cs[-2])
-    return Cs[0] * (Cs[0] / Cs[1]) if best == Cs[0] else None
-
-
-def choose_row(rows: list[Row], slack: float) -> Row:
-    """The row of the C to take."""
-    Cs, means = ([float(row[key]) for row in rows] for key in ("param_C", "mean_test_score"))
-    errors = [standard_error(np.array([row[key] for key in row if key.startswith("split")])) for row in rows]
-    return rows[choose_C(Cs, means, errors, slack)]
+def _goodness(row: Row) -> tuple[float, float]:
+    """Of equals the C nearest to 1 is the better one."""
+    score, distance = float(row["pooled_test_score"]), abs(float(np.log(row["param_C"])))
+    return (-np.inf if np.isnan(score) else round(score, 9)), -distance
 
 
 def results(rows: list[Row]) -> dict[str, Any]:
-    """The table of all rows, one array for each column, with the ranks of the means."""
-    table = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-    means = table["mean_test_score"]
-    table["rank_test_score"] = 1 + np.array([int((means > mean).sum()) for mean in means])
+    """The table of all rows, one array for each column, with the ranks of the scores that choose."""
+    table = {key: _column([row[key] for row in rows]) for key in rows[0]}
+    scores = np.nan_to_num(table["pooled_test_score"], nan=-np.inf)
+    table["rank_test_score"] = 1 + np.array([int((scores > score).sum()) for score in scores])
     return table
+
+
+def _column(values: list[Any]) -> npt.NDArray[Any]:
+    """Numbers as numbers, with names among them as objects."""
+    mixed = len({isinstance(value, str) for value in values}) > 1
+    return np.array(values, dtype=object if mixed else None)
 
 
 def standard_error(scores: Vector) -> float:
     """Of the mean over the folds; zero for one fold, which does not say."""
-    return float(np.std(scores)) / float(np.sqrt(len(scores) - 1)) if len(scores) > 1 else 0.0
-
-
-def choose_column(table: Vector, slack: float) -> int:
-    """The column of a table (folds by variants) to take: the first, unless another does better.
-
-    By more than ``slack`` standard errors of that one's mean.
-    """
-    best = 0
-    for k in range(1, table.shape[1]):
-        if np.mean(table[:, k]) > np.mean(table[:, best]) + slack * standard_error(table[:, k]):
-            best = k
-    return best
-
-
-def choose_C(Cs: Sequence[float] | Vector, means: Sequence[float], errors: Sequence[float], slack: float) -> int:
-    """Where the best mean is, the first of equals.
-
-    With slack, which C is nearest to 1 of those that are no worse as far as can be told: behind the best by no more
-    than so many of its standard errors.
-    """
-    best = int(np.argmax(means))
-    if not slack:
-        return best
-    least = means[best] - slack * errors[best]
-    equals = [k for k, mean in enumerate(means) if mean >= least]
-    return min(equals, key=lambda k: abs(np.log(Cs[k])))
+    known = scores[~np.isnan(scores)]
+    return float(np.std(known)) / float(np.sqrt(len(known) - 1)) if len(known) > 1 else 0.0

@@ -10,10 +10,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Ask, Design, Labels, Measure, Vector
-from metrimax.training.label import FittedLabel, Training
+from metrimax.training.label import FittedLabel, LabelSample, Training, prepare
 from metrimax.training.lockstep import run
-from metrimax.training.path import fit_path
+from metrimax.training.path import fit_sample
 
 Rows = npt.NDArray[np.intp]
 
@@ -73,18 +74,20 @@ class Sample(Protocol):
 
 
 class Held(NamedTuple):
-    """One label of one fold: what was trained for each C, without weights, and the scores of the test rows."""
+    """One label of one fold, by losses and C: what was trained, without weights, and the scores of the test rows."""
 
     fitted: list[FittedLabel]
     scores: Vector
 
 
-def train_folds(sample: Sample, Cs: Vector, labels: Sequence[int], workers: int = 1) -> list[list[Held]]:
-    """For every fold the labels asked for, trained along C without its test rows."""
+def train_folds(
+    sample: Sample, losses: Sequence[Losses], Cs: Vector, labels: Sequence[int], workers: int = 1
+) -> list[list[Held]]:
+    """For every fold the labels asked for, trained with all losses along C without its test rows."""
 
     def train(batch: list[int]) -> list[list[Held]]:
         with sample.parts(batch) as parts:
-            held = run(parts[0].design, (_held_out(part, label, Cs) for part in parts for label in labels))
+            held = run(parts[0].design, (_held_out(part, label, losses, Cs) for part in parts for label in labels))
         return [held[k * len(labels) : (k + 1) * len(labels)] for k in range(len(batch))]
 
     batches = sample.batches
@@ -102,30 +105,51 @@ def blocks(sample: Sample, variants: int) -> list[range]:
     return [range(at, min(at + size, L)) for at in range(0, L, size)]
 
 
-def _held_out(part: Part, label: int, Cs: Vector) -> Generator[Ask, Vector, Held]:
-    """Train one label along C, and score the rows held out; its weights go with the run."""
-    fitted = yield from fit_path(part.training, part.design, part.labels[:, label], part.weight, Cs)
-    if part.outside is not None:
-        scores = part.outside(np.column_stack([one.solution.w for one in fitted]))
-    else:
-        scores = np.empty((len(part.test), len(Cs)))
-        for k, one in enumerate(fitted):
-            scores[:, k] = (yield Ask("scores", one.solution.w))[part.test]
-    return Held([one.slim() for one in fitted], scores)
+def _held_out(part: Part, label: int, losses: Sequence[Losses], Cs: Vector) -> Generator[Ask, Vector, Held]:
+    """Train one label with all losses along C, and score the rows held out; its weights go with the run."""
+    sample = prepare(part.training, part.design, part.labels[:, label], part.weight)
+    slim, columns = [], []
+    for own in losses:
+        beside = sample.beside(own) if isinstance(sample, LabelSample) else sample
+        fitted = yield from fit_sample(beside, Cs)
+        if part.outside is not None:
+            columns.append(part.outside(np.column_stack([one.solution.w for one in fitted])))
+        else:
+            for one in fitted:
+                columns.append((yield Ask("scores", one.solution.w))[part.test, np.newaxis])
+        slim += [one.slim() for one in fitted]
+    return Held(slim, np.column_stack(columns))
 
 
 def spread(labels: Labels, n_folds: int, seed: int, groups: npt.NDArray[np.generic] | None = None) -> list[Fold]:
-    """Folds with each combination of labels spread evenly over them, or whole groups at random."""
+    """Folds over which the examples of every label are spread evenly, or whole groups at random.
+
+    The labels are dealt out from the rarest to the most frequent, and last the rows that have none, each row to the
+    fold that has the fewest of its label, and of equals the fewest rows (after Sechidis et al. 2011).
+    """
     rng = np.random.default_rng(seed)
     if groups is not None:
         names, codes = np.unique(groups, return_inverse=True)
         of_row = (rng.permutation(len(names)) % n_folds)[codes]
     else:
-        order = rng.permutation(len(labels))
-        by_labels = np.lexsort(labels[order].astype(np.uint8).T)  # stable: those of equal labels stay in random order
-        of_row = np.empty(len(labels), dtype=np.intp)
-        of_row[order[by_labels]] = np.arange(len(labels)) % n_folds
+        of_row = _dealt(np.asarray(labels > 0), n_folds, rng)
     return [Fold(np.flatnonzero(of_row != k), np.flatnonzero(of_row == k)) for k in range(n_folds)]
+
+
+def _dealt(labels: Labels, n_folds: int, rng: np.random.Generator) -> Rows:
+    """The fold of every row."""
+    order, of_row = rng.permutation(len(labels)), np.full(len(labels), -1, dtype=np.intp)
+    sizes, having = np.zeros(n_folds, dtype=np.intp), np.zeros((n_folds, labels.shape[1]), dtype=np.intp)
+    shuffled = labels[order]
+    rarest = np.argsort(labels.sum(axis=0), kind="stable")
+    for column in [*rarest, None]:
+        rows = order if column is None else order[shuffled[:, column]]
+        for row in rows[of_row[rows] < 0]:
+            counts = sizes if column is None else having[:, column] * (len(labels) + 1) + sizes
+            fold = int(np.argmin(counts))
+            of_row[row], sizes[fold] = fold, sizes[fold] + 1
+            having[fold] += labels[row]
+    return of_row
 
 
 def varied(labels: Labels, weight: Vector | None, rows: Rows) -> npt.NDArray[np.bool_]:

@@ -26,13 +26,22 @@ GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 def fit_path(
     training: Training, design: Design, labels: Labels, weight: Vector | None, Cs: Sequence[float] | Vector
 ) -> Generator[Ask, Vector, list[FittedLabel]]:
-    """Train one label for every C: one oracle, and solutions that start from those before them."""
+    """Train one label for every C."""
     sample = prepare(training, design, labels, weight)
+    return (yield from fit_sample(sample, Cs))
+
+
+def fit_sample(
+    sample: LabelSample | FittedLabel, Cs: Sequence[float] | Vector
+) -> Generator[Ask, Vector, list[FittedLabel]]:
+    """Train a label that is prepared for every C: one oracle, and solutions that start from those before them."""
     if isinstance(sample, FittedLabel):
         return [sample] * len(Cs)
-    weights = [sample.risk_weight(C) for C in Cs]
+    training, weights = sample.training, [sample.risk_weight(C) for C in Cs]
     if training.checkpoint is None:
-        steps = along(training.solver, sample.oracle, design, weights, tol=training.tol, callback=training.callback)
+        steps = along(
+            training.solver, sample.oracle, sample.design, weights, tol=training.tol, callback=training.callback
+        )
     else:
         steps = _resumed(sample, weights)
     fitted = []
