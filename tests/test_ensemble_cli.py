@@ -69,7 +69,7 @@ def test_files_with_other_types_are_refused(folder, capsys, tmp_path):
     with zipfile.ZipFile(tmp_path / "other", "w") as archive:
         archive.writestr("x", "y")
     assert main(["predict", str(folder / "table.csv"), str(tmp_path / "other")]) == 1
-    assert "expected the file of an ensemble" in capsys.readouterr().err
+    assert "expected a model file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,9 @@ def test_a_missing_package_is_named(folder, capsys, monkeypatch, tmp_path):
     command = ["tune", str(folder / "table.csv"), str(tmp_path / "model"), "--kind", "ensemble"]
     assert main(command) == 2
     assert "needs skops to write the model without pickle: pip install 'metrimax[ensemble]'" in capsys.readouterr().err
+
+
+def test_an_archive_of_arrays_is_no_ensemble(tmp_path, capsys):
+    np.savez(tmp_path / "arrays.npz", a=np.zeros(3))
+    assert main(["info", str(tmp_path / "arrays.npz")]) == 1
+    assert "expected a model file" in capsys.readouterr().err

@@ -106,8 +106,14 @@ def tune_ensemble(arguments: argparse.Namespace) -> int:
 
 
 def is_ensemble(path: str) -> bool:
-    """Whether a model file is one that skops wrote: a ZIP archive."""
-    return path != "-" and zipfile.is_zipfile(path)
+    """Whether a model file is one that skops wrote: a ZIP archive with its schema. Archives of arrays are others."""
+    if path == "-" or not zipfile.is_zipfile(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "schema.json" in archive.namelist()
+    except zipfile.BadZipFile:
+        return True  # `load_ensemble` says what is wrong with it
 
 
 def load_ensemble(path: str) -> EnsembleModel:
