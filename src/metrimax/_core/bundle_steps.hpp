@@ -1,5 +1,9 @@
 // What an iteration of the bundle method does between its products with X. Plain C++17, no Python.
 //
+// Problem  min over w of  lam/2 |w|^2 + R(X w), for a convex risk R of which every cut is a plane below it
+// Input    the best point known, the minimiser of the model, and the scores of both; a risk that answers for any scores
+// Output   the best point, moved; the next cuts
+//
 // An iteration minimises the model lam/2 |w|^2 + max over cuts (CutPool::minimise), goes from the best point known
 // towards that minimiser, and takes the next cut a little beyond the point reached (Franc & Sonnenburg 2009, Algorithm
 // 2). In the hybrid it goes along a quasi-Newton direction first, and takes a second cut where it ends.

@@ -1,4 +1,7 @@
-// Sorting many numbers of about the same size.
+// Sorting many numbers of about the same size: a distribution sort (Isaac & Singleton 1956).
+//
+// Input    values, and a key of each
+// Output   the same values, in ascending order of their keys
 #pragma once
 
 #include "table_argmax.hpp"

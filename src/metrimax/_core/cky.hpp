@@ -1,4 +1,9 @@
 // Highest-scoring parse trees of a weighted context-free grammar in Chomsky normal form.
+//
+// Input    the rules and their weights, the scores of symbols over single words
+// Output   the tree of highest score
+//
+// By the algorithm of Cocke, Kasami (1965) and Younger (1967).
 #pragma once
 
 #include "index.hpp"

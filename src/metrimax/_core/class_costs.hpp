@@ -1,6 +1,10 @@
-// Passes over the costs of one class, cost = sign * score. What is done to a cost depends on where it lies, which no
-// processor can predict; so the costs of a block are laid out first, and then gone through in loops without branches,
-// most of which the compiler makes vector instructions of.
+// Passes over the costs of one class, cost = sign * score: what flips is collected, summed and marked.
+//
+// Input    scores, or scores and a move; the members of a class
+// Output   the costs below a bound and whose they are; slopes
+//
+// What is done to a cost depends on where it lies, which no processor can predict; so the costs of a block are laid out
+// first, and then gone through in loops without branches, most of which the compiler makes vector instructions of.
 #pragma once
 
 #include "clones.hpp"

@@ -1,4 +1,7 @@
 // Risks made of risks: the mean over groups of examples, and sums. Plain C++17, no Python.
+//
+// Input    risks, which must outlive what is made of them
+// Output   a risk
 #pragma once
 
 #include "risk.hpp"

@@ -1,4 +1,7 @@
 // The innermost loops of the products with CSR rows, in one thread. See products.hpp for the conventions.
+//
+// Input    rows of a CSR matrix X, vectors
+// Output   X w, overwritten; X'c, added
 #pragma once
 
 #include "dense_loops.hpp"

@@ -1,6 +1,12 @@
 // The cuts of a model of the risk, their Gram matrix, and the solution of the quadratic program over them. Plain C++17,
 // no Python.
 //
+// Problem  min over w of  lam/2 |w|^2 + max over cuts k of (loss_k + <row_k, w>), by its dual (simplex_qp.hpp)
+// Input    cuts, as they come
+// Output   the minimiser and the lower bound that it proves; cuts that long had no weight are dropped
+//
+// Joachims (2005), Algorithm 1; Teo et al. (2010).
+//
 // A vector is kept by its entries, and beside them by its image under a symmetric matrix K where there is one. Inner
 // products are <a, b> = a'K b, or a'b where there is none.
 #pragma once

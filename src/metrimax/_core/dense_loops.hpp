@@ -1,4 +1,7 @@
 // The innermost loops of the products with dense rows, in one thread. See products.hpp for the conventions.
+//
+// Input    rows of a dense matrix X, vectors
+// Output   X w, overwritten; X'c, added; single inner products (`dot`)
 #pragma once
 
 #include "clones.hpp"
@@ -63,6 +66,11 @@ METRIMAX_INLINE double inner_product(const T *METRIMAX_RESTRICT x, const U *METR
     return sum;
 }
 
+// <x, y>, by a call. For the many short products of the program over the cuts this is faster than rows of fours.
+template <class T, class U> METRIMAX_CLONES double dot(const T *x, const U *y, size_t size) {
+    return inner_product(x, y, size);
+}
+
 // out[i] = <row i, w> for n dense rows of length p. Four rows at a time share the reads of w and keep the adders busy.
 template <class T>
 METRIMAX_CLONES void dot_wide_rows(const T *METRIMAX_RESTRICT X, size_t n, size_t p, const double *METRIMAX_RESTRICT w,
@@ -91,13 +99,6 @@ METRIMAX_CLONES void dot_wide_rows(const T *METRIMAX_RESTRICT X, size_t n, size_
 template <class T> void dense_dot_rows(const T *X, size_t n, size_t p, const double *w, double *out) {
     if (!dot_narrow_rows(X, n, p, w, out))
         dot_wide_rows(X, n, p, w, out);
-}
-
-// <x, y>, by the loop that suits the length.
-inline double dot(const double *x, const double *y, size_t size) {
-    double sum;
-    dense_dot_rows(x, 1, size, y, &sum);
-    return sum;
 }
 
 // A gather costs about as much as this many entries in a row.

@@ -1,5 +1,9 @@
 // Products of a dense matrix with several vectors: the innermost loops. See products.hpp for the conventions.
 //
+// Input    rows of a dense matrix X, vectors side by side
+// Output   X W, overwritten; X'C, added
+//
+// Packed panels as in Goto & van de Geijn (2008), for matrices that are thin.
 // Blocks of kRows outputs by kWide vectors are summed in registers, over kDeep terms at a time. The vectors' part in
 // those terms is packed into panels of kWide columns, the last one padded with zeros, which stay in the cache.
 #pragma once

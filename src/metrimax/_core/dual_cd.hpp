@@ -21,8 +21,6 @@
 
 namespace metrimax {
 
-template <class T> METRIMAX_CLONES double sum_of_squares(const T *x, size_t size) { return inner_product(x, x, size); }
-
 // Whether indices rise, so that none is repeated.
 template <class I> bool increasing(const I *indices, size_t size) {
     bool rises = true;
@@ -52,7 +50,7 @@ template <class T> struct DenseRows {
     }
     double square(size_t i, double *) const {
         const T *x = X + i * p;
-        return sum_of_squares(x, p) + bias * bias;
+        return metrimax::dot(x, x, p) + bias * bias;
     }
     void expect(size_t i) const { prefetch(X + i * p, p); }
     size_t width() const { return bias != 0.0 ? p + 1 : p; }
@@ -78,7 +76,7 @@ template <class T, class I> struct CSRRows {
     double square(size_t i, double *w) const {
         const I begin = indptr[i], end = indptr[i + 1];
         if (increasing(indices + begin, static_cast<size_t>(end - begin)))
-            return sum_of_squares(data + begin, static_cast<size_t>(end - begin)) + bias * bias;
+            return metrimax::dot(data + begin, data + begin, static_cast<size_t>(end - begin)) + bias * bias;
         add(i, 1.0, w);
         const double sum = dot(i, w);
         for (I k = begin; k < end; ++k)
@@ -264,7 +262,7 @@ METRIMAX_CLONES Descent dual_cd(const Rows &rows, const HingeSum &sum, Working &
             if (next != a)
                 rows.add(i, (next - a) * sum.sign[i], w);
         }
-        descent.gap = dot(w, w, rows.width()) + loss + working.others - gain;
+        descent.gap = metrimax::dot(w, w, rows.width()) + loss + working.others - gain;
         working.low = extremes.below();
         working.high = extremes.above();
         if (active == 0 || extremes.largest() <= until.accuracy) {

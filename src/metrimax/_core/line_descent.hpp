@@ -1,5 +1,8 @@
 // One line search of the solvers from end to end: what it needs of the vectors, the search itself, and the step.
 // Plain C++17, no Python.
+//
+// Input    a point and a move, by entries and scores; what is known of the risk; the risk along the line
+// Output   the point, moved to where the objective is least, and its squared length
 #pragma once
 
 #include "dense_loops.hpp"

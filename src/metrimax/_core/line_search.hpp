@@ -2,7 +2,11 @@
 //
 //     phi(t) = lam/2 (square + 2 t cross + t^2 bend) + risk(t)
 //
-// Two tangents to the risk bracket the minimum and bound it from below.
+// Input    the parabola, the risk at t = 0 and maybe a tangent to it; what gives the risk and its rise at any t
+// Output   a t at which phi is within some accuracy of its minimum over t >= 0, and what was seen there
+//
+// Two tangents to the risk bracket the minimum and bound it from below (Franc & Sonnenburg 2009 sort
+// the breakpoints of the risk instead, which are not known here).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,8 @@
 // Flips in part: the mean of several labellings with one table, in the place of one of them.
 //
+// Input    the costs of the candidates, how many flip, the width h of a ramp
+// Output   the share of every candidate; the slopes they amount to
+//
 // Where the most violated labelling flips the `count` examples of lowest cost, examples whose costs are near the last
 // of them might as well have been taken. A ramp of width h shares the flips out,
 //     share(c) = clip((level - c) / h, 0, 1),     with the level at which the shares add up to `count`,

@@ -1,6 +1,9 @@
 // The innermost loops of the products with dense rows of a few entries, in one thread. See products.hpp for the
 // conventions.
 //
+// Input    rows of a dense matrix X, of 256 entries or fewer, one vector or two
+// Output   X w, overwritten; X'c, added
+//
 // In such rows the multiplications are the least of it. The compiler's own loops take what does not fill a vector entry
 // by entry, add up the lanes of a vector for every row, and read and write the sums of X'c every few rows. Here
 //   X w   sums four rows side by side and adds up the lanes of the four together;

@@ -1,4 +1,9 @@
-// The matrix of limited-memory BFGS (Liu & Nocedal 1989). Plain C++17, no Python.
+// The matrix of limited-memory BFGS. Plain C++17, no Python.
+//
+// Input    points and the slopes of the risk there, one after the other
+// Output   minus the inverse Hessian times the gradient
+//
+// Liu & Nocedal (1989), Algorithm 2.1; by coefficients as in Chen, Wang & Zhou (2014).
 //
 // A vector is kept by its entries, and beside them by its image under a symmetric matrix K where there is one. Inner
 // products are <a, b> = a'K b, or a'b where there is none.

@@ -1,5 +1,8 @@
 // Sums over smoothed flips: what the smoothed measures (Zhang, Saha & Vishwanathan 2011) are made of.
 //
+// Input    the costs of a class, ascending, and their weights; thresholds and widths of ramps
+// Output   number and gain of the flips under each ramp, or the threshold that makes a number of flips
+//
 // With a quadratic prox term every optimal share of a flip is a ramp of its cost (y * score),
 //     beta(c) = clip((t - c) / h, 0, 1),
 // where the threshold t comes from the loss or from a constraint on the number of flips and h is the width of the

@@ -1,4 +1,7 @@
-// Selecting one of many numbers by its rank, in passes without a branch per number.
+// Selecting one of many numbers by its rank, in passes without a branch per number: Hoare's (1961) algorithm.
+//
+// Input    numbers, none of them NaN, and a rank
+// Output   the number of that rank; the numbers are put in another order
 #pragma once
 
 #include "class_costs.hpp"

@@ -4,7 +4,7 @@
 // Input    scores of a sample without weights; its labels, k, u and v
 // Output   loss and slope of the labelling that attains it, or the risk and its rise along a line
 //
-// The k examples of lowest cost = -(score + n v [y = +1]) are called positive (Joachims 2005, section 4.3). A
+// The k examples of lowest cost = -(score + n v [y = +1]) are called positive (Joachims 2005). A
 // selection, O(n), and mostly in one pass: a sample of the costs tells between which bounds the k-th lowest lies (Floyd
 // & Rivest 1975); what is below them is called positive by vector instructions, and what is between, a few in a
 // hundred, is noted and gone through one by one.

@@ -1,4 +1,7 @@
 // Products with several vectors that lie apart, as solvers have them, where products.hpp wants them side by side.
+//
+// Input    X, dense or CSR, and vectors; the value of one more feature, the bias
+// Output   X v or X'v for each of them, overwritten
 #pragma once
 
 #include "products.hpp"

@@ -1,4 +1,7 @@
 // Highest-scoring tag sequences of a first-order Markov model.
+//
+// Input    scores of tags by position, of transitions and of first tags
+// Output   the sequence of highest score, by Viterbi's (1967) algorithm; or one for every number of mistakes
 #pragma once
 
 #include "threads.hpp"
