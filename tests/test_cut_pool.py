@@ -137,9 +137,9 @@ def test_what_does_not_fit_is_refused():
         pool.append([1.0], [one], [one[:2]])
     with pytest.raises(ValueError, match="rows: expected length 2, got 1"):
         pool.begin(np.ones(1), matrix, [np.ones((1, 3))])
-    with pytest.raises(ValueError, match="rows do not fit"):
+    with pytest.raises(ValueError, match="columns of rows: expected length 3, got 2"):
         pool.begin(np.ones(1), matrix, [np.ones((1, 3)), np.ones((1, 2))])
-    with pytest.raises(ValueError, match="gram does not fit"):
+    with pytest.raises(ValueError, match="rows of gram: expected length 1, got 2"):
         pool.begin(np.ones(1), np.ones((2, 2)), [np.ones((1, 3))] * 2)
     with pytest.raises(ValueError, match="too large"):
         pool.append([1.0], [one * 1e200], [one * 1e200])
