@@ -1,8 +1,10 @@
-# make demo    install into .venv and run the example of the README
-# make test    install into .venv with the test tools and run all tests
-# make lint    style, types and import rules
-# make stub    regenerate the types of the compiled module after adding a kernel
-# make clean   remove everything the above have made
+# make demo      install into .venv and run the example of the README
+# make test      install into .venv with the test tools and run all tests
+# make lint      style, types and import rules
+# make sanitize  the kernels under the sanitizers (after make test)
+# make dist      the source archive and a wheel in dist/, checked
+# make stub      regenerate the types of the compiled module after adding a kernel
+# make clean     remove everything the above have made
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,7 +13,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path '*/
 CXX_SOURCES := $(wildcard src/metrimax/_core/*.hpp src/metrimax/_core/*.cpp tests/cpp/*.hpp tests/cpp/*.cpp)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint stub clean
+.PHONY: demo test lint sanitize dist stub clean
 
 demo: $(VENV)/.package
 	$(BIN)/metrimax demo --plot $(VENV)/demo.png
@@ -25,6 +27,16 @@ lint: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
+
+sanitize: $(VENV)/.test
+	.ci/sanitize
+
+dist: $(VENV)/.made
+	rm -rf dist
+	$(BIN)/pip install --quiet build twine check-wheel-contents
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
 
 stub: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m metrimax._kernels -o src/metrimax/_kernels.pyi
