@@ -18,6 +18,7 @@ PROGRAMS = {
     "linear": "MeasureSVCCV beside linear classifiers with their own choice of C, six measures",
     "default_c": "the default C, by cross-validation on training parts",
     "imbalanced": "the imbalanced-learn and KEEL collections",
+    "ensemble": "MeasureEnsemble beside boosting and forests with tuned thresholds, on 20 tables",
     "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",
     "structured": "tagging, parsing and clustering against baselines on the same features",
     "xi_alpha": "Joachims (2000), xi-alpha estimates",

@@ -75,10 +75,10 @@ def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
     if not is_sparse or n * X.shape[1] <= DENSE_ENTRIES:
         members.append(Member("boosting", HistGradientBoostingClassifier(categorical_features=mask), "codes"))
     if name != "fast":
-        forest = RandomForestClassifier(FOREST_TREES, max_samples=min(0.5, FOREST_ROWS / n))
+        forest = RandomForestClassifier(_trees(50, n), max_samples=min(0.5, FOREST_ROWS / n))
         members.append(Member("forest", forest, trees))
     few = {"bootstrap": True, "max_samples": FOREST_ROWS / n} if n > FOREST_ROWS else {}
-    members.append(Member("extra_trees", ExtraTreesClassifier(40 if name == "fast" else 100, **few), trees))
+    members.append(Member("extra_trees", ExtraTreesClassifier(40 if name == "fast" else _trees(100, n), **few), trees))
     logistic = LogisticRegression(max_iter=200)
     members.append(Member("linear", logistic if is_sparse else make_pipeline(StandardScaler(), logistic), "matrix"))
     if not is_sparse and n <= KERNEL_ROWS:
@@ -128,12 +128,17 @@ def _kernel(n: int, p: int, features: int, C: float) -> Pipeline:
 KERNEL_ROWS = 50_000
 """A larger table has no kernel member: its 300 features would take more memory than the table."""
 
-FOREST_TREES = 50
-"""Of the random forest, each on half of the rows. Twice as many on all rows gain nothing and cost four times as much.
+MANY_ROWS = 4_000
+"""Of a larger table a forest has fewer trees, down to four tenths: its cost grows faster than that of boosting. With
+twice as many trees, each on all rows, the random forest gains nothing and costs four times as much.
 """
 
 FOREST_ROWS = 10_000
 """A tree of a forest is grown on no more rows: its cost grows faster than that of boosting."""
+
+
+def _trees(most: int, n: int) -> int:
+    return round(most * max(0.4, min(1.0, MANY_ROWS / n)))
 
 
 def given_member(name: str, estimator: Any, categorical: Labels) -> Member:

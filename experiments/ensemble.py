@@ -1,0 +1,171 @@
+"""`MeasureEnsemble` beside boosting and forests with tuned thresholds, on 20 tables; what each of its parts gains.
+
+A stratified 60 % of each table are for training. Baselines tune their threshold by `TunedThresholdClassifierCV`. The
+members of the ensemble are trained once per table and combined for every measure: the folds and the random states do
+not depend on the measure, so that this is what a fit for each measure gives. The ablation leaves out one part at a
+time.
+
+The tables are divided in two halves by name, every other one. The members and constants were chosen on the first, with
+another split.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import TunedThresholdClassifierCV, train_test_split
+
+from experiments.ensemble_page import ABLATION, ENSEMBLE, FAST, page
+from experiments.harness import Options, Program, Row, Task
+from metrimax import MeasureEnsemble
+from metrimax.estimators._ensemble_folds import CrossFit
+from metrimax.estimators._ensemble_members import Member, Target, preset
+from metrimax.estimators._ensemble_rule import OutOfFold, Rule
+from metrimax.estimators._ensemble_stack import Stack
+from metrimax.measure import get_measure
+from metrimax.training.threshold import choose_threshold
+
+SEED = 11
+SCORERS = {"f1": "f1", "balanced_error": "balanced_accuracy", "mcc": "matthews_corrcoef"}
+
+
+class Sample(NamedTuple):
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+
+
+@functools.lru_cache(maxsize=2)
+def load(name: str, options: Options) -> Sample:
+    if name.startswith("made"):
+        X, y = make_classification(300, 6, weights=[0.8], flip_y=0.05, random_state=int(name[-1]))
+    else:
+        found = np.load(options.data / "tables20" / f"{name}.npz")
+        X, y = found["X"].astype(float), found["y"]
+    X, X_test, y, y_test = train_test_split(X, y > 0, test_size=0.4, stratify=y, random_state=SEED)
+    return Sample(X, y, X_test, y_test)
+
+
+def tasks(options: Options) -> Iterator[Task]:
+    names = sorted(path.stem for path in (options.data / "tables20").glob("*.npz"))
+    for method, run in list(METHODS.items())[: 3 if options.quick else None]:  # the dearest last
+        for k, name in enumerate(["made 0", "made 1"] if options.quick else names):
+            half = ("development", "confirmation")[k % 2]
+            key = {"data": name, "half": half, "method": method, "seed": SEED}
+            yield Task(key, run, prepare=partial(load, name, options))
+
+
+def tuned(estimator: Any, sample: Sample) -> Iterator[Row]:
+    """A classifier with its threshold tuned for each of three measures, and its ranking."""
+    for measure, scoring in SCORERS.items():
+        began = time.process_time()
+        model = TunedThresholdClassifierCV(estimator, scoring=scoring).fit(sample.X, sample.y)
+        seconds = time.process_time() - began
+        called = np.where(model.predict(sample.X_test), 1.0, -1.0)
+        yield {"measure": measure, "score": get_measure(measure).score(sample.y_test, called), "cpu_seconds": seconds}
+    yield from _rankings(model.predict_proba(sample.X_test)[:, 1], sample)
+
+
+def _rankings(scores: Any, sample: Sample) -> Iterator[Row]:
+    yield {"measure": "average_precision", "score": average_precision_score(sample.y_test, scores), "cpu_seconds": 0.0}
+    yield {"measure": "roc_area", "score": roc_auc_score(sample.y_test, scores), "cpu_seconds": 0.0}
+
+
+def lightgbm(sample: Sample) -> Iterator[Row]:
+    from lightgbm import LGBMClassifier  # not needed by anything else
+
+    yield from tuned(LGBMClassifier(random_state=0, n_jobs=1, verbose=-1), sample)
+
+
+def stacking(sample: Sample) -> Iterator[Row]:
+    """scikit-learn's own ensemble of the same members: for F1 alone, for it takes long."""
+    members = preset("default", sample.X, np.zeros(sample.X.shape[1], dtype=bool))
+    stack = StackingClassifier([(m.name, m.estimator) for m in members], LogisticRegression(), cv=5)
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = TunedThresholdClassifierCV(stack, scoring="f1", cv=3, random_state=0).fit(sample.X, sample.y)
+    seconds = time.process_time() - began
+    called = np.where(model.predict(sample.X_test), 1.0, -1.0)
+    yield {"measure": "f1", "score": get_measure("f1").score(sample.y_test, called), "cpu_seconds": seconds}
+    yield from _rankings(model.predict_proba(sample.X_test)[:, 1], sample)
+
+
+class Kept(MeasureEnsemble):
+    """An ensemble that keeps what its members said out of fold."""
+
+    def _combine(
+        self, measure: Any, target: Target, members: list[Member], fits: dict[str, CrossFit], splits: Any, weight: Any,
+        seed: int,
+    ) -> None:  # fmt: skip
+        super()._combine(measure, target, members, fits, splits, weight, seed)
+        scores = np.stack([fits[member.name].scores for member in members], axis=2)
+        self.kept_ = target, scores, {member.name: fits[member.name].models for member in members}
+
+
+def ensemble(estimators: str | None, sample: Sample) -> Iterator[Row]:
+    """The class itself for F1, with its own estimate; the other measures, and the parts, from the same members."""
+    began = time.process_time()
+    model = Kept("f1", estimators, random_state=0).fit(sample.X, sample.y)
+    seconds = time.process_time() - began
+    target, scores, models = model.kept_
+    views = model._views(sample.X_test, {member.view for member in model._members})
+    test = np.stack(
+        [np.mean([target.read(m.name, own, views[m.view]) for own in models[m.name]], axis=0) for m in model._members],
+        axis=2,
+    )
+    names = [member.name for member in model._members]
+    for variant in [""] if estimators else ["", *ABLATION]:
+        members = [k for k, name in enumerate(names) if variant not in (f"without {name}", f"{names[0]} alone")]
+        members = [0] if variant == f"{names[0]} alone" else members
+        part, others = scores[:, :, members], test[:, :, members]
+        for measure in SCORERS:
+            seen = OutOfFold(get_measure(measure), target, part, np.ones(len(part)))
+            rule = varied(seen.learn(np.arange(len(part))), variant, part, sample.y, measure)
+            row = {"variant": variant, "measure": measure, "cpu_seconds": seconds}
+            if measure == "f1" and not variant:
+                row |= {"estimate": model.report_["score"], "error": model.report_["std"]}
+            yield row | {"score": get_measure(measure).score(sample.y_test, rule(others)[:, 0])}
+        for row in _rankings(rule(others)[:, 0], sample):
+            yield row | {"variant": variant}
+
+
+def varied(rule: Rule, variant: str, scores: Any, y: Any, measure: str) -> Rule:
+    """The rule with one of its parts replaced."""
+    [stack] = rule.stacks
+    if variant == "equal weights":
+        M = len(stack.weights)
+        equal = Stack(np.ones(M), np.zeros(M), np.full(M, 1 / M), 0.0)
+        rule = Rule([equal], rule.thresholds)
+    if variant not in ("equal weights", "best threshold as it is"):
+        return rule
+    above = rule._replace(thresholds=np.zeros(1))(scores)[:, 0]
+    if variant == "equal weights":
+        return rule._replace(thresholds=np.array([choose_threshold(get_measure(measure), y, above)]))
+    places = np.unique(above)
+    places = (places[1:] + places[:-1]) / 2
+    best = max(places, key=lambda place: get_measure(measure).score(y, above - place))
+    return rule._replace(thresholds=np.array([best]))
+
+
+METHODS: dict[str, Any] = {
+    "HistGradientBoosting + threshold": partial(tuned, HistGradientBoostingClassifier(random_state=0)),
+    ENSEMBLE: partial(ensemble, None),
+    FAST: partial(ensemble, "fast"),
+    "LightGBM + threshold": lightgbm,
+    "RandomForest + threshold": partial(tuned, RandomForestClassifier(random_state=0)),
+    "StackingClassifier + threshold": stacking,
+}
+
+main = Program("ensemble", tasks, page).main
