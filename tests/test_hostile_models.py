@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from metrimax import CAPOClassifier
 from metrimax.cli import main
 from metrimax.compat import svm_perf_classify, svm_perf_learn
-from metrimax.io.checkpoints import KeptRun
+from metrimax.io.checkpoints import Checkpoint, KeptRun
 from metrimax.io.files import FileError
 from metrimax.io.models import LinearModel, load_model, save_model
 from metrimax.io.svmperf_model import VERSION, parse_svmperf_model
@@ -138,35 +138,42 @@ def test_beta(tmp_path: Path, capsys: Capture, loss: str) -> None:
     assert svm_perf_learn.main([*arguments, "1e100", *names]) == 0
 
 
-def test_flipped_bytes_of_a_checkpoint(tmp_path: Path) -> None:
-    path = tmp_path / "run.npz"
-    run = KeptRun(path, np.arange(4.0), 0.0)
+def kept_state(folder: Path) -> tuple[KeptRun, Path, bytes]:
+    """A checkpoint with one array, its file, and the bytes of it."""
+    run = Checkpoint(folder).begin("run", 1.0, np.arange(4.0))
     run.save({"gram": np.ones((60, 60))}, Record(*[0] * len(Record._fields)))
-    raw = path.read_bytes()
-    errors = []
+    [path] = folder.glob("*.npz")
+    return run, path, path.read_bytes()
+
+
+def test_flipped_bytes_of_a_checkpoint(tmp_path: Path) -> None:
+    run, path, raw = kept_state(tmp_path)
+    loaded = run.load()
+    assert loaded is not None
+    assert np.array_equal(loaded[0]["gram"], np.ones((60, 60)))
+    refused = 0
     headers = [at for at in range(len(raw)) if raw.find(b"\x93NUMPY", at - 70, at) >= 0]  # read before their checksum
     for at in [*headers, *range(raw.index(b"PK\x01\x02"), len(raw))]:  # and the directory, which has none
-        for flip in (1, 2, 4, 8, 255):
+        for flip in (1, 255):
             path.write_bytes(raw[:at] + bytes([raw[at] ^ flip]) + raw[at + 1 :])
-            try:
-                run.load()
-            except FileError as error:
-                errors.append(error)
-    assert all("run.npz: damaged, or no checkpoint" in str(e) and "remove it to start anew" in str(e) for e in errors)
-    assert {NotImplementedError, RuntimeError, TokenError} <= {type(e.__cause__) for e in errors}
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                loaded = run.load()
+            if loaded is None:
+                refused += 1
+                assert any("the fit starts anew" in str(one.message) for one in said)
+            else:  # a byte that nobody reads, such as a time
+                assert np.array_equal(loaded[0]["gram"], np.ones((60, 60)))
+    assert refused > 100
 
 
 def test_a_checkpoint_that_does_not_decompress(tmp_path: Path) -> None:
-    path = tmp_path / "run.npz"
-    run = KeptRun(path, np.arange(4.0), 0.0)
-    run.save({"gram": np.ones((60, 60))}, Record(*[0] * len(Record._fields)))
-    raw = bytearray(path.read_bytes())
-    entry = raw.rindex(b"PK\x01\x02")  # of gram, in the archive's directory
+    run, path, raw = kept_state(tmp_path)
+    entry = raw.rindex(b"PK\x01\x02")  # the last in the archive's directory
     for method in (8, 12, 14):  # deflated, bzip2, LZMA
-        raw[entry + 10] = method
-        path.write_bytes(raw)
-        with pytest.raises(FileError, match="damaged, or no checkpoint"):
-            run.load()
+        path.write_bytes(raw[: entry + 10] + bytes([method]) + raw[entry + 11 :])
+        with pytest.warns(UserWarning, match="damaged, or no checkpoint of this version .*: the fit starts anew"):
+            assert run.load() is None
 
 
 @pytest.mark.parametrize(
