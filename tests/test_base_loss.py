@@ -231,7 +231,7 @@ def test_the_gap_is_small_against_what_was_gained_over_equal_scores(name, losses
     oracle = get_measure(name).oracle(y)
     given = {"risk": losses.risk, "hinge": losses.hinge, "logistic": losses.logistic, "balanced": losses.balanced}
     for C in (0.01, 1.0):
-        model = MeasureSVC(name, C=C, tol=tol, **given).fit(X, y)
+        model = SVC(name, C=C, tol=tol, **given).fit(X, y)
         assert model.status_.ok
         assert model.gap_ <= tol
         share = 0.5 if losses.balanced else y.mean()
@@ -239,14 +239,14 @@ def test_the_gap_is_small_against_what_was_gained_over_equal_scores(name, losses
         base = C * len(y) * (2 * losses.hinge * share + losses.logistic * entropy)
         gained = equal_scores(losses, oracle, y, C) - model.objective_
         assert model.objective_ - model.dual_bound_ <= tol * max(1.001 * gained, 0.0) + tol * tol * base
-        exact = MeasureSVC(name, C=C, tol=1e-6, **given).fit(X, y)
+        exact = SVC(name, C=C, tol=1e-6, **given).fit(X, y)
         w, best = (np.append(one.coef_, one.trained_intercept_) for one in (model, exact))
         assert ((w - best) ** 2).sum() / 2 <= model.objective_ - exact.dual_bound_
 
 
 def test_a_rare_class_is_learnt_by_the_logistic_loss_at_the_default_tolerance():
     X, y = sample(10, n=4000, rate=0.004, shift=0.7)
-    model = MeasureSVC("f1", C=0.1, risk=0.0, logistic=1.0).fit(X, y)
+    model = SVC("f1", C=0.1, risk=0.0, logistic=1.0).fit(X, y)
     other = LogisticRegression(C=0.1, fit_intercept=False, tol=1e-10).fit(regularised(X), y)
     expected = other.coef_[0]
     off = np.append(model.coef_, model.trained_intercept_) - expected
