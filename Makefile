@@ -1,6 +1,7 @@
 # make demo      install into .venv and run the example of the README
 # make test      install into .venv with the test tools and run all tests
 # make lint      style, types and import rules
+# make docs      the site in build/site; warnings are errors
 # make sanitize  the kernels under the sanitizers (after make test)
 # make dist      the source archive and a wheel in dist/, checked
 # make stub      regenerate the types of the compiled module after adding a kernel
@@ -13,7 +14,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path '*/
 CXX_SOURCES := $(wildcard src/metrimax/_core/*.hpp src/metrimax/_core/*.cpp tests/cpp/*.hpp tests/cpp/*.cpp)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint sanitize dist stub clean
+.PHONY: demo test lint sanitize dist docs stub clean
 
 demo: $(VENV)/.package
 	$(BIN)/metrimax demo --plot $(VENV)/demo.png
@@ -27,6 +28,9 @@ lint: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
 
 sanitize: $(VENV)/.test
 	.ci/sanitize
@@ -42,7 +46,7 @@ stub: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m metrimax._kernels -o src/metrimax/_kernels.pyi
 
 clean:
-	rm -rf $(VENV) .cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .cache build dist docs/gallery docs/reference docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamp files: what they depend on has not changed since the last installation.
@@ -57,6 +61,10 @@ $(VENV)/.package: $(VENV)/.made $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.made $(SOURCES)
 	$(BIN)/pip install --quiet ".[test]"
+	touch $(VENV)/.package $@
+
+$(VENV)/.docs: $(VENV)/.made $(SOURCES)
+	$(BIN)/pip install --quiet ".[docs]"
 	touch $(VENV)/.package $@
 
 # The tools alone, without building the package again.

@@ -1,4 +1,8 @@
-"""A measure of one's own: any function of the contingency table, and a predicate for the tables that are admitted.
+"""
+A measure of one's own
+======================
+
+A measure of one's own: any function of the contingency table, and a predicate for the tables that are admitted.
 
 The function of tp, fp, fn, tn is a score or a loss; values beyond [0, 1] are scaled by its best and its worst value on
 the sample. Its structure is looked at before training: it decides how the most violated labelling is searched for
@@ -7,6 +11,7 @@ the sample. Its structure is looked at before training: it decides how the most 
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
@@ -42,6 +47,7 @@ def main():
     scaler = StandardScaler().fit(X)
     X, X_test = scaler.transform(X), scaler.transform(X_test)
 
+    _, ax = plt.subplots()
     print(f"{'trained for':18}{'structure':>11}{'tp':>5}{'fp':>5}{'fn':>5}{'tn':>5}{'its value':>11}{'gap':>10}")
     for measure in ("error", net_benefit, fowlkes_mallows):
         model = MeasureSVC(measure, C=1.0).fit(X, y)
@@ -50,6 +56,7 @@ def main():
         tp, fn, fp, tn = table
         name, structure = get_measure(measure).name, get_measure(measure).oracle(y).structure
         value = model.score(X_test, y_test)
+        ax.plot(fp, fn, "o", label=f"trained for {name}")
         print(f"{name:18}{structure:>11}{tp:>5}{fp:>5}{fn:>5}{tn:>5}{value:>11.3f}{model.gap_:>10.1e}")
 
     # Recall over the labellings with as many predicted positives as there are: precision/recall break-even.
@@ -60,6 +67,10 @@ def main():
     # Such a function leaves the threshold open (predict would use 0), so the top of a batch is asked for.
     found = int(own.predict_top_k(X_test, k)[y_test].sum())
     print(f"of the {k} test examples with the highest scores, {found} are positive")
+
+    ax.set(xlabel="false alarms on the test set", ylabel="cases missed")
+    ax.legend()
+    plt.show()
 
 
 if __name__ == "__main__":

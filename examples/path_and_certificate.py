@@ -1,7 +1,12 @@
-"""A path over C with a certificate for each point, and what the certificate and the history say."""
+"""
+A path over C, and its certificate
+==================================
+
+A path over C with a certificate for each point, and what the certificate and the history say."""
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
@@ -27,7 +32,7 @@ def main():
         )
 
     # One fit, at a tolerance of its own. Each record of the history is in units of the measure.
-    model = MeasureSVC("f1", C=1.0, tol=1e-4).fit(X, y)
+    model = MeasureSVC("f1", C=1.0, tol=1e-4, hinge=0.0, intercept_scaling=1.0).fit(X, y)
     print("\niteration   passes   objective     bound       gap   cuts")
     for record in model.history_[:: max(1, len(model.history_) // 8)] + model.history_[-1:]:
         print(
@@ -40,6 +45,14 @@ def main():
     w = np.append(model.coef_, model.trained_intercept_ / model.intercept_scaling)
     risk = (model.objective_ - w @ w / 2) / (model.C * model.price_ * len(y))
     print(f"F1 loss on the training sample {1 - model.score(X, y):.4f}, at most the risk R(w) = {risk:.4f}")
+
+    _, ax = plt.subplots()
+    passes = [record.n_passes for record in model.history_]
+    ax.plot(passes, [record.objective for record in model.history_], label="objective")
+    ax.plot(passes, [record.bound for record in model.history_], label="proven lower bound")
+    ax.set(xlabel="passes over the data", ylabel="units of the measure")
+    ax.legend()
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Sparse text features, a pipeline and a grid search: MeasureSVC where scikit-learn's own classifiers would stand.
+"""
+Rare text categories: a pipeline and a grid search
+==================================================
+
+Sparse text features, a pipeline and a grid search: MeasureSVC where scikit-learn's own classifiers would stand.
 
 The documents come with scikit-learn: the openings of the docstrings of its public classes and functions. The task is to
 tell which of them are about clustering, a rare class.
@@ -6,8 +10,9 @@ tell which of them are about clustering, a rare class.
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.metrics import classification_report
+from sklearn.metrics import PrecisionRecallDisplay, classification_report
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.utils.discovery import all_estimators, all_functions
@@ -42,6 +47,9 @@ def main():
     print(f"best of {len(search.cv_results_['params'])} settings: {search.best_params_}")
     print(f"F1 in cross-validation {search.best_score_:.3f}; {svm.status_} (gap {svm.gap_:.1e})\n")
     print(classification_report(y_test, search.predict(test), target_names=["other", "clustering"], zero_division=0))
+
+    PrecisionRecallDisplay.from_estimator(search, test, y_test, name="MeasureSVC")
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Quantification with QuaPy: how many of a batch are positive, without SVM-perf's binary.
+"""
+Quantification with QuaPy
+=========================
+
+Quantification with QuaPy: how many of a batch are positive, without SVM-perf's binary.
 
 An SVM trained for a loss of quantification, a plain one, and both under prevalences that the training set did not have.
 Needs ``pip install quapy``.
@@ -11,6 +15,7 @@ if find_spec("quapy") is None:
     print("quapy is not installed: pip install quapy")
     sys.exit(0)
 
+import matplotlib.pyplot as plt
 import numpy as np
 import quapy
 from quapy.data import LabelledCollection
@@ -30,6 +35,7 @@ X, benign = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 training, test = LabelledCollection(X[:, [1, 4, 9]], 1 - benign).split_stratified(0.5, random_state=0)
 print("breast cancer by three features, mean absolute error of the share of positives over 200 batches:")
+figure, ax = plt.subplots()
 for name, quantifier in {
     "plain SVM, counted": CC(LinearSVC(C=1, max_iter=100_000)),
     "SVM for Q": newSVMQ(C=1),
@@ -40,6 +46,10 @@ for name, quantifier in {
     batches = UPP(test, repeats=200, random_state=0)()
     errors = [np.abs(quantifier.predict(batch) - share).mean() for batch, share in batches]
     print(f"  {name:<20} {np.mean(errors):.3f}")
+    ax.barh(name, np.mean(errors))
+ax.set(xlabel="mean absolute error of the share of positives")
+figure.tight_layout()
+plt.show()
 
 X, digit = load_digits(return_X_y=True)
 training, validation = LabelledCollection(X / 16, digit % 3).split_stratified(0.6, random_state=0)

@@ -1,7 +1,12 @@
-"""Rankings of documents, query by query: NDCG trained directly, beside ROC area, with C chosen by cross-validation."""
+"""
+Ranking documents, query by query
+=================================
+
+Rankings of documents, query by query: NDCG trained directly, beside ROC area, with C chosen by cross-validation."""
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -28,6 +33,7 @@ def main():
     X, y, groups = draw(rng, 40)
     X_test, y_test, groups_test = draw(rng, 200)
     print("trained for          C   gap      NDCG@5   mean average precision   (200 new queries)")
+    _, ax = plt.subplots()
     with config_context(enable_metadata_routing=True):
         for measure in ("ndcg", "average_precision", "roc_area"):
             ranker = MeasureRanker(measure, k=5).set_fit_request(groups=True).set_score_request(groups=True)
@@ -39,6 +45,11 @@ def main():
             ndcg = Grouped(NDCG(5), groups_test).score(y_test, scores)
             mean_ap = Grouped(AveragePrecision(), groups_test).score(y_test > 0, scores)
             print(f"{measure:<18}{best.C:>6g}   {best.gap_:.1e}{ndcg:>9.3f}{mean_ap:>12.3f}")
+            ax.plot(mean_ap, ndcg, "o", label=f"trained for {measure}")
+
+    ax.set(xlabel="mean average precision", ylabel="NDCG@5 on new queries")
+    ax.legend()
+    plt.show()
 
 
 if __name__ == "__main__":

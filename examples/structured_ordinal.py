@@ -1,4 +1,8 @@
-"""A problem of one's own: ordered classes, where a mistake costs as much as it is far away.
+"""
+Ordered classes: a structured problem of one's own
+==================================================
+
+A problem of one's own: ordered classes, where a mistake costs as much as it is far away.
 
 How far will diabetes progress in a year, in five levels? The same machine is trained for the number of levels missed by
 and, as usual, for the share of right answers. There are few outputs, so that the argmaxes try all of them.
@@ -6,6 +10,7 @@ and, as usual, for the share of right answers. There are few outputs, so that th
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes
 
@@ -45,6 +50,7 @@ def main():
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:300], order[300:]
     distance = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
+    _, ax = plt.subplots()
     for name, price, rescaling in (
         ("right or wrong", np.minimum(distance, 1), "margin"),
         ("distance", distance, "margin"),
@@ -56,7 +62,12 @@ def main():
             f"trained for {name:26} missed by {missed.mean():.3f} levels, {np.mean(missed == 0):.3f} right, "
             f"{np.mean(missed > 1):.3f} by more than one; gap {svm.gap_:.1e}"
         )
+        ax.plot(np.arange(5), np.bincount(missed.astype(int), minlength=5), "o-", label=f"trained for {name}")
         assert svm.status_.ok
+
+    ax.set(xlabel="levels missed by", ylabel="test examples")
+    ax.legend()
+    plt.show()
 
 
 if __name__ == "__main__":

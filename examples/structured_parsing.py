@@ -1,7 +1,12 @@
-"""Learn the weights of a grammar's rules from trees: where does a prepositional phrase belong?"""
+"""
+Parsing: the weights of a grammar
+=================================
+
+Learn the weights of a grammar's rules from trees: where does a prepositional phrase belong?"""
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from metrimax.structured import CFGParser, binarise, constituent_f1
@@ -38,6 +43,15 @@ def main():
     for rule in (("VP", "Vs", "VP|"), ("VP", "Vs", "NP"), ("VP", "Vl", "VP|"), ("VP", "Vl", "NP")):
         if rule in parser.grammar_.index:
             print(f"{rule[0]} -> {rule[1]} {rule[2]:<4}{parser.coef_[parser.grammar_.index[rule]]:7.2f}")
+
+    figure, ax = plt.subplots()
+    order = np.argsort(parser.coef_)
+    names = {position: " ".join(rule) for rule, position in parser.grammar_.index.items()}
+    ax.barh([names.get(k, str(k)) for k in order], parser.coef_[order])
+    ax.set(xlabel="weight of the rule")
+    ax.tick_params(axis="y", labelsize=6)
+    figure.tight_layout()
+    plt.show()
 
 
 if __name__ == "__main__":

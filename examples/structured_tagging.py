@@ -1,7 +1,12 @@
-"""Tag the words of sentences: a Markov model with prefixes, suffixes and more as features, trained for wrong tags."""
+"""
+Tagging sequences
+=================
+
+Tag the words of sentences: a Markov model with prefixes, suffixes and more as features, trained for wrong tags."""
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from metrimax.structured import SequenceTagger, word_features
@@ -52,6 +57,13 @@ def main():
     for k in strongest:
         name = tagger.vectorizer_.feature_names_[k]
         print(f"{name:>14} says {tagger.classes_[tagger.emission_[k].argmax()]}")
+
+    figure, ax = plt.subplots()
+    image = ax.imshow(tagger.emission_[strongest], cmap="coolwarm")
+    ax.set_xticks(range(len(tagger.classes_)), tagger.classes_)
+    ax.set_yticks(range(len(strongest)), [tagger.vectorizer_.feature_names_[k] for k in strongest])
+    figure.colorbar(image, label="weight")
+    plt.show()
 
 
 if __name__ == "__main__":

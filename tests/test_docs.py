@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from importlib import import_module
@@ -15,6 +16,7 @@ from metrimax import measure, structured
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+EXAMPLES = sorted(ROOT.glob("examples/*.py"))
 NAMES = {
     "metrimax": [name for name in metrimax.__all__ if name != "__version__"],
     "metrimax.measure": [name for name in measure.__all__ if name != "REGISTRY" and name not in metrimax.__all__],
@@ -98,10 +100,20 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(file), f"{page.relative_to(ROOT)} links to {target}: no such heading"
 
 
-def test_readme_names_every_example():
+def test_readme_names_examples_that_exist():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(r"examples/(\w+\.py)", readme))
-    assert named == {path.name for path in (ROOT / "examples").glob("*.py")}
+    assert named
+    assert named <= {path.name for path in EXAMPLES}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_fit_into_the_gallery(example):
+    """A title, underlined as reStructuredText has it, and a picture."""
+    text = example.read_text(encoding="utf-8")
+    title, line = ast.get_docstring(ast.parse(text)).splitlines()[:2]
+    assert line == "=" * len(title)
+    assert "plt.show()" in text
 
 
 def test_docs_index_names_every_page():

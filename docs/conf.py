@@ -1,0 +1,170 @@
+"""The site: ``make docs``. The pages are the Markdown files of this folder, the gallery is examples/."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from importlib import import_module
+from pathlib import Path
+
+import metrimax
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+
+project = "metrimax"
+author = "The metrimax developers"
+copyright = author
+version = release = metrimax.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+# README.md is the list of pages for those who read the files; index.md is that of the site.
+exclude_patterns = ["README.md", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5", "gallery/**/*.zip"]
+default_role = "py:obj"
+suppress_warnings = [
+    "myst.header",  # pages that programs write have tables under small headings below their title
+    "config.cache",  # functions in the settings of the gallery cannot be pickled
+]
+
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 4
+
+autodoc_typehints = "none"  # numpydoc's sections say what the types are for
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "copyfile_regex": r".*\.rst",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "metrimax"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "footer_start": ["copyright"]}
+
+
+def reachable(pages: dict[str, str]) -> dict[str, tuple[str, None]]:
+    """The inventories that answer: without a network the site is built without links to other projects."""
+    found = {}
+    for name, address in pages.items():
+        try:
+            with urllib.request.urlopen(address + "objects.inv", timeout=5):
+                found[name] = (address, None)
+        except OSError:
+            print(f"no links to {name}: {address} does not answer")
+    return found
+
+
+intersphinx_mapping = reachable(
+    {
+        "python": "https://docs.python.org/3/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "sklearn": "https://scikit-learn.org/stable/",
+    }
+)
+
+# Files beside this folder that the site has a page of, or else nothing: such a link becomes its text.
+BESIDE = {
+    "README.md": "/index.md",
+    "docs/README.md": "/index.md",
+    "CHANGELOG.md": "/site/changelog.md",
+    "CONTRIBUTING.md": "/site/contributing.md",
+    "SECURITY.md": "/site/security.md",
+}
+COMMON = "get_metadata_routing, set_fit_request, set_score_request, set_partial_fit_request, get_params, set_params"
+NAMES = re.compile(r"<!-- names -->\n(.*?)<!-- /names -->", re.DOTALL)
+
+
+def public_names() -> list[tuple[str, str]]:
+    """Modules and names that api.md lists; the tests hold it to the code."""
+    listed = NAMES.search((DOCS / "api.md").read_text(encoding="utf-8"))
+    assert listed is not None
+    found, module = [], ""
+    for line in listed[1].splitlines():
+        if heading := re.match(r"### `([\w.]+)`", line):
+            module = heading[1]
+        elif item := re.match(r"\* `(\w+)", line):
+            found.append((module, item[1]))
+    return found
+
+
+def write_reference(app: object) -> None:
+    """A page for every public name."""
+    folder = DOCS / "reference"
+    folder.mkdir(exist_ok=True)
+    for module, name in public_names():
+        is_class = isinstance(getattr(import_module(module), name), type)
+        lines = [name, "=" * len(name), "", f".. currentmodule:: {module}", ""]
+        lines += [f".. {'autoclass' if is_class else 'autofunction'}:: {name}"]
+        if is_class:  # what all of scikit-learn's estimators have is described there
+            lines += ["   :members:", "   :inherited-members: BaseEstimator", f"   :exclude-members: {COMMON}"]
+        page, text = folder / f"{module}.{name}.rst", "\n".join(lines) + "\n"
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+
+
+def rewrite(app: object, docname: str, source: list[str]) -> None:
+    """Links of Markdown pages as the site has them; the names in api.md lead to their pages."""
+    if docname == "api":
+        source[0] = NAMES.sub(lambda listed: linked_names(listed[1]), source[0])
+    folder = (DOCS / docname).parent
+
+    def moved(link: re.Match[str]) -> str:
+        text, target = link[1], link[2]
+        if target.startswith(("http:", "https:", "mailto:", "/")):
+            return link[0]
+        file = (folder / target).resolve()
+        known = BESIDE.get(file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else "")
+        if known:
+            return f"[{text}]({known})"
+        if file.is_relative_to(ROOT / "examples") and file.suffix == ".py":
+            return f"[{text}](/gallery/{file.stem}.rst)"
+        if file.is_dir() or not file.is_relative_to(DOCS):
+            return text
+        return link[0]
+
+    source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)", moved, source[0])
+
+
+def linked_names(text: str) -> str:
+    lines, module, pages = [], "", []
+    for line in text.splitlines():
+        if heading := re.match(r"### `([\w.]+)`", line):
+            module = heading[1]
+        if item := re.match(r"\* `(\w+).*?`: (.*)", line):
+            pages.append(f"reference/{module}.{item[1]}")
+            line = f"* [`{item[1]}`](/{pages[-1]}.rst): {item[2]}"
+        lines.append(line)
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *pages, "```", ""])
+
+
+def escape_bars(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """A first line may have an absolute value, |a - b|, which would be a substitution."""
+    if lines and name.startswith("metrimax"):
+        lines[0] = lines[0].replace("|", r"\|")
+    if name == "metrimax.compat.quapy.SVMperf.score":  # inherited, with links into scikit-learn's own pages
+        lines[:] = ["Mean accuracy on (X, y)."]
+
+
+def setup(app: object) -> None:
+    app.connect("autodoc-process-docstring", escape_bars, priority=100)  # before numpydoc  # type: ignore[attr-defined]
+    app.connect("builder-inited", write_reference)  # type: ignore[attr-defined]
+    app.connect("source-read", rewrite)  # type: ignore[attr-defined]
