@@ -57,7 +57,12 @@ html_title = "metrimax"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "footer_start": ["copyright"]}
+html_theme_options = {
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 3,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+}
 
 
 def reachable(pages: dict[str, str]) -> dict[str, tuple[str, None]]:

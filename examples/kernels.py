@@ -26,7 +26,13 @@ for name, model in models.items():
 a, b = np.meshgrid(np.linspace(-3, 3, 120), np.linspace(-3, 3, 120))
 _, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 for ax, (name, model) in zip(axes, models.items(), strict=True):
-    ax.contourf(a, b, model.decision_function(np.column_stack([a.ravel(), b.ravel()])).reshape(a.shape) > 0, alpha=0.3)
+    ax.contourf(
+        a,
+        b,
+        model.decision_function(np.column_stack([a.ravel(), b.ravel()])).reshape(a.shape) > 0,
+        levels=[0.5, 1],
+        alpha=0.3,
+    )
     ax.scatter(*X.T, c=y, s=8, cmap="coolwarm")
     ax.set_title(f"{name}: F1 {model.score(X, y):.2f}")
 plt.show()
