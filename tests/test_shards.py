@@ -192,7 +192,9 @@ def test_train_predict_evaluate_and_tune_on_folders(folder, problem, tmp_path, c
     assert main(["evaluate", str(folder), str(model), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["f1"] == pytest.approx(result["training_score"])
     assert main(["tune", str(folder), str(model), "--grid", "0.1,1", "--folds", "2", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["cross_validation"]) == 2
+    steps = json.loads(capsys.readouterr().out)["cross_validation"]
+    assert len(steps) == 2 * 2 * 2  # losses, C, thresholds
+    assert {step["C"] for step in steps} == {0.1, 1.0}
 
 
 def test_tuning_on_a_folder_is_tuning_on_the_file(problem, tmp_path, capsys):
