@@ -13,8 +13,8 @@ from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.solvers import Auto, Bundle, DualCD, Hybrid, path
 from metrimax.solvers.path import along, further
+from metrimax.solvers.run_state import Task
 from metrimax.solvers.starts import after_epochs
-from metrimax.solvers.task import Task
 from metrimax.training.lockstep import run
 
 SHAPES = [(60, 8), (40, 90)]  # cuts are kept by weights, and by slopes and scores

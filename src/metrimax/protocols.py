@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -200,21 +200,27 @@ class RowAccess(Protocol):
         """
 
 
-class Design(Protocol):
+@runtime_checkable
+class Multiplies(Protocol):
     """The data as a linear map. ``w`` may be one vector (p,) or one per label (p, L), and so may ``slope``."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
-
-    @property
-    def rows(self) -> RowAccess | None:
-        """The matrix in memory; None where there is none. Without it every product is one of the two below."""
 
     def matvec(self, w: Vector) -> Vector:
         """``X w``: scores, (n,) or (n, L)."""
 
     def rmatvec(self, slope: Vector) -> Vector:
         """``X' slope``: (p,) or (p, L). Rows where the slope is zero are not read."""
+
+
+@runtime_checkable
+class Design(Multiplies, Protocol):
+    """A linear map that says whether it has rows; `as_design` makes one of whatever multiplies."""
+
+    @property
+    def rows(self) -> RowAccess | None:
+        """The matrix in memory; None where there is none. Without it every product is one of the two above."""
 
 
 Offered = TypeVar("Offered")
@@ -383,6 +389,10 @@ class Solution:
     cuts: Cuts | None = field(repr=False)
     dual_coef: Vector | None = field(default=None, repr=False)
     """With a dual solver, the multipliers of the examples times their labels: ``w = X' dual_coef``."""
+
+    def parted(self) -> tuple[Solution, Cuts | None]:
+        """The solution without its cuts, and these, for the next run to take over."""
+        return replace(self, cuts=None), None if self.cuts is None else replace(self.cuts, given=True)
 
     def __post_init__(self) -> None:
         if -1e-9 * abs(self.objective) <= self.objective - self.bound <= 0:  # as near as rounding allows

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.designs.linear import CSR, Dense
+from metrimax.designs.linear import CSR, Dense, is_sparse
 from metrimax.designs.wrappers import Foreign, WithIntercept
-from metrimax.protocols import Design
+from metrimax.protocols import Design, Multiplies
 
 
 def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int | None = None) -> Design:
@@ -34,12 +34,14 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
     (3, 4)
     """
     design: Design
-    if _is_sparse(X):
+    if is_sparse(X):
         design = _from_sparse(X, n_threads)
     elif isinstance(X, np.ndarray):
         design = _from_dense(X, n_threads)
-    elif _multiplies(X):
-        design = X if hasattr(X, "rows") else Foreign(X)
+    elif isinstance(X, Design):
+        design = X
+    elif isinstance(X, Multiplies):
+        design = Foreign(X)
     elif is_design(X):
         from metrimax.designs.dask import DaskDesign
 
@@ -54,23 +56,13 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
 
 def is_design(X: Any) -> bool:
     """Whether X multiplies by itself, or is spread over a Dask cluster, and so cannot be looked at as a matrix."""
-    if _multiplies(X):
+    if isinstance(X, Multiplies):
         return True
     if "dask" not in sys.modules:  # where X comes from Dask, someone has imported it
         return False
     from metrimax.designs.dask import is_remote
 
     return is_remote(X)
-
-
-def _multiplies(X: Any) -> bool:
-    return all(hasattr(X, name) for name in ("shape", "matvec", "rmatvec"))
-
-
-def _is_sparse(X: Any) -> bool:
-    # importing SciPy takes longer than many a fit: where X is one of its matrices, someone has imported it already
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(X))
 
 
 def _from_dense(X: npt.NDArray[Any], n_threads: int | None) -> Dense:

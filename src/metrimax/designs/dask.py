@@ -139,8 +139,8 @@ class DaskDesign:
         kind = type(X)
         if not _from(X, "dask", "dask_expr"):
             blocks = list(X)
-        elif hasattr(kind, "rechunk") or hasattr(kind, "columns"):
-            if hasattr(kind, "columns"):
+        elif {"rechunk", "columns"} & set(dir(kind)):
+            if "columns" in dir(kind):
                 self.feature_names = [str(name) for name in X.columns]
             elif X.ndim == 2:
                 X = X.rechunk({1: -1})
@@ -167,10 +167,9 @@ def _part(block: Any, k: int) -> Design:
     """A partition as a design, on its worker. Errors name it."""
     if callable(block):
         return block()  # type: ignore[no-any-return]
-    if hasattr(block, "to_scipy_sparse"):
-        block = block.to_scipy_sparse()
-    elif hasattr(block, "to_numpy"):
-        block = block.to_numpy()
+    for name in ("to_scipy_sparse", "to_numpy"):  # arrays of other libraries, data frames
+        if hasattr(block, name):
+            block = getattr(block, name)()
     try:
         design: Any = as_design(block, n_threads=1)
     except (TypeError, ValueError) as error:

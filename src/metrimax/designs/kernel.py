@@ -17,7 +17,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from metrimax._validation import check_positive, check_whole, dense, is_number, is_whole
 from metrimax.designs.definite import check_definite
-from metrimax.designs.linear import Dense, columns
+from metrimax.designs.linear import Dense, columns, is_sparse
 from metrimax.protocols import Array, Vector
 
 KERNELS = ("rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance")
@@ -120,7 +120,7 @@ def _squared_distances(X: Any, Y: Any) -> Vector:
     Some features at a time, or of sparse Y some rows, so that there is no copy of all of Y in this precision.
     """
     values = np.zeros((X.shape[0], Y.shape[0]))
-    if _is_sparse(X) or _is_sparse(Y):  # these stay about zero
+    if is_sparse(X) or is_sparse(Y):  # these stay about zero
         A = X.astype(np.float64, copy=False)
         for rows in _blocks(Y.shape[0], _width(Y)):
             _add_squared_distances(values[:, rows], A, Y[rows].astype(np.float64, copy=False))
@@ -141,7 +141,7 @@ def _add_squared_distances(values: Vector, A: Any, B: Any) -> None:
 
 def squares(X: Any) -> Vector:
     """Squared length of every row, dense or sparse."""
-    product = X.multiply(X).sum(axis=1) if _is_sparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    product = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
     return np.asarray(product, dtype=np.float64).ravel()
 
 
@@ -156,12 +156,12 @@ def choose_gamma(gamma: float | str, X: Any) -> float:
     if gamma not in ("scale", "mean_distance"):
         raise ValueError(f"expected gamma as a number, 'scale' or 'mean_distance', got {gamma!r}")
     n, p = X.shape
-    centre = np.zeros(p) if _is_sparse(X) else X.mean(axis=0, dtype=np.float64)
+    centre = np.zeros(p) if is_sparse(X) else X.mean(axis=0, dtype=np.float64)
     if gamma == "scale":
         centre[:] = centre.mean()
     square, total = 0.0, np.zeros(p)
     for rows in _blocks(n, _width(X)):
-        part = X[rows].astype(np.float64) if _is_sparse(X) else X[rows] - centre
+        part = X[rows].astype(np.float64) if is_sparse(X) else X[rows] - centre
         square += float(squares(part).sum())
         total += np.asarray(part.sum(axis=0)).ravel()
     mean_square, mean = square / n, total / n
@@ -370,13 +370,9 @@ def check_symmetric(K: Array) -> Array:
     return K
 
 
-def _is_sparse(X: Any) -> bool:
-    return hasattr(X, "multiply")
-
-
 def _width(X: Any) -> int:
     """Numbers to a row."""
-    return int(1 + X.nnz // max(1, X.shape[0]) if _is_sparse(X) else X.shape[1])
+    return int(1 + X.nnz // max(1, X.shape[0]) if is_sparse(X) else X.shape[1])
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,7 @@ def available_threads(n_threads: int | None) -> int:
     That is no more than OMP_NUM_THREADS, by which joblib's workers are told their share, and batch systems their jobs.
     """
     if n_threads is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
         share = os.environ.get("OMP_NUM_THREADS", "")
         return min(cores, int(share)) if share.isdecimal() and int(share) > 0 else cores
     check_whole("n_threads", n_threads, ", or None for all cores")
@@ -31,6 +32,13 @@ def available_threads(n_threads: int | None) -> int:
 def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array, or a copy where its entries do not lie at multiples of their size, as in some mapped files."""
     return array if array.flags.aligned else array.copy(order="K")
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a matrix or an array of SciPy's."""
+    # importing SciPy takes longer than many a fit: where X is one of its matrices, someone has imported it already
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
 
 
 def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:

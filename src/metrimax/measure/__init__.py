@@ -150,10 +150,10 @@ def _check_function(function: Callable[..., object]) -> None:
     except TypeError:
         fits = False
     if not fits:
+        name = TableFunction(function).name
         raise TypeError(
-            f"expected a measure as a function of (tp, fp, fn, tn), got {getattr(function, '__name__', function)} "
-            f"of {signature}: write it as a function of the contingency table, or choose one of "
-            f"{', '.join(sorted(REGISTRY))}{_perhaps(getattr(function, '__name__', ''))}"
+            f"expected a measure as a function of (tp, fp, fn, tn), got {name} of {signature}: write it as a function "
+            f"of the contingency table, or choose one of {', '.join(sorted(REGISTRY))}{_perhaps(name)}"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -59,8 +60,8 @@ class Losses:
     balanced: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("risk", "hinge", "logistic"):
-            weight = getattr(self, name)
+        given: dict[str, Any] = {"risk": self.risk, "hinge": self.hinge, "logistic": self.logistic}
+        for name, weight in given.items():
             even = name == "risk" and isinstance(weight, str) and weight == "even"
             if not (even or (is_number(weight) and 0 <= weight < np.inf)):
                 raise ValueError(f"expected a finite {name} >= 0{' or even' * (name == 'risk')}, got {weight!r}")

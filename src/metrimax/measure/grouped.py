@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.measure.at_k import TopMeasure
+from metrimax.measure.at_k import PrecisionAtK, RecallAtK
 from metrimax.measure.contingency import of_one
 from metrimax.measure.ndcg import NDCG
 from metrimax.measure.sample import SampleOracle
@@ -123,7 +123,7 @@ class Grouped:
 
     def _ranks(self, own: npt.NDArray[Any], weight: Vector | None) -> bool:
         """Whether a group has an example beyond the first k."""
-        if not isinstance(self.measure, TopMeasure) or getattr(self.measure, "k", None) is None:
+        if not isinstance(self.measure, (PrecisionAtK, RecallAtK)):
             return True
         n_pos, n_neg = _masses(own, weight)
         return self.measure.number(n_pos, math.inf) < (n_pos + n_neg) * (1 - 1e-12)

@@ -7,7 +7,6 @@ from metrimax.solvers.bundle import Bundle, CuttingPlane, Hybrid
 from metrimax.solvers.cut_model import kept_by_weights
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.path import along
-from metrimax.solvers.run_state import pack, unpack
 from metrimax.solvers.smooth import AGM, LBFGS
 
 SOLVERS: dict[str, type[Any]] = {
@@ -31,7 +30,5 @@ __all__ = [
     "Hybrid",
     "along",
     "kept_by_weights",
-    "pack",
     "side_by_side",
-    "unpack",
 ]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrimax.protocols import Arrays, Ask, Kink, Steps, Vector, made
-from metrimax.solvers.run_state import Run
+from metrimax.solvers.run_state import Run, RunSolver
 from metrimax.solvers.starts import leave_zero
-from metrimax.solvers.task import Task, TaskSolver
 
 START = 0.1
 """mu of the first mean of cuts, at most; it then follows the gap, in steps of a quarter or less."""
@@ -24,7 +23,7 @@ VAIN = 8
 
 
 @dataclass(frozen=True)
-class Bundle(TaskSolver):
+class Bundle(RunSolver):
     """Cutting planes with a line search between the best point and the model's minimiser.
 
     Per iteration the data are read twice: ``X w`` for the minimiser of the model and ``X' slope`` for one new cut.
@@ -65,14 +64,12 @@ class Bundle(TaskSolver):
     stride: float = 0.1
     accuracy: float = 0.02
 
-    def solve(self, task: Task) -> Steps:
-        return self._solve(Run(task))
-
     def _solve(self, run: Run) -> Steps:
         first = _Schedule(self.plain, run.best.value, run.schedule)
         kink = yield from self._iterate(run, first, self.patience)
         if kink is not None:
-            run.again((yield from leave_zero(run.oracle, kink, run.design, run.weight, run.tol)))
+            start = yield from leave_zero(run.oracle, kink, run.design, run.weight, run.tol)
+            run.begin(start, run.model.bound, run.model.n_passes)
             yield from self._iterate(run, _Schedule(0, run.best.value, {}), math.inf)
         return (yield from run.solution())
 
@@ -144,7 +141,7 @@ class _Schedule:
 
 
 @dataclass(frozen=True)
-class CuttingPlane(TaskSolver):
+class CuttingPlane(RunSolver):
     """The plain cutting-plane algorithm: the new cut is taken where the model is least. The reference.
 
     Parameters
@@ -158,9 +155,6 @@ class CuttingPlane(TaskSolver):
     """
 
     max_iter: int = 10_000
-
-    def solve(self, task: Task) -> Steps:
-        return self._solve(Run(task))
 
     def _solve(self, run: Run) -> Steps:
         model = run.model

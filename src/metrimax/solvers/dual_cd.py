@@ -27,7 +27,7 @@ from metrimax.protocols import (
     rows_of,
 )
 from metrimax.solvers.cut_model import taken
-from metrimax.solvers.task import Task, TaskSolver
+from metrimax.solvers.run_state import Task, TaskSolver
 
 FIRST, FALL = 0.3, 3.0
 """Accuracy of the first round, relative to the largest margin; each round divides what the last one left by `FALL`."""

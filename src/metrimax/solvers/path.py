@@ -22,10 +22,7 @@ def along(
     start: Cuts | None = None,
     callback: Callback | None = None,
 ) -> Generator[Ask, Vector, list[Solution]]:
-    """Solutions for every weight (C kappa n) of R, in the order given; solved from the least to the greatest.
-
-    The first one begins with the cuts of ``start``, if there are any.
-    """
+    """Solutions for every weight (C kappa n) of R, in the order given; solved from the least, which has the start."""
     check_weights(weights)
     if isinstance(solver, Auto) and len(weights) > 1:
         solver = solver.for_path(oracle, design)
@@ -40,14 +37,8 @@ def along(
             before = last
         steps = solver.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
         start = None  # the run has taken it over: views would keep alive what it has outgrown
-        solutions[k], start = _parted((yield from steps))
+        solutions[k], start = (yield from steps).parted()
     return [solutions[k] for k in range(len(weights))]
-
-
-def _parted(solution: Solution) -> tuple[Solution, Cuts | None]:
-    """A solution without its cuts, and these, for the next run to take over."""
-    cuts = solution.cuts
-    return replace(solution, cuts=None), None if cuts is None else replace(cuts, given=True)
 
 
 def further(

@@ -1,17 +1,32 @@
-"""The state of a run of a solver of cuts: the model, the best point, the history; as arrays, for another to go on."""
+"""What a solver is given, and the state of a run: the model, the best point, the history."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Arrays, Ask, Cut, Cuts, Point, Record, Solution, Status, Steps, Vector
+from metrimax.protocols import (
+    Arrays,
+    Ask,
+    Callback,
+    Cut,
+    Cuts,
+    Design,
+    Keep,
+    Oracle,
+    Point,
+    Record,
+    Solution,
+    Status,
+    Steps,
+    Vector,
+)
 from metrimax.solvers.cut_model import CutModel, taken
-from metrimax.solvers.task import Task
 
 STALL = 100
 """So many iterations without a millionth off the gap are no progress any more."""
@@ -22,14 +37,47 @@ an iteration after which the next cut is exact.
 """
 
 
-class Best:
+@dataclass(frozen=True)
+class Task:
+    """Minimise ``1/2 |w|^2 + weight R(w)`` to a gap of ``tol`` times the weight, from ``start``."""
+
+    oracle: Oracle
+    design: Design
+    weight: float
+    tol: float
+    start: Cuts | None = None
+    callback: Callback | None = None
+    keep: Keep | None = None
+
+
+class TaskSolver:
+    """A solver (`protocols.Solver`) that gets its task in one piece."""
+
+    def steps(
+        self,
+        oracle: Oracle,
+        design: Design,
+        weight: float,
+        *,
+        tol: float,
+        start: Cuts | None = None,
+        callback: Callback | None = None,
+        keep: Keep | None = None,
+    ) -> Steps:
+        """Minimise ``1/2 |w|^2 + weight R(w)``."""
+        return self.solve(Task(oracle, design, float(weight), tol, start, callback, keep))
+
+    def solve(self, task: Task) -> Steps:
+        """The run: a generator that does not hold the start, which is the run's own."""
+        raise NotImplementedError
+
+
+class Best(NamedTuple):
     """A point with its risk and the objective ``lam/2 |w|^2 + R(w)``."""
 
-    __slots__ = ("point", "risk", "value")
-
-    def __init__(self, point: Point, risk: float, lam: float) -> None:
-        self.point, self.risk = point, risk
-        self.value = lam / 2 * point.square + risk
+    point: Point
+    risk: float
+    value: float
 
 
 class Run:
@@ -57,32 +105,28 @@ class Run:
         self.schedule: Arrays = {}  # what the solver found of its own state in the start
         self.scheduled: Callable[[], Arrays] = dict  # and what it wants to be kept of it
         self.model: CutModel
-        self.best = self._origin()
+        self.best: Best
         if start is not None:
             self.history += start.history
             self.schedule = start.schedule
             self._began -= start.seconds
             if start.held is not None and start.held[1] < self._at_zero:
                 self._held = start.held
-        self.begin(start)
-        if self.history:
-            self.model.bound = self.history[-1].bound
+        self.begin(start, self.history[-1].bound if self.history else -np.inf)
 
-    def begin(self, start: Cuts | None) -> None:
-        """Take over the cuts and the point of a start, and let go of what there was."""
+    def begin(self, start: Cuts | None, bound: float = -np.inf, n_passes: float = 0.0) -> None:
+        """Take over the cuts and the point of a start, and let go of what there was but for a bound and passes."""
         before = None if start is None else start.best
         self.model = CutModel(self.design, self.lam, start)
+        self.model.bound, self.model.n_passes = bound, self.model.n_passes + n_passes
         self.best = self._origin()
         if before is not None:
             (rep, scores, square), risk = before
-            self.best = Best(Point(rep.copy(), scores.copy(), square), risk, self.lam)  # a search moves its start
+            self.best = self.at(Point(rep.copy(), scores.copy(), square), risk)  # a search moves its start
 
-    def again(self, start: Cuts) -> None:
-        """Begin anew from another start in the middle of the run; bound and passes stay."""
-        bound, passes = self.model.bound, self.model.n_passes
-        self.begin(start)
-        self.model.bound = bound
-        self.model.n_passes += passes
+    def at(self, point: Point, risk: float) -> Best:
+        """A point with its value."""
+        return Best(point, risk, self.lam / 2 * point.square + risk)
 
     def opening(self) -> tuple[list[float], list[Vector]]:
         """The cut at w = 0, loss and slope, where the model starts without any; it is handed over."""
@@ -140,7 +184,7 @@ class Run:
     def offer(self, point: Point) -> tuple[float, Cut]:
         """Evaluate the exact objective at a point, and keep it if it is the best; returns the value and the cut."""
         cut = self.oracle(point.scores)
-        here = Best(point, cut.loss + _kernels.dot(cut.slope, point.scores), self.lam)
+        here = self.at(point, cut.loss + _kernels.dot(cut.slope, point.scores))
         if here.value < self.best.value:
             self.best = here
         return here.value, cut
@@ -148,7 +192,7 @@ class Run:
     def moved(self, square: float, risk: float) -> None:
         """The best point, whose vectors were moved in place, has this squared length and risk now."""
         rep, scores, _ = self.best.point
-        self.best = Best(Point(rep, scores, square), risk, self.lam)
+        self.best = self.at(Point(rep, scores, square), risk)
 
     def done(self) -> bool:
         """Write the history; whether to stop."""
@@ -208,7 +252,7 @@ class Run:
 
     def _origin(self) -> Best:
         n, p = self.design.shape
-        return Best(Point(np.zeros(min(n, p)), np.zeros(n), 0.0), self._at_zero, self.lam)
+        return self.at(Point(np.zeros(min(n, p)), np.zeros(n), 0.0), self._at_zero)
 
     def _of_equal_scores(self) -> float:
         """The least objective if all scores are alike, for a constant feature of 1."""
@@ -226,25 +270,18 @@ class Run:
         rep = self.best.point.rep
         cut = self.oracle(scores)
         risk = cut.loss + _kernels.dot(cut.slope, scores)
-        self.best = Best(Point(rep, scores, _kernels.dot(rep, scores)), risk, self.lam)
+        self.best = self.at(Point(rep, scores, _kernels.dot(rep, scores)), risk)
 
     def _state(self) -> Cuts:
         """Where the run is, for another to go on from there."""
         return replace(self.model.cuts(), best=(self.best.point, self.best.risk), schedule=self.scheduled())
 
 
-def pack(cuts: Cuts) -> Arrays:
-    """Cuts and the point at which a run was, by name; nothing that can be computed from them."""
-    arrays: Arrays = {"losses": cuts.losses}
-    arrays |= {f"rows{k}": rows for k, rows in enumerate(cuts.rows)}
-    arrays |= {f"schedule_{name}": values for name, values in cuts.schedule.items()}
-    return arrays if cuts.best is None else arrays | {"rep": cuts.best[0].rep}
+class RunSolver(TaskSolver):
+    """A solver of cuts: what it gets is a run, which has taken over the start."""
 
+    def solve(self, task: Task) -> Steps:
+        return self._solve(Run(task))
 
-def unpack(arrays: Arrays) -> Cuts:
-    """What `pack` packed: the Gram matrix, and the scores and the risk of the point, are not numbers yet."""
-    rows = tuple(arrays[f"rows{k}"] for k in range(len(arrays)) if f"rows{k}" in arrays)
-    best = (Point(arrays["rep"], np.empty(0)), np.nan) if "rep" in arrays else None
-    losses, name = arrays["losses"], "schedule_"
-    schedule = {key.removeprefix(name): values for key, values in arrays.items() if key.startswith(name)}
-    return Cuts(losses, np.full((losses.size, losses.size), np.nan), rows, best, schedule=schedule)
+    def _solve(self, run: Run) -> Steps:
+        raise NotImplementedError

@@ -24,11 +24,7 @@ from metrimax import _kernels
 from metrimax.protocols import Ask, Cut, Point, Status, Steps, Vector, made, required
 from metrimax.solvers.bundle import START
 from metrimax.solvers.cut_model import combine
-from metrimax.solvers.run_state import Best, Run
-from metrimax.solvers.task import Task, TaskSolver
-
-SHRINK = 0.25
-"""By how much mu falls at a time."""
+from metrimax.solvers.run_state import Best, Run, RunSolver
 
 LEAST = 1e-7
 """mu stays above this, whatever the tolerance: shares are differences of scores over mu, which would be rounding."""
@@ -66,7 +62,7 @@ class _Smooth:
         value, cut = self.risk(point.scores)
         self.gradient = cut.slope
         [slope] = yield from self.run.model.add([cut.loss], [cut.slope])
-        return Best(point, value, self.run.lam), slope
+        return self.run.at(point, value), slope
 
     def descend(self, here: Best, direction: Point, descent: float) -> Best:
         """Minimise along a direction; the point itself if no step is found.
@@ -90,7 +86,7 @@ class _Smooth:
                 line, lam, point, here.risk, move, images=images, tangent=tangent, accuracy=accuracy
             )
             if t > 0:
-                return Best(Point(rep, scores, moved), risk, lam)
+                return self.run.at(Point(rep, scores, moved), risk)
             accuracy *= 0.01
         return here
 
@@ -102,14 +98,14 @@ class _Smooth:
             return stuck
         if not stuck and error <= 0.6 * self.run.gap:
             return False
-        self._mu *= SHRINK
+        self._mu /= 4
         if self._mu < max(LEAST, 1e-4 * self.run.tol):
             self.run.status = Status.STALLED
         return True
 
 
 @dataclass(frozen=True)
-class LBFGS(TaskSolver):
+class LBFGS(RunSolver):
     """L-BFGS on the smoothed problem, with the line search in score space.
 
     Parameters
@@ -130,11 +126,8 @@ class LBFGS(TaskSolver):
     mu: float | None = None
     memory: int = 10
 
-    def solve(self, task: Task) -> Steps:
-        return self._solve(_Smooth(Run(task), self.mu))
-
-    def _solve(self, state: _Smooth) -> Steps:
-        run = state.run
+    def _solve(self, run: Run) -> Steps:
+        state = _Smooth(run, self.mu)
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)
         matrix = _kernels.QuasiNewton(lam, self.memory)
@@ -158,7 +151,7 @@ class LBFGS(TaskSolver):
 
 
 @dataclass(frozen=True)
-class AGM(TaskSolver):
+class AGM(RunSolver):
     """Nesterov's accelerated gradient method on the smoothed problem, with an adaptive Lipschitz constant.
 
     The step from the extrapolated point y goes to ``(L y - a) / (L + lam)``, a the slope of the smoothed risk at y; its
@@ -180,11 +173,8 @@ class AGM(TaskSolver):
     max_iter: int = 10_000
     mu: float | None = None
 
-    def solve(self, task: Task) -> Steps:
-        return self._solve(_Smooth(Run(task), self.mu))
-
-    def _solve(self, state: _Smooth) -> Steps:
-        run = state.run
+    def _solve(self, run: Run) -> Steps:
+        state = _Smooth(run, self.mu)
         lam, model = run.lam, run.model
         here, slope = yield from state.move(run.best.point)  # here is the extrapolated point
         last = here.point

@@ -30,7 +30,7 @@ import numpy as np
 from metrimax import _kernels
 from metrimax.protocols import Ask, Cuts, Design, Hinges, Kink, Oracle, Point, Vector, Working, made, required, rows_of
 from metrimax.solvers.cut_model import kept_by_weights, taken
-from metrimax.solvers.task import Task
+from metrimax.solvers.run_state import Task
 
 EPOCHS = 5
 """Passes of coordinate descent for a start."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from metrimax._validation import check_grid, check_positive, check_whole, refuse_missing, warn
 from metrimax.designs import as_design, is_design
+from metrimax.designs.linear import is_sparse
 from metrimax.measure import get_measure
 from metrimax.protocols import Ask, Callback, Cuts, Design, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto, along
@@ -191,6 +192,7 @@ def path(
 
 def _matrix(X: Any) -> Any:
     """A data frame, or a list of rows, as an array; what can be multiplied as it is."""
-    if hasattr(X, "tocsr") or is_design(X):
+    if is_sparse(X) or is_design(X):
         return X
-    return np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=np.float64)
+    values = np.asarray(X)
+    return values if values.dtype.kind in "fiub" else values.astype(np.float64)

@@ -17,8 +17,7 @@ import numpy as np
 from metrimax._validation import warn
 from metrimax.io.checkpoints import KeptRun
 from metrimax.protocols import Array, Ask, Callback, Cuts, Design, Oracle, Record, Solution, Steps, Vector
-from metrimax.solvers import pack
-from metrimax.training.trust import above, believed, risk_at
+from metrimax.training.trust import above, believed, pack, risk_at
 
 PROBED = 0.0, 0.01, 0.1, 1.0, 10.0
 """Sizes of the scores at which the risks of two runs are compared."""

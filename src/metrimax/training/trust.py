@@ -1,4 +1,4 @@
-"""What is believed of a state that a file kept: as much as stands up to the data.
+"""The state of a run as arrays; and what is believed of one that a file kept: as much as stands up to the data.
 
 Whatever can be computed again is: the risk and the scores of the kept point, lengths, and the Gram matrix of the cuts.
 Cuts are compared with the risk at scores of several sizes, and the images of slopes by their products with a vector
@@ -15,10 +15,27 @@ import numpy as np
 from metrimax import _kernels
 from metrimax._validation import warn
 from metrimax.protocols import Arrays, Ask, Cuts, Design, Oracle, Point, Vector
-from metrimax.solvers import kept_by_weights, unpack
+from metrimax.solvers import kept_by_weights
 
 ROUNDING = 1e-8
 """The share of their size by which sums in another order may differ."""
+
+
+def pack(cuts: Cuts) -> Arrays:
+    """Cuts and the point at which a run was, by name; nothing that can be computed from them."""
+    arrays: Arrays = {"losses": cuts.losses}
+    arrays |= {f"rows{k}": rows for k, rows in enumerate(cuts.rows)}
+    arrays |= {f"schedule_{name}": values for name, values in cuts.schedule.items()}
+    return arrays if cuts.best is None else arrays | {"rep": cuts.best[0].rep}
+
+
+def unpack(arrays: Arrays) -> Cuts:
+    """What `pack` packed: the Gram matrix, and the scores and the risk of the point, are not numbers yet."""
+    rows = tuple(arrays[f"rows{k}"] for k in range(len(arrays)) if f"rows{k}" in arrays)
+    best = (Point(arrays["rep"], np.empty(0)), np.nan) if "rep" in arrays else None
+    losses, name = arrays["losses"], "schedule_"
+    schedule = {key.removeprefix(name): values for key, values in arrays.items() if key.startswith(name)}
+    return Cuts(losses, np.full((losses.size, losses.size), np.nan), rows, best, schedule=schedule)
 
 
 def risk_at(oracle: Oracle, scores: Vector) -> float:
