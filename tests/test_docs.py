@@ -73,6 +73,22 @@ def _prose(page: Path) -> str:
     return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
+def calls() -> list[tuple[str, str]]:
+    """The names in the diagrams of docs/architecture.md, each with its file."""
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- calls -->\n(.*?)<!-- /calls -->", page, flags=re.DOTALL)
+    lines = [re.split(r"  +", line.strip()) for block in blocks for line in block.splitlines()]
+    return list(dict.fromkeys((name, file) for names, file in lines for name in names.split(", ")))
+
+
+@pytest.mark.parametrize(("name", "file"), calls(), ids=lambda part: part)
+def test_the_architecture_names_what_there_is(name, file):
+    code = (ROOT / "src/metrimax" / file).read_text(encoding="utf-8")
+    for part in name.split("."):
+        definition = rf"\b(def|class) {part}\b" if file.endswith(".py") else rf"\b{part}\b"
+        assert re.search(definition, code), f"docs/architecture.md: no {part} in {file}"
+
+
 def test_readme_lists_the_measures():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     listed = re.search(r"<!-- measures -->\n(.*?)\n?<!-- /measures -->", readme, flags=re.DOTALL)
