@@ -89,6 +89,11 @@ def test_the_architecture_names_what_there_is(name, file):
         assert re.search(definition, code), f"docs/architecture.md: no {part} in {file}"
 
 
+def test_contributing_names_tests_that_there_are():
+    listed = re.findall(r"`(test_[\w*]+\.py)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert [name for name in listed if not list(ROOT.glob(f"tests/{name}"))] == []
+
+
 def test_readme_lists_the_measures():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     listed = re.search(r"<!-- measures -->\n(.*?)\n?<!-- /measures -->", readme, flags=re.DOTALL)
