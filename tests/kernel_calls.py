@@ -27,6 +27,18 @@ def flips(members: Any = POS, sign: float = 1.0) -> Any:
     return _kernels.FlipClass(members, sign=sign, step=1 / N, low=-np.inf, high=np.inf)
 
 
+def weighted_flips(members: Any = POS, sign: float = 1.0, weights: Any = None, units: int = 3) -> Any:
+    weights = np.full(N, 0.75) if weights is None else weights
+    return _kernels.FlipClass.weighted(members, sign=sign, step=1 / N, weights=weights, units=units)
+
+
+def weighted_search(weights: Any = None, units: int = 3, structure: str = "max", first: Any = None) -> Any:
+    first = full(4) if first is None else first
+    second = full(4) if structure == "max" else np.array([1.0, 0.0, 0.0])
+    pos, neg = weighted_flips(POS, 1.0, weights, units), weighted_flips(NEG, -1.0)
+    return _kernels.TableSearch(N, pos, neg, table_loss(structure, first, second))
+
+
 def table_loss(structure: str, first: Any, second: Any, m_low: int = 0, rising: bool = False) -> Any:
     return _kernels.TableLoss(structure, first, second, m_low=m_low, top=1.0, rising=rising)
 
@@ -159,6 +171,8 @@ def by_mistakes(
 FAR = np.array([0, N], dtype=np.uint32)  # one beyond the sample
 RISKS: dict[str, Callable[[], Any]] = {
     "TableSearch": table_search,
+    "weighted TableSearch": weighted_search,
+    "TableSearch of a fraction": lambda: weighted_search(structure="fraction", first=np.array([0.0, 0.1, 0.1])),
     "TopSearch": lambda: _kernels.TopSearch(Y, 2, 1.0, -0.5),
     "PairSearch": pair_search,
     "PrecisionSearch": lambda: _kernels.PrecisionSearch(POS, NEG, 1.0, N),

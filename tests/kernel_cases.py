@@ -37,6 +37,8 @@ from kernel_calls import (
     table_search,
     top_ranking,
     viterbi,
+    weighted_flips,
+    weighted_search,
 )
 
 from metrimax import _kernels
@@ -128,7 +130,14 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             for k, other in ((N, N - 1), (N - 1, N), (0, 0), (N + 1, N + 1))
         ],
     ),
-    "FlipClass": ([flips], []),
+    "FlipClass": (
+        [flips, weighted_flips],
+        [
+            lambda: weighted_flips(weights=full(0)),
+            lambda: weighted_flips(units=-1),
+            lambda: weighted_flips(units=2**60),
+        ],
+    ),
     "TableLoss": ([lambda: table_loss("count", full(0), full(3))], []),
     "TableSearch": (
         [
@@ -136,6 +145,8 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: table_search(first=full(1), second=full(1), m_low=2),
             lambda: table_search(rising=True),
             lambda: table_search(structure="max", first=full(3), second=full(5), rising=True),
+            lambda: weighted_search(weights=full(N)).cut(SCORES, 0.1),
+            lambda: weighted_search(units=0, first=full(1)).cut(SCORES, 0.1),
         ],
         [
             lambda: table_search(pos=FAR),
@@ -152,6 +163,11 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: table_search(structure="product", first=full(0), second=full(0)),
             lambda: table_search(structure="max", first=np.broadcast_to(0.0, 3), second=full(5)),
             lambda: table_search(structure="sum", first=full(3), second=full(5)),
+            lambda: weighted_search(structure="fraction", first=full(2)),
+            lambda: weighted_search(units=4),
+            lambda: weighted_search(weights=np.ones(N - 1)),
+            lambda: weighted_search(weights=np.full(N, np.nan)),
+            lambda: weighted_search(weights=np.full(N, -1.0)),
         ],
     ),
     "TopSearch": (

@@ -47,16 +47,22 @@ class FlipClass:
         `step` is the weight of one example divided by n. Costs below `low` flip in every optimum, costs from `high` on in none.
         """
 
+    @staticmethod
+    def weighted(members: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, sign: float, step: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], units: int) -> FlipClass:
+        """
+        A class of so many units, in which an example may flip in part. `step` is the weight of one unit divided by n, `weights` are those of all examples of the sample, in units.
+        """
+
 class TableLoss:
     """The loss of every contingency table of a sample."""
 
     def __init__(self, structure: str, first: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], second: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], *, m_low: int, top: float, rising: bool) -> None:
         """
-        By count ('count'): u and v for every number of predicted positives from m_low on. By mistakes ('product', 'hypot', 'max'): A and B for every number of false negatives, and of false positives.
+        By count ('count'): u and v for every number of predicted positives from m_low on. By mistakes ('product', 'hypot', 'max'): A and B for every number of false negatives, and of false positives. 'fraction': the coefficients of 1, fn and fp above the line and below it, for a loss that is Monge.
         """
 
 class TableSearch(Risk):
-    """The most violated labelling of a sample of whole units."""
+    """The most violated labelling of a sample."""
 
     def __init__(self, size: int, pos: FlipClass, neg: FlipClass, loss: TableLoss) -> None: ...
 

@@ -53,8 +53,17 @@ class PyLine {
 struct PyFlips {
     In1<Place> members;
     double sign, step, low, high;
+    In1<double> weights; // none where all are alike
+    Index units;
 
-    Side side(Index sample) const { return Side::of(members.data(), size_of(members), sign, sample, step, low, high); }
+    bool alike() const { return weights.size() == 0; }
+    Index count() const { return alike() ? size_of(members) : units; }
+    Side side(Index sample) const {
+        if (alike())
+            return Side::of(members.data(), size_of(members), sign, sample, step, low, high);
+        check_length("FlipClass.weighted: weights", weights.size(), static_cast<size_t>(sample));
+        return Side::weighted(members.data(), size_of(members), sign, sample, step, weights.data(), units);
+    }
 };
 
 // What a measure makes of the counts.
@@ -77,8 +86,8 @@ struct PyTables {
 class PyTableSearch : public TableSearch {
   public:
     PyTableSearch(Index size, const PyFlips &pos, const PyFlips &neg, const PyTables &losses)
-        : TableSearch(size, pos.side(size), neg.side(size), losses.tables(size_of(pos.members), size_of(neg.members))),
-          pos(pos), neg(neg), losses(losses) {}
+        : TableSearch(size, pos.side(size), neg.side(size), losses.tables(pos.count(), neg.count())), pos(pos),
+          neg(neg), losses(losses) {}
 
   private:
     PyFlips pos, neg;
@@ -189,12 +198,24 @@ void bind_risks(nb::module_ &m) {
         .def(
             "__init__",
             [](PyFlips *self, In1<Place> members, double sign, double step, double low, double high) {
-                new (self) PyFlips{members, sign, step, low, high};
+                new (self) PyFlips{members, sign, step, low, high, {}, 0};
             },
             nb::arg("members").noconvert(), nb::kw_only(), nb::arg("sign"), nb::arg("step"), nb::arg("low"),
             nb::arg("high"),
             "`step` is the weight of one example divided by n. Costs below `low` flip in every optimum, costs from "
-            "`high` on in none.");
+            "`high` on in none.")
+        .def_static(
+            "weighted",
+            [](In1<Place> members, double sign, double step, In1<double> weights, Index units) {
+                require(weights.size() > 0, "FlipClass.weighted: expected weights, got none");
+                require(units >= 0 && units <= PyQueue::kMostUnits,
+                        "FlipClass.weighted: expected from 0 to 2^48 units");
+                return PyFlips{members, sign, step, 0, 0, weights, units};
+            },
+            nb::arg("members").noconvert(), nb::kw_only(), nb::arg("sign"), nb::arg("step"),
+            nb::arg("weights").noconvert(), nb::arg("units"),
+            "A class of so many units, in which an example may flip in part. `step` is the weight of one unit divided "
+            "by n, `weights` are those of all examples of the sample, in units.");
     nb::class_<PyTables>(m, "TableLoss", "The loss of every contingency table of a sample.")
         .def(
             "__init__",
@@ -204,8 +225,9 @@ void bind_risks(nb::module_ &m) {
             nb::arg("structure"), nb::arg("first").noconvert(), nb::arg("second").noconvert(), nb::kw_only(),
             nb::arg("m_low"), nb::arg("top"), nb::arg("rising"),
             "By count ('count'): u and v for every number of predicted positives from m_low on. By mistakes "
-            "('product', 'hypot', 'max'): A and B for every number of false negatives, and of false positives.");
-    nb::class_<PyTableSearch, Risk>(m, "TableSearch", "The most violated labelling of a sample of whole units.")
+            "('product', 'hypot', 'max'): A and B for every number of false negatives, and of false positives. "
+            "'fraction': the coefficients of 1, fn and fp above the line and below it, for a loss that is Monge.");
+    nb::class_<PyTableSearch, Risk>(m, "TableSearch", "The most violated labelling of a sample.")
         .def(nb::init<Index, const PyFlips &, const PyFlips &, const PyTables &>(), nb::arg("size"), nb::arg("pos"),
              nb::arg("neg"), nb::arg("loss"));
     nb::class_<TopSearch, Risk>(m, "TopSearch",

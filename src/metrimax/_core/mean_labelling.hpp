@@ -30,17 +30,26 @@ struct Shares {
     }
 };
 
+// What a flip in full counts: 1, or a weight of its own.
+struct EqualWeight {
+    double operator()(Index) const { return 1.0; }
+};
+struct EachWeight {
+    const double *weights;
+    double operator()(Index k) const { return weights[k]; }
+};
+
 // How far the shares have come: how many costs flip in full, how many at least in part, and the sum of the costs in
-// between, less `last` each.
+// between, less `last` each. All by weight.
 struct Reached {
     double full, some, sum;
 };
-METRIMAX_CLONES inline Reached reached(const double *costs, Index size, Shares at) {
+template <class Weight> METRIMAX_CLONES Reached reached(const double *costs, Index size, Weight weight, Shares at) {
     double full = 0, some = 0, sum = 0;
 #pragma omp simd reduction(+ : full, some, sum)
     for (Index k = 0; k < size; ++k) {
-        const double from = costs[k] - at.last;
-        const double whole = from + at.h <= at.level ? 1.0 : 0.0, any = from <= at.level ? 1.0 : 0.0;
+        const double from = costs[k] - at.last, own = weight(k);
+        const double whole = from + at.h <= at.level ? own : 0.0, any = from <= at.level ? own : 0.0;
         full += whole;
         some += any;
         sum += (any - whole) * from;
@@ -48,16 +57,16 @@ METRIMAX_CLONES inline Reached reached(const double *costs, Index size, Shares a
     return {full, some, sum};
 }
 
-// Shares that add up to `count`, for costs in any order, of which `last` is the count-th lowest and all from last - h
-// to last + h are among them. The ramp resolves the costs. By Newton's method: between two ends of ramps the sum of the
-// shares is linear.
-inline Shares share_out(const double *costs, Index size, Index count, double last, double h) {
-    const auto wanted = static_cast<double>(count);
+// Shares that add up to what is `wanted`, for costs in any order. With `last` and what is below it there would be that
+// much or more, without it less; all from last - h to last + h are among the costs. The ramp resolves the costs. By
+// Newton's method: between two ends of ramps the sum of the shares is linear.
+template <class Weight>
+Shares share_out(const double *costs, Index size, Weight weight, double wanted, double last, double h) {
     double low = -h, high = 2 * h;
     Shares at{last, h / 2, h};
     Reached before{-1, -1, 0};
     for (int steps = 0;; ++steps) {
-        const Reached now = reached(costs, size, at);
+        const Reached now = reached(costs, size, weight, at);
         const double inside = now.some - now.full;
         const double sum = now.full + (inside * at.level - now.sum) / h;
         if (sum == wanted || (now.full == before.full && now.some == before.some))

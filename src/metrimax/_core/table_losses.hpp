@@ -4,7 +4,7 @@
 // Output   the loss of a table, and the best table for given costs of the flips
 #pragma once
 
-#include "table_argmax.hpp"
+#include "fraction_argmax.hpp"
 
 #include <memory>
 #include <stdexcept>
@@ -56,9 +56,26 @@ template <class Link> struct LinkTables : Tables {
     double loss(Index fn, Index fp) const override { return Link{}(A[fn], B[fp]); }
 };
 
-// What such tables are made from. By count: u and v from m_low on. By link: A for 0 .. n_pos, B for 0 .. n_neg.
+// D is a fraction of linear functions of fn and fp.
+struct FractionTables : Tables {
+    Fraction fraction;
+    bool concave;
+
+    FractionTables(Fraction fraction, Index n_pos, double top, bool rising)
+        : Tables(top, rising), fraction(fraction), concave(fraction.concave(static_cast<double>(n_pos))) {}
+    Best best(const Queue &pos, const Queue &neg, const std::vector<double> &P,
+              const std::vector<double> &N) const override {
+        return FractionArgmax(pos, neg, P, N, fraction, concave, rising)();
+    }
+    double loss(Index fn, Index fp) const override {
+        return fraction(static_cast<double>(fn), static_cast<double>(fp));
+    }
+};
+
+// What such tables are made from. By count: u and v from m_low on. By link: A for 0 .. n_pos, B for 0 .. n_neg. By
+// fraction: the coefficients of 1, fn and fp above and below the line.
 struct Coefficients {
-    std::string structure; // "count", "product", "hypot" or "max"
+    std::string structure; // "count", "product", "hypot", "max" or "fraction"
     ByCount first, second;
     Index first_size, second_size;
     Index m_low; // by count
@@ -77,13 +94,18 @@ struct Coefficients {
             return std::make_unique<CountTables>(n_pos, m_low, m_low + first_size - 1, first, second, top, rising);
         }
         expect(first.stride == 1 && second.stride == 1, "A and B in one piece");
+        if (structure == "fraction") {
+            expect(first_size == 3 && second_size == 3, "three coefficients above the line and three below it");
+            const Fraction fraction{{first[0], first[1], first[2]}, {second[0], second[1], second[2]}};
+            return std::make_unique<FractionTables>(fraction, n_pos, top, rising);
+        }
         expect(first_size == n_pos + 1 && second_size == n_neg + 1,
                "A and B for every number of mistakes, one more than the members of the class");
         if (structure == "product")
             return std::make_unique<LinkTables<ProductLink>>(first.values, second.values, top, rising);
         if (structure == "hypot")
             return std::make_unique<LinkTables<HypotLink>>(first.values, second.values, top, rising);
-        expect(structure == "max", "'count', 'product', 'hypot' or 'max'");
+        expect(structure == "max", "'count', 'product', 'hypot', 'max' or 'fraction'");
         return std::make_unique<LinkTables<MaxLink>>(first.values, second.values, top, rising);
     }
 

@@ -1,19 +1,18 @@
 // The risk of a measure of the contingency table: from scores to the most violated labelling in one call.
 //
 // Problem  max over labellings of  D(fn, fp) - sum over the flips of step * cost,    cost = sign * score
-// Input    scores of a sample whose every example is one unit; what its mistakes cost, as a `Tables`
+// Input    scores of a sample; what its mistakes cost, counted in units of weight, as a `Tables`
 // Output   loss and slope of the labelling that attains it, or the risk and its rise along a line
 //
 // Joachims (2005), Algorithm 2, without its loop over all tables: collect what may flip, sort it, find the best table
-// (table_argmax.hpp), prove that what was left out does not matter (table_proof.hpp), mark the flips.
+// (table_argmax.hpp), prove that what was left out does not matter (table_proof.hpp), mark the flips. An example is one
+// unit, or, where examples of a class weigh unequally, several and parts of them (weighted_units.hpp).
 #pragma once
 
-#include "cell_sort.hpp"
-#include "class_costs.hpp"
-#include "mean_labelling.hpp"
 #include "risk.hpp"
 #include "scratch.hpp"
 #include "table_proof.hpp"
+#include "weighted_units.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,17 +26,35 @@ namespace metrimax {
 struct Side {
     std::unique_ptr<unsigned char[]> inside; // what the members refer to
     Members members;
-    double step; // weight of one example divided by n
-    double low;  // costs below this flip in every optimum,
-    double high; // costs from this on in none
+    double step;                     // weight of one unit divided by n
+    double low;                      // costs below this flip in every optimum,
+    double high;                     // costs from this on in none
+    const double *weights = nullptr; // of every example of the sample, in units; none where each member is one unit
+    Index units = 0;
 
     // The class of the examples `at` of a sample, which are checked.
     static Side of(const Place *at, Index size, double sign, Index sample, double step, double low, double high) {
         check_members("TableSearch", at, size, sample);
         std::unique_ptr<unsigned char[]> inside = inside_large(at, size, sample);
         const Members members{at, size, sign, inside.get(), sample};
-        return Side{std::move(inside), members, step, low, high};
+        return Side{std::move(inside), members, step, low, high, nullptr, size};
     }
+
+    // The same where members weigh unequally. A unit may be made of costs on both sides of a bound: there are none.
+    static Side weighted(const Place *at, Index size, double sign, Index sample, double step, const double *weights,
+                         Index units) {
+        constexpr double kInf = std::numeric_limits<double>::infinity();
+        for (Index k = 0; k < sample; ++k)
+            if (!(weights[k] >= 0 && weights[k] < kInf))
+                throw std::invalid_argument("TableSearch: expected finite weights, none negative, got " +
+                                            std::to_string(weights[k]));
+        Side side = of(at, size, sign, sample, step, -kInf, kInf);
+        side.weights = weights;
+        side.units = units;
+        return side;
+    }
+
+    double weight(const Flip &flip) const { return weights[members.example(flip.place)]; }
 
     // A window near `bound`, but positive: then every flip outside of it gives up score, and sums over them fall.
     double positive(double bound) const {
@@ -68,20 +85,24 @@ class TableSearch : public Risk {
     struct Window {
         template <class T> using Buffer = std::unique_ptr<T[]>; // not cleared: memory is taken where it is written
 
-        explicit Window(const Side &side) : high(side.high), room(static_cast<size_t>(side.members.size) + 1) {
+        explicit Window(const Side &side)
+            : high(side.high), places_room(static_cast<size_t>(side.members.size) + 1),
+              costs_room(std::max(places_room, static_cast<size_t>(side.units))) {
             renew();
         }
         void renew() {
-            costs.reset(new double[room]);
-            places.reset(new Place[room]);
+            costs.reset(new double[costs_room]);
+            places.reset(new Place[places_room]);
+            std::vector<Flip>().swap(flips);
         }
 
         double high;   // the bound on costs to look at next, which was enough the last time
         int rest = 0;  // calls until a smaller window is looked for,
         int pause = 0; // and how many there were the last time
-        size_t room;
-        Buffer<double> costs;
+        size_t places_room, costs_room;
+        Buffer<double> costs; // of the units
         Buffer<Place> places;
+        std::vector<Flip> flips; // where examples weigh unequally, in the order of the units
     };
     using Candidates = std::array<Window, 2>;
 
@@ -97,7 +118,9 @@ class TableSearch : public Risk {
         for (int k = 0; k < 2 && found.best.value > 0; ++k) {
             const Side &side = sides[k];
             const double value = -side.members.sign * side.step;
-            if (flips[k] > 0 && resolves(h, found.last[k])) {
+            if (side.weights)
+                mark_weighted(candidates[k], found, k, flips[k], h, costs, slope);
+            else if (flips[k] > 0 && resolves(h, found.last[k])) {
                 if (const double reach = std::min(found.last[k] + h, side.high); reach > found.highs[k])
                     found.look(k, side, candidates[k], reach, costs);
                 spread(costs(side), side, candidates[k], found, k, flips[k], h, value, slope);
@@ -118,8 +141,14 @@ class TableSearch : public Risk {
         for (Index k = 0; k < 2 && positive; ++k) {
             const Side &side = sides[k];
             const Index flips = k == 0 ? found.best.i : found.best.j;
-            rise -= side.step *
-                    rate_of_lowest(costs(side), candidates[k].places.get(), found.noted[k], flips, found.last[k]);
+            const auto weight = [&](const Flip &flip) { return side.weight(flip); };
+            if (side.weights)
+                for_flipped(
+                    candidates[k].flips, weight, static_cast<double>(flips),
+                    [&](const Flip &flip, double part) { rise -= side.step * part * costs(side).rate(flip.place); });
+            else
+                rise -= side.step *
+                        rate_of_lowest(costs(side), candidates[k].places.get(), found.noted[k], flips, found.last[k]);
         }
         give_back(candidates, found);
         return {positive ? found.best.value : 0.0, rise};
@@ -132,16 +161,26 @@ class TableSearch : public Risk {
     struct Found {
         Best best;
         std::array<double, 2> last;  // the highest cost of what flips in either class
-        std::array<double, 2> highs; // the bound on the costs of the candidates
+        std::array<double, 2> highs; // the bound on the costs of the candidates,
+        std::array<double, 2> least; // and what the other units cost at least
         std::array<Queue, 2> queues; // in the windows' buffers, as are the places
         std::array<Index, 2> noted;  // of all that may flip
 
         // Collect and sort the candidates of a class whose costs are below `high`.
         template <class Costs> void look(Index k, const Side &side, Window &window, double high, Costs costs) {
             noted[k] = collect(costs(side), high, window.costs.get(), window.places.get());
+            highs[k] = least[k] = high;
+            if (side.weights) {
+                order_flips(window.costs.get(), window.places.get(), noted[k], window.flips);
+                const auto weight = [&](const Flip &flip) { return side.weight(flip); };
+                const Filled got = unit_costs(window.flips, weight, side.units, noted[k] == side.members.size, high,
+                                              window.costs.get());
+                least[k] = got.beyond;
+                queues[k] = {window.costs.get(), got.size, 0, 0.0, side.step};
+                return;
+            }
             const Collected got = without_certain(window.costs.get(), noted[k], side.low);
             sort_values(window.costs.get(), got.size);
-            highs[k] = high;
             queues[k] = {window.costs.get(), got.size, got.first, got.first_sum, side.step};
         }
     };
@@ -154,7 +193,7 @@ class TableSearch : public Risk {
             for (Index k = 0; k < 2; ++k)
                 found.look(k, sides[k], candidates[k], candidates[k].high, costs);
             const Queue &pos = found.queues[0], &neg = found.queues[1];
-            Sums sums[] = {{pos, sides[0].members.size, found.highs[0]}, {neg, sides[1].members.size, found.highs[1]}};
+            Sums sums[] = {{pos, sides[0].units, found.least[0]}, {neg, sides[1].units, found.least[1]}};
             found.best = tables->best(pos, neg, sums[0].known, sums[1].known);
             Proof proof(*tables, pos, neg, sums[0], sums[1], found.best.value);
             bool wanting = false;
@@ -168,7 +207,7 @@ class TableSearch : public Risk {
             const Index flips[] = {found.best.i - pos.first, found.best.j - neg.first};
             for (int k = 0; k < 2; ++k) {
                 const Queue &queue = found.queues[k];
-                candidates[k].high = narrowed(k, candidates[k], queue, flips[k], found.highs[k], sums[k], proof);
+                candidates[k].high = narrowed(k, candidates[k], queue, flips[k], found.least[k], sums[k], proof);
                 found.last[k] = flips[k] > 0 ? queue.costs[flips[k] - 1] : sides[k].low;
             }
             return found;
@@ -177,7 +216,7 @@ class TableSearch : public Risk {
 
     // A window that would have been enough: of half the candidates, a quarter, ... as long as they prove it. Mostly
     // they do not; then the next calls do not try.
-    double narrowed(int k, Window &window, const Queue &queue, Index flips, double looked_at, Sums &sums,
+    double narrowed(int k, Window &window, const Queue &queue, Index flips, double least, Sums &sums,
                     Proof &proof) const {
         if (window.rest > 0) {
             --window.rest;
@@ -192,7 +231,7 @@ class TableSearch : public Risk {
             high = sides[k].positive(queue.costs[enough + enough / 4]);
             window.pause = 0;
         }
-        sums.know(queue.size, queue.step * looked_at);
+        sums.know(queue.size, queue.step * least);
         window.rest = window.pause;
         return high;
     }
@@ -204,13 +243,35 @@ class TableSearch : public Risk {
         const double last = found.last[k], low = side.low, high = found.highs[k];
         const double *end = queue.costs + queue.size, *first = std::lower_bound(queue.costs, end, last - h);
         const Index count = flips - queue.first, full = first - queue.costs;
-        const Shares shares =
-            count > 0 ? share_out(first, std::upper_bound(first, end, last + h) - first, count - full, last, h)
-                      : Shares{last, -std::numeric_limits<double>::infinity(), h};
+        const Shares shares = count > 0 ? share_out(first, std::upper_bound(first, end, last + h) - first,
+                                                    EqualWeight{}, static_cast<double>(count - full), last, h)
+                                        : Shares{last, -std::numeric_limits<double>::infinity(), h};
         write_slope(costs, window.places.get(), found.noted[k], slope,
                     [=](const double *its, double *values, Index size) {
                         share_slopes(its, size, low, high, shares, value, values);
                     });
+    }
+
+    // The slopes of a class whose members weigh unequally, with so many units that flip: those of lowest cost, or
+    // shared out among flips of about the same cost.
+    template <class Costs>
+    void mark_weighted(Window &window, Found &found, int k, Index units, double h, Costs costs, double *slope) const {
+        const Side &side = sides[k];
+        const auto weight = [&](const Flip &flip) { return side.weight(flip); };
+        const auto total = static_cast<double>(units);
+        const auto write = [&](const Flip &flip, double part) {
+            slope[side.members.example(flip.place)] = -side.members.sign * side.step * part;
+        };
+        double last = -std::numeric_limits<double>::infinity();
+        for_flipped(window.flips, weight, total, [&](const Flip &flip, double part) {
+            last = flip.cost;
+            write(flip, part);
+        });
+        if (units == 0 || !resolves(h, last))
+            return;
+        if (last + h > found.highs[k])
+            found.look(k, side, window, last + h, costs);
+        for_shared(window.flips, weight, total, last, h, write);
     }
 
     // The pages that few calls touch.

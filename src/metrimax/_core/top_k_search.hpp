@@ -180,7 +180,8 @@ class TopSearch : public Risk {
         if (!resolves(h, last))
             return cut(now, scores, 0.0, slope);
         const auto certain = static_cast<Index>(pass(now, at, last - h, last + h).count);
-        const Shares shares = share_out(now.costs.get(), now.size, k - certain, last, h);
+        const Shares shares =
+            share_out(now.costs.get(), now.size, EqualWeight{}, static_cast<double>(k - certain), last, h);
         double hits = 0;
         for_blocks(n, [&](Index first, Index count) {
             double labels[kBlock];

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from metrimax.measure.contingency import ContingencyMeasure, check_beta, ratio
-from metrimax.measure.tables import Structure
+from metrimax.measure.tables import Fraction, Structure
 from metrimax.protocols import Vector
 
 
@@ -25,6 +25,9 @@ class ErrorRate(ContingencyMeasure):
     def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector, float]:
         n = n_pos + n_neg
         return (n_pos + m) / n, -2 / n
+
+    def fraction(self, n_pos: float, n_neg: float) -> Fraction:
+        return Fraction((0.0, 1.0, 1.0), (n_pos + n_neg, 0.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ class CostModel(ContingencyMeasure):
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         return ratio(self.fn * fn + self.fp * fp, self.fn * (tp + fn) + self.fp * (tn + fp), 0.0)
 
+    def fraction(self, n_pos: float, n_neg: float) -> Fraction:
+        return Fraction((0.0, self.fn, self.fp), (self.fn * n_pos + self.fp * n_neg, 0.0, 0.0))
+
 
 @dataclass(frozen=True)
 class BalancedError(ContingencyMeasure):
@@ -57,6 +63,9 @@ class BalancedError(ContingencyMeasure):
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         return (ratio(fn, tp + fn, 0.0) + ratio(fp, tn + fp, 0.0)) / 2
+
+    def fraction(self, n_pos: float, n_neg: float) -> Fraction:
+        return Fraction((0.0, 0.5 / n_pos, 0.5 / n_neg), (1.0, 0.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,10 @@ class FBeta(ContingencyMeasure):
     def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[float, Vector]:
         b2 = self.beta**2
         return 1.0, -(1 + b2) / (m + b2 * n_pos)
+
+    def fraction(self, n_pos: float, n_neg: float) -> Fraction:
+        b2 = self.beta**2
+        return Fraction((0.0, b2, 1.0), ((1 + b2) * n_pos, -1.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -140,6 +153,11 @@ class CohenKappa(ContingencyMeasure):
         chance = (tp + fn) * (tp + fp) + (fp + tn) * (fn + tn)
         # divided by n as soon as possible: n^2 times a count would leave the exact integers of a float
         return ratio((tp + tn) - chance / n, n - chance / n, 1.0)
+
+    def fraction(self, n_pos: float, n_neg: float) -> Fraction:
+        n = n_pos + n_neg
+        more = 2 * (n_neg - n_pos) / n
+        return Fraction((0.0, 1.0, 1.0), (4 * n_pos * n_neg / n, -more, more))
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from metrimax.measure import tables
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import contingency_smoothing
-from metrimax.measure.tables import Structure
-from metrimax.measure.units import Queue, common_unit, split
+from metrimax.measure.tables import Fraction, Structure
+from metrimax.measure.units import ClassUnits, Queue, common_unit, split
 from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Oracle, Smooth, Vector
 
 SCANNED_UNITS = 2**9
@@ -109,6 +109,13 @@ class ContingencyMeasure:
         """
         return None
 
+    def fraction(self, n_pos: float, n_neg: float) -> Fraction | None:
+        """D as a fraction of linear functions of the mistakes; None if it is none, or not known to be one.
+
+        As `by_count` a quicker way to the same numbers, where examples of the two classes weigh unequally.
+        """
+        return None
+
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
         return ContingencyOracle(self, y, sample_weight)
 
@@ -128,9 +135,14 @@ class ContingencyOracle(SampleOracle):
         self._counts = measure.counts(self.pos.total, self.neg.total)
         equal_units = self.pos.unit == self.neg.unit
         self.structure = measure.structure
+        self._fraction: Fraction | None = None
         if self.structure is None or (self.structure == "count" and not equal_units):
             self.structure = None  # so that the probe sees which tables are admissible
-            self.structure = tables.probe(self._loss, self.pos.count, self.neg.count, equal_units=equal_units)
+            self._fraction = None if equal_units else self._as_fraction()
+            if self._fraction is None:
+                self.structure = tables.probe(self._loss, self.pos.count, self.neg.count, equal_units=equal_units)
+            else:
+                self.structure = "monge"
         if self.structure == "scan" and sample_weight is not None:  # every table: keep them few, or do without
             self.pos, self.neg = split(y, sample_weight, most=SCANNED_UNITS)
             self._count_in_common(y, sample_weight)
@@ -151,6 +163,11 @@ class ContingencyOracle(SampleOracle):
             if self._counts is None:
                 self._set_bounds(*rises)
                 self._rising = min(rises) >= -ROUNDING * max(1.0, self._top)
+        elif self._fraction is not None:
+            marginals = tables.fraction_marginals(self._loss, n_pos, n_neg)
+            self._set_bounds(*marginals)
+            self._rising = min(marginals) >= -ROUNDING
+            self._top = self._loss_of(n_pos, n_neg) if self._rising else 1.0
         elif self.structure != "scan":
             i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
             self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
@@ -159,9 +176,9 @@ class ContingencyOracle(SampleOracle):
                 self._rising = _rises(self._A) and _rises(self._B)
             self._set_bounds(*tables.monge_marginals(self._loss, n_pos, n_neg))
         self.price = self._price()
-        self.compiled = self._compile() if self.pos.whole and self.neg.whole else None
-        alone = self.compiled is None and self.margins is not None
-        self._sum = HingeSum(self.hinges()) if alone else None  # whole examples flip, where they weigh unequally
+        unequal = self.margins is not None and not (self.pos.whole and self.neg.whole)
+        self._sum = HingeSum(self.hinges()) if unequal else None  # whole examples flip, where mistakes add up
+        self.compiled = None if unequal else self._compile()
 
     def _count_in_common(self, y: Labels, sample_weight: Vector) -> None:
         """Count both classes in units of one size, if there are many tables, where D is linear in tp for every m."""
@@ -263,20 +280,36 @@ class ContingencyOracle(SampleOracle):
 
     def _compile(self) -> _kernels.TableSearch | None:
         """The search in one compiled call, for the structures that have one."""
-        if self.structure == "count":
+        first, structure = 0, str(self.structure)
+        if structure == "count":
             first, u, v = self._first_count, self._u, self._v
-        elif self.structure in tables.LINKS:
-            first, u, v = 0, self._A, self._B
+        elif structure in tables.LINKS:
+            u, v = self._A, self._B
+        elif self._fraction is not None:
+            structure, (u, v) = "fraction", map(np.array, self._fraction)
         else:
             return None
+        weight = self._by_class(*(units.weight / units.unit for units in (self.pos, self.neg)))
         pos, neg = (
-            _kernels.FlipClass(
-                units.members, sign=units.sign, step=units.unit / self.n, low=limits.low, high=limits.high
-            )
-            for units, limits in zip((self.pos, self.neg), self._limits, strict=True)
+            self._flips(units, limits, weight) for units, limits in zip((self.pos, self.neg), self._limits, strict=True)
         )
-        loss = _kernels.TableLoss(self.structure, u, v, m_low=first, top=self._top, rising=self._rising)
+        loss = _kernels.TableLoss(structure, u, v, m_low=first, top=self._top, rising=self._rising)
         return _kernels.TableSearch(self.size, pos, neg, loss)
+
+    def _flips(self, units: ClassUnits, limits: _Limits, weight: Vector) -> _kernels.FlipClass:
+        step = units.unit / self.n
+        if units.whole:
+            return _kernels.FlipClass(units.members, sign=units.sign, step=step, low=limits.low, high=limits.high)
+        return _kernels.FlipClass.weighted(units.members, sign=units.sign, step=step, weights=weight, units=units.count)
+
+    def _as_fraction(self) -> Fraction | None:
+        """D in units, if it is known to be a fraction that is Monge and all tables are admissible."""
+        given = self._measure.fraction(self.pos.total, self.neg.total)
+        total = map(np.asarray, (self.pos.total, 0.0, 0.0, self.neg.total))
+        if given is None or self._counts is not None or self._measure.admissible(*total) is not None:
+            return None
+        fraction = given.counted(self.pos.unit, self.neg.unit)
+        return fraction if fraction.is_monge(self.pos.count, self.neg.count) else None
 
     @property
     def _count_loss(self) -> _kernels.CountLoss:

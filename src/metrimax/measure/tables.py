@@ -10,7 +10,8 @@ i false negatives and j false positives, counted in units. What D looks like dec
 ``hypot``    D(i, j)^2 = D(i, 0)^2 + D(0, j)^2 (Q-mean),
 ``max``      D(i, j) = max(D(i, 0), D(0, j)) (the lower of TPR and TNR): Monge arrays, by divide and conquer,
              O(n log n).
-``monge``    any D whose cross-differences are never positive: the same, D being evaluated level by level.
+``monge``    any D whose cross-differences are never positive: the same, D being evaluated level by level, or, if it is
+             a `Fraction`, where it is asked for.
 ``scan``     every table that the bound D <= 1 does not exclude: O(n+ n-).
 
 The registered measures state their structure and the tests verify it; a user's function is probed (`probe`).
@@ -19,7 +20,7 @@ The registered measures state their structure and the tests verify it; a user's 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,31 @@ CELLS = 2**20
 
 PART = 2**13
 """Counts whose coefficients are computed at a time: what is made on the way stays in a near cache."""
+
+
+class Fraction(NamedTuple):
+    """``D = above / below``, both linear in the mistakes: the coefficients of 1, fn and fp."""
+
+    above: tuple[float, float, float]
+    below: tuple[float, float, float]
+
+    def counted(self, pos_unit: float, neg_unit: float) -> Fraction:
+        """The same with fn and fp counted in units."""
+        above, below = ((c, pos_unit * i, neg_unit * j) for c, i, j in self)
+        return Fraction(above, below)
+
+    def is_monge(self, n_pos: float, n_neg: float) -> bool:
+        """Whether D is defined on all tables, and no cross-difference is positive.
+
+        The mixed derivative has the sign of ``2 b1 b2 above - (a1 b2 + a2 b1) below``. That is linear: corners tell.
+        """
+        (_, a1, a2), (_, b1, b2) = self
+        for table in ((1, 0, 0), (1, n_pos, 0), (1, 0, n_neg), (1, n_pos, n_neg)):
+            above, below = (sum(c * x for c, x in zip(part, table, strict=True)) for part in self)
+            terms = 2 * b1 * b2 * above, (a1 * b2 + a2 * b1) * below
+            if not (below > 0 and terms[0] - terms[1] <= 1e-12 * max(map(abs, terms))):
+                return False
+        return True
 
 
 def probe(loss: TableLoss, n_pos: int, n_neg: int, *, equal_units: bool = True, tol: float = 1e-12) -> Structure:
@@ -107,6 +133,14 @@ def monge_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, flo
     i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
     fn_most, fn_least = np.diff(loss(i, np.zeros_like(i))), np.diff(loss(i, np.full_like(i, n_neg)))
     fp_most, fp_least = np.diff(loss(np.zeros_like(j), j)), np.diff(loss(np.full_like(j, n_pos), j))
+    return float(fn_least.min()), float(fn_most.max()), float(fp_least.min()), float(fp_most.max())
+
+
+def fraction_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
+    """The same of a `Fraction` that is Monge: as mistakes of one kind grow it bends one way only, so the ends tell."""
+    i, j = np.array([0, 1, n_pos - 1, n_pos]), np.array([0, 1, n_neg - 1, n_neg])
+    fn_most, fn_least = (np.diff(loss(i, np.full(4, at)))[::2] for at in (0, n_neg))
+    fp_most, fp_least = (np.diff(loss(np.full(4, at), j))[::2] for at in (0, n_pos))
     return float(fn_least.min()), float(fn_most.max()), float(fp_least.min()), float(fp_most.max())
 
 
