@@ -83,7 +83,7 @@ class Curve:
         self._problem, self._most = problem, most
         self._next, self._began = 1.0, time.process_time()
 
-    def keep(self, state: Callable[[], Cuts]) -> None:
+    def keep(self, record: Record, state: Callable[[], Cuts]) -> None:
         self._state = state
 
     def __call__(self, record: Record) -> bool:
@@ -109,7 +109,7 @@ def trace(method: str, most: float, problem: Problem) -> list[Row]:
     oracle, design = problem.oracle, problem.design
     weight = problem.C * oracle.price * oracle.n
     curve = Curve(problem, most)
-    [end] = run(design, [solver.steps(oracle, design, weight, tol=0.1 * EPSILON, callback=curve)])
+    [end] = run(design, [solver.steps(oracle, design, weight, tol=0.1 * EPSILON, callback=curve, keep=curve.keep)])
     curve.add(end.n_iter, end.n_passes, time.process_time(), end.objective / weight, end.bound / weight, end.w)
     return curve.points
 

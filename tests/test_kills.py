@@ -95,7 +95,10 @@ def test_a_state_is_never_half(tmp_path: Path) -> None:
     for at in range(7, 40, 4):
         if not killed(tmp_path, at, *arguments):
             break
-        assert not (tmp_path / "m").exists()
+        if (tmp_path / "m").exists():  # the model was in its place already
+            load_model(tmp_path / "m")
+            assert not killed(tmp_path, 0, *arguments)
+            break
     else:
         assert not killed(tmp_path, 0, *arguments)
     load_model(tmp_path / "m")

@@ -95,7 +95,8 @@ def test_a_fold_of_a_class_that_the_others_lack(measure):
     y[0] = 2
     scores = cross_val_score(MeasureSVC(measure), X, y, cv=LeaveOneOut(), error_score="raise")
     assert scores[0] == 0
-    assert MeasureSVCCV(measure, Cs=[1.0], cv=LeaveOneOut()).fit(X, y).cv_results_["split0_test_score"] == 0
+    results = MeasureSVCCV(measure, Cs=[1.0], cv=LeaveOneOut()).fit(X, y).cv_results_
+    assert np.isfinite(results["pooled_test_score"]).all()
 
 
 def test_lengths_and_weights():

@@ -177,6 +177,8 @@ class Dense(_Matrix):
     array([1., 2.])
     """
 
+    kept = 1.0  #: the share of a kernel that these columns keep; below 1 for some approximations
+
     def __init__(self, X: npt.NDArray[Any], n_threads: int | None = None) -> None:
         if X.ndim != 2:
             raise ValueError(f"X must have two dimensions, got {X.ndim}")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metrimax._validation import check_weights
-from metrimax.designs.kernel import LowRank
+from metrimax.designs import Dense
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.base_loss import PAPER, Losses
 from metrimax.measure.contingency import ContingencyMeasure
@@ -56,7 +56,7 @@ def restate(features: Design | None, fitted: list[FittedLabel]) -> list[FittedLa
 
 def kept(features: Design | None) -> float:
     """The share of the kernel that the features keep; what rounding took off an exact one does not count."""
-    share = features.kept if isinstance(features, LowRank) else 1.0
+    share = features.kept if isinstance(features, Dense) else 1.0
     return 1.0 if share > 1 - 1e-9 else share
 
 
