@@ -406,7 +406,7 @@ def test_the_time_out_is_a_setting_of_dask(problem, cluster):
 
 
 def test_no_news_is_an_error_and_not_a_hang(problem, cluster):
-    design = DaskDesign(cluster.scatter(blocks(problem)), timeout=0.5)
+    design = DaskDesign(cluster.map(np.copy, blocks(problem), pure=False), timeout=0.5)
     began = time.monotonic()
     with pytest.raises(NoNews, match="no news from the workers for"):
         design.cluster.results("slow", lambda: cluster.map(time.sleep, [15, 15.5], pure=False))

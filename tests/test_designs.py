@@ -450,3 +450,22 @@ def test_threads_by_default_are_what_the_process_may_use(monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", share)
         assert as_design(X).n_threads == expected
     assert as_design(X, n_threads=cores + 1).n_threads == cores + 1
+
+
+def unaligned(array):
+    """The same array one byte off."""
+    raw = np.zeros(array.nbytes + 1, dtype=np.uint8)
+    moved = raw[1:].view(array.dtype)[: array.size].reshape(array.shape)
+    moved[...] = array
+    assert not moved.flags.aligned
+    return moved
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_a_design_that_comes_over_a_wire_unaligned(kind):
+    X = np.random.default_rng(0).normal(size=(7, 3))
+    design = as_design(X if kind == "dense" else sparse.csr_matrix(X))
+    state = {n: unaligned(v) if isinstance(v, np.ndarray) else v for n, v in design.__getstate__().items()}
+    copy = type(design).__new__(type(design))
+    copy.__setstate__(state)
+    assert np.allclose(copy.matvec(np.ones(3)), X.sum(axis=1))

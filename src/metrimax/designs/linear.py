@@ -123,6 +123,11 @@ class _Matrix:
         """Without what the kernels look at, which is made anew."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_compiled", "_by_rows")}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrays that came over a wire may lie at any address; the kernels want them aligned."""
+        arrays = {name: aligned(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+        self.__dict__.update(state | arrays)
+
     @cached_property
     def rows(self) -> MatrixRows:
         """The rows, for coordinate descent."""
