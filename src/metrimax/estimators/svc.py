@@ -44,58 +44,46 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         A name (`metrimax.measures` lists them), a measure with parameters such as ``FBeta(2)``, or a function of
         (tp, fp, fn, tn) that takes arrays: a score that is 1, or a loss that is 0, for a perfect labelling.
     C : float, default=4.0
-        Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``. The
-        default suits text of unit length and features of scale 1 (docs/results/default_c.md); `MeasureSVCCV` chooses.
+        Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``. The default
+        suits text of unit length and features of scale 1. `MeasureSVCCV` chooses.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
-        "auto" chooses by what was measured: the hybrid of bundle method and quasi-Newton steps; for error, cost and
-        balanced error begun by dual coordinate descent where that looks quicker, and on many features with large C for
-        other measures of labellings, too; the bundle method for several labels of measures other than these three.
-        "cutting_plane" is the plain algorithm of Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang
-        et al. (2011), all three for reference; "dual_cd" (error, cost and balanced error only) also gives the
-        multipliers `dual_coef_`.
-    tol : float, default=1e-3
-        Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point.
-    max_iter : int, default=10000
-        Most iterations, each of which reads the data twice.
-    fit_intercept : bool, default=True
-        Add a constant feature. Its weight is regularised with the others.
-    intercept_scaling : float or None, default=None
-        Value of that constant feature. None is 1 for the measure's risk alone, as Joachims (2005) has it, and 10 beside
-        a base loss, so that the intercept is hardly regularised.
+        "auto" chooses by what was measured (docs/results/solvers.md). "cutting_plane" is the plain algorithm of
+        Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang et al. (2011), all three for reference;
+        "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
+    tol, max_iter : float and int, default=1e-3 and 10000
+        Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point. Most iterations, each of
+        which reads the data twice.
+    fit_intercept, intercept_scaling : bool and float or None, default=True and None
+        Add a constant feature of this value, whose weight is regularised with the others. None is 1 for the measure's
+        risk alone, as Joachims (2005) has it, and 10 beside a base loss: the intercept is then hardly regularised.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
     hinge : float or None, default=None
-        Adds the plain hinge loss: ``C hinge sum_i max(0, 1 - y_i s_i)``. With 1 (what `MeasureSVCCV` does for F1 and
-        its like) the weights are learnt from all examples, which pays where classes overlap
-        (docs/results/imbalanced.md). None is 0.
+        Adds the plain hinge loss: ``C hinge sum_i max(0, 1 - y_i s_i)``. None is 0.
     logistic : float or None, default=None
         Adds the logistic loss: ``C logistic sum_i log(1 + exp(-y_i s_i))``. None is 0.
     risk : float or "even", default=1.0
-        Weight of the measure's own risk. "even" is 1 / kappa: the risk weighs as much as one loss of every example,
-        which pays beside a base loss where a rare class overlaps with the other (docs/measures.md). With 0 a base loss
-        remains: ``risk=0, logistic=1`` is logistic regression, ``risk=0, hinge=1`` the plain SVM; the measure then
-        decides on the threshold alone.
+        Weight of the measure's own risk. "even" is 1 / kappa: the risk weighs as much as one loss of every example
+        (docs/measures.md). With 0 a base loss remains: ``risk=0, logistic=1`` is logistic regression, ``risk=0,
+        hinge=1`` the plain SVM; the measure then decides on the threshold alone.
     balanced : bool, default=False
         Whether the two classes weigh the same in the base losses, hinge and logistic, whatever they weigh in the risk.
     threshold : {"trained", "placed"}, default="trained"
-        "trained": where training puts it. "placed": where the measure is best on the training sample, if that is
-        better; more precisely, the mean of all thresholds that are worse than the best by no more than what one
-        mistake in each class costs. Measures of rankings have a rule of their own, see `threshold_`.
+        "trained": where training puts it. "placed": in the middle of the best places on the training sample, if that
+        is better (`metrimax.measure.place`). Measures of rankings have a rule of their own, see `threshold_`.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance" (formulas:
         `metrimax.designs.kernel.Kernel`), "precomputed" (X holds the kernel's values, (n, n) in `fit` and (examples, n)
         elsewhere), or a function of two arrays of examples that returns the matrix of values.
-    gamma : {"scale", "mean_distance"} or float, default="scale"
-        Scale of the kernel: 1 / (p var(X)), or the inverse of the mean squared distance between examples.
-    degree, coef0 : int and float, default=3 and 0.0
-        Of the polynomial kernel.
+    gamma, degree, coef0 : {"scale", "mean_distance"} or float, int and float, default="scale", 3 and 0.0
+        Scale of the kernel, 1 / (p var(X)) or the inverse of the mean squared distance between examples; and what the
+        polynomial kernel has besides.
     cache_size : float, default=1000.0
         Megabytes for kernel values. While the n x n matrix fits the kernel is exact; beyond that it is approximated by
         Nystroem features on random examples, and `status_` says so.
-    n_components : int or None, default=None
-        Number of those features; None for as many as fit, at most 1000. Given, they are used even if the matrix fits.
-    random_state : int, RandomState or None, default=None
-        Chooses the examples that span the approximation. None is 0 with a checkpoint.
+    n_components, random_state : int or None, and int, RandomState or None, default=None
+        Number of those features, None for as many as fit, at most 1000 (given, they are used even if the matrix fits);
+        and what chooses the examples that span them, None for 0 with a checkpoint.
     n_threads : int or None, default=None
         Threads for products with X; None for all cores, or as many as OMP_NUM_THREADS says, as in joblib's workers.
     verbose : int, default=0
@@ -113,10 +101,8 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
     ----------
     coef_ : ndarray (1, p), or (L, p) with L labels
         Linear kernel only.
-    kernel_coef_ : ndarray (1, m), or (L, m)
-        Other kernels: coefficients of the examples in `support_`.
-    support_ : ndarray of int (m,)
-        Their positions in the training set.
+    kernel_coef_, support_ : ndarray (1, m) or (L, m), and ndarray of int (m,)
+        Other kernels: coefficients of examples, and their positions in the training set.
     kernel_kept_ : float
         Share of the kernel's trace that the features keep: 1 for an exact kernel.
     intercept_, trained_intercept_, threshold_ : ndarray (1,) or (L,)
@@ -125,24 +111,19 @@ class MeasureSVC(ClassifierMixin, CertifiedEstimator):
         halfway between the last of the top k training scores and the next (k = n+ for ROC area and PRBEP).
     objective_, dual_bound_ : float, or ndarray (L,)
         J at the solution, `coef_` with `trained_intercept_`, and a proven lower bound of the least J.
-    gap_ : float, or ndarray (L,)
-        ``(objective_ - dual_bound_) / (C kappa n)``.
-    price_ : float, or ndarray (L,)
-        kappa.
+    gap_, price_ : float, or ndarray (L,)
+        ``(objective_ - dual_bound_) / (C kappa n)``, and kappa.
     n_iter_, n_support_, n_passes_ : int, int and float, or ndarray (L,)
         Iterations, cuts with weight in the solution, and passes over the data: rows read (see `Record`) divided by n.
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
-    history_ : list of Record, or list of such lists
-    certificate_ : list of (points, multipliers), or None
-    trained_with_ : dict
-        C, the losses, and the rule of the threshold.
+    history_, certificate_ : list of Record, or list of such lists; list of (points, multipliers), or None
+    trained_with_ : dict of C, the losses, and the rule of the threshold
     dual_coef_ : ndarray (1, n) or (L, n)
         With a dual solver, the multipliers times the labels: the weights are ``dual_coef_ @ X``.
     label_values_ : ndarray (L,)
         With a dataset whose rows may have several labels, those that it has: one for each column.
-    classes_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
