@@ -36,6 +36,7 @@ suppress_warnings = [
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 
+toc_object_entries_show_parents = "hide"  # the list beside a page is narrow
 autodoc_typehints = "none"  # numpydoc's sections say what the types are for
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False

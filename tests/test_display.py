@@ -2,12 +2,26 @@
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from metrimax import MeasureSVC, MeasureSVCCV
-from metrimax.display import EstimateDisplay, LearningCurveDisplay
+from metrimax.display import (
+    CoefficientDisplay,
+    ConvergenceDisplay,
+    EstimateDisplay,
+    LearningCurveDisplay,
+    OperatingPointDisplay,
+    PathDisplay,
+    ReliabilityDisplay,
+    ThresholdDisplay,
+)
 
 mpl.use("agg")
 
@@ -97,3 +111,96 @@ def test_every_C_has_the_threshold_that_it_was_judged_by():
     mpl.pyplot.close(display.figure_)
     with pytest.raises(TypeError, match="expected a fitted MeasureSVCCV, got MeasureSVC"):
         EstimateDisplay.from_estimator(expected[0], X, y, X, y)
+
+
+def rows(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    return rng.normal(size=(n, 3)) + y[:, None], np.where(y, "yes", "no")
+
+
+def test_the_threshold_curve_is_the_measure_at_each_threshold():
+    rng = np.random.default_rng(1)
+    y, scores, fold = rng.random(60) < 0.4, rng.normal(size=60).round(1), np.arange(60) % 3
+    display = ThresholdDisplay.from_predictions(y, scores, measure="f1", threshold=0.3, fold=fold)
+    for threshold, value, *folds in zip(display.thresholds, display.values, *display.folds, strict=True):
+        assert value == pytest.approx(f1_score(y, scores > threshold, zero_division=0))
+        for k, one in enumerate(folds):
+            assert one == pytest.approx(f1_score(y[fold == k], scores[fold == k] > threshold, zero_division=0))
+    assert marked(display) == [0.3]
+    mpl.pyplot.close(display.figure_)
+    with pytest.raises(ValueError, match="judges a ranking and knows no threshold"):
+        ThresholdDisplay.from_predictions(y, scores, measure="roc_area")
+
+
+def test_the_threshold_of_a_model_and_its_folds():
+    X, y = rows()
+    model = MeasureSVC("f1", C=1.0).fit(X, y)
+    display = ThresholdDisplay.from_estimator(model, X, y, cv=4)
+    assert display.folds.shape == (4, len(display.thresholds))
+    display = ThresholdDisplay.from_estimator(model, X, y)
+    at_zero = display.values[np.searchsorted(display.thresholds, 0.0) - 1 :][:2]
+    assert model.score(X, y) in [pytest.approx(value) for value in at_zero]
+    theirs = LogisticRegression().fit(X, y)
+    assert OperatingPointDisplay.from_estimator(theirs, X, y).point is not None
+    mpl.pyplot.close("all")
+
+
+def test_the_operating_point_is_that_of_predict():
+    X, y = rows()
+    model = MeasureSVC("f1", C=1.0).fit(X[:100], y[:100])
+    display = OperatingPointDisplay.from_estimator(model, X[100:], y[100:])
+    called = model.predict(X[100:])
+    expected = [score(y[100:], called, pos_label="yes") for score in (recall_score, precision_score)]
+    np.testing.assert_allclose(display.point, expected)
+    assert any(np.allclose(pair, expected) for pair in zip(display.recall, display.precision, strict=True))
+    mpl.pyplot.close(display.figure_)
+    with pytest.raises(ValueError, match="expected y with two classes"):
+        OperatingPointDisplay.from_predictions([0, 1, 2], [0.1, 0.2, 0.3])
+
+
+def test_convergence_of_one_label_and_of_several():
+    X, y = rows()
+    model = MeasureSVC("f1", C=1.0).fit(X, y)
+    display = ConvergenceDisplay.from_estimator(model)
+    upper, lower = (line.get_ydata() for line in display.ax_.get_lines())
+    assert upper[-1] - lower[-1] == pytest.approx(model.history_[-1].gap)
+    several = MeasureSVC("f1", C=1.0).fit(X, np.column_stack([y == "yes", X[:, 0] > 1]))
+    assert len(ConvergenceDisplay.from_estimator(several).ax_.get_lines()) == 2
+    mpl.pyplot.close("all")
+
+
+def test_the_path_has_every_candidate():
+    X, y = rows()
+    model = MeasureSVCCV("f1", Cs=[0.1, 1.0], cv=3).fit(X, y)
+    display = PathDisplay.from_estimator(model)
+    drawn = sorted(score for curve in display.curves.values() for score in curve[:, 1])
+    np.testing.assert_allclose(drawn, np.sort(model.cv_results_["pooled_test_score"]))
+    assert marked(display) == [model.C_]
+    mpl.pyplot.close(display.figure_)
+
+
+def test_coefficients_carry_their_names():
+    X, y = rows()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = MeasureSVC("f1", C=1.0).fit(frame, y)
+    display = CoefficientDisplay.from_estimator(model, largest=2)
+    expected = dict(zip("abc", model.coef_[0], strict=True))
+    assert dict(zip(display.names, display.coefficients, strict=True)).items() <= expected.items()
+    assert min(expected, key=lambda name: abs(expected[name])) not in display.names
+    piped = CoefficientDisplay.from_estimator(make_pipeline(StandardScaler(), MeasureSVC()).fit(frame, y))
+    assert sorted(piped.names) == ["a", "b", "c"]
+    mpl.pyplot.close("all")
+    with pytest.raises(TypeError, match="expected a linear model"):
+        CoefficientDisplay.from_estimator(MeasureSVC(kernel="rbf").fit(X, y))
+
+
+def test_reliability():
+    display = ReliabilityDisplay.from_predictions([0, 1, 0, 1, 1, 1], [0.1, 0.3, 0.2, 0.8, 0.9, 0.7], n_bins=2)
+    np.testing.assert_allclose([display.predicted, display.observed, display.counts], [[0.2, 0.8], [1 / 3, 1], [3, 3]])
+    mpl.pyplot.close(display.figure_)
+    X, y = rows()
+    with pytest.raises(TypeError, match="CalibratedClassifierCV"):
+        ReliabilityDisplay.from_estimator(MeasureSVC("f1", C=1.0).fit(X, y), X, y)
+    with pytest.raises(ValueError, match="expected probabilities from 0 to 1"):
+        ReliabilityDisplay.from_predictions([0, 1], [-1.0, 2.0])

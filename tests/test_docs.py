@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import metrimax
-from metrimax import measure, structured
+from metrimax import display, measure, structured
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -21,7 +21,7 @@ NAMES = {
     "metrimax": [name for name in metrimax.__all__ if name != "__version__"],
     "metrimax.measure": [name for name in measure.__all__ if name != "REGISTRY" and name not in metrimax.__all__],
     "metrimax.structured": structured.__all__,
-    "metrimax.display": ["EstimateDisplay", "LearningCurveDisplay"],
+    "metrimax.display": display.__all__,
     "metrimax.estimates.resampling": ["estimator_table"],
     "metrimax.designs": ["as_design"],
     "metrimax.io.data": ["load_data"],

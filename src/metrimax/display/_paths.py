@@ -1,8 +1,8 @@
-"""Pictures, after the pattern of scikit-learn's displays. The only module that imports matplotlib."""
+"""Curves of training: how a fit converged, what folds and estimates say over C and over sample sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from metrimax.display._scores import new_axes
 from metrimax.estimators.svc_cv import MeasureSVCCV
 from metrimax.measure import get_measure
+from metrimax.protocols import Record
 
 NAMES = {"error": "error", "recall": "recall", "precision": "precision", "f1": "F1"}
 
@@ -80,8 +82,7 @@ class EstimateDisplay:
 
     def plot(self, ax: Any = None) -> EstimateDisplay:
         """Draw both curves, C on a logarithmic axis, and a dotted line at the C chosen."""
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+        ax = new_axes(ax)
         ax.plot(self.Cs, self.estimate, marker="o", label="estimate")
         ax.plot(self.Cs, self.holdout, marker="s", label="hold-out")
         chosen = self.chosen
@@ -152,4 +153,149 @@ class LearningCurveDisplay:
             ax.set_ylim(bottom=0)
             ax.legend(fontsize="small")
         self.axes_, self.figure_ = axes, axes[0].figure
+        return self
+
+
+class ConvergenceDisplay:
+    """The objective and its proven lower bound over the passes of a fit.
+
+    Parameters
+    ----------
+    histories : list of lists of Record
+        One for each label.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from metrimax.display import ConvergenceDisplay
+    >>> from metrimax.protocols import Record
+    >>> records = [Record(1, 2.0, 1.0, 0.0, 1, 0.1), Record(2, 4.0, 0.5, 0.4, 2, 0.2)]
+    >>> ConvergenceDisplay([records]).plot().ax_.get_xlabel()
+    'passes over the data'
+    """
+
+    def __init__(self, histories: Sequence[Sequence[Record]]) -> None:
+        self.histories = histories
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Any = None) -> ConvergenceDisplay:
+        """Draw the `history_` of a fitted model.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted, with `history_`.
+        ax : matplotlib axes or None, default=None
+            Where to draw.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(model)
+        history = model.history_
+        return cls([history] if isinstance(history[0], Record) else history).plot(ax)
+
+    def plot(self, ax: Any = None) -> ConvergenceDisplay:
+        """Draw objective and bound of one label; of several labels the gaps, on a logarithmic axis."""
+        ax = new_axes(ax)
+        if len(self.histories) == 1:
+            passes = [record.n_passes for record in self.histories[0]]
+            objective, bound = ([getattr(one, name) for one in self.histories[0]] for name in ("objective", "bound"))
+            ax.plot(passes, objective, marker=".", label="objective")
+            ax.plot(passes, bound, marker=".", label="proven lower bound")
+            ax.fill_between(passes, bound, objective, alpha=0.15, label="gap")
+            ax.set(ylabel="units of the measure")
+            ax.legend()
+        else:
+            for history in self.histories:
+                passes, gaps = [one.n_passes for one in history], [one.gap for one in history]
+                ax.plot(passes, np.maximum(gaps, 1e-16), linewidth=1)
+            ax.set(yscale="log", ylabel=f"gap, one line for each of {len(self.histories)} labels")
+        ax.set(xlabel="passes over the data")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class PathDisplay:
+    """What the folds say of each candidate, over C.
+
+    Parameters
+    ----------
+    curves : mapping from name to array (number of C, 3)
+        For each kind of candidate: C, the mean and the standard deviation of its score over the folds.
+    name : str, default="score"
+        What the score is called.
+    chosen : float or None, default=None
+        The C to mark.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from metrimax.display import PathDisplay
+    >>> PathDisplay({"f1": [[0.1, 0.5, 0.1], [1.0, 0.6, 0.1]]}, chosen=1.0).plot().ax_.get_xscale()
+    'log'
+    """
+
+    def __init__(
+        self, curves: Mapping[str, npt.ArrayLike], *, name: str = "score", chosen: float | None = None
+    ) -> None:
+        self.curves = {label: np.asarray(values, dtype=np.float64) for label, values in curves.items()}
+        self.name = name
+        self.chosen = chosen
+
+    @classmethod
+    def from_estimator(cls, model: MeasureSVCCV, *, ax: Any = None) -> PathDisplay:
+        """Draw the `cv_results_` of a fitted `MeasureSVCCV`.
+
+        Parameters
+        ----------
+        model : MeasureSVCCV
+            Fitted.
+        ax : matplotlib axes or None, default=None
+            Where to draw.
+
+        Returns
+        -------
+        PathDisplay
+            With `ax_` and `figure_`.
+        """
+        if not isinstance(model, MeasureSVCCV):
+            raise TypeError(f"expected a fitted MeasureSVCCV, got {type(model).__name__}")
+        check_is_fitted(model)
+        table = model.cv_results_
+        kinds = [name for name in table if name.startswith("param_") and name != "param_C"]
+        told = [name for name in kinds if len(set(table[name].tolist())) > 1]
+        rows: dict[str, list[list[float]]] = {}
+        for k, C in enumerate(table["param_C"].tolist()):
+            values = (f"{name.removeprefix('param_')} {table[name][k]}" for name in told)
+            spread = table["std_test_score"][k] if "std_test_score" in table else 0.0
+            rows.setdefault(", ".join(values) or "score", []).append([C, table["pooled_test_score"][k], spread])
+        scoring = model.measure if model.scoring is None else model.scoring
+        name = scoring if isinstance(scoring, str) else get_measure(scoring).name
+        return cls(
+            {label: sorted(row) for label, row in rows.items()}, name=name, chosen=float(np.median(model.C_))
+        ).plot(ax)
+
+    def plot(self, ax: Any = None) -> PathDisplay:
+        """Draw a line with one standard deviation for each kind of candidate, and a dotted line at the C chosen."""
+        ax = new_axes(ax)
+        for label, values in self.curves.items():
+            C, mean, spread = values.T
+            ax.plot(C, mean, marker="o", label=label)
+            ax.fill_between(C, mean - spread, mean + spread, alpha=0.1)
+        if self.chosen is not None:
+            ax.axvline(self.chosen, linestyle=":", color="grey", label="chosen")
+        ax.set(xscale="log", xlabel="C", ylabel=self.name)
+        ax.legend(fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
         return self

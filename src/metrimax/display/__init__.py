@@ -1,0 +1,16 @@
+"""Pictures, after the pattern of scikit-learn's displays. The only room that imports matplotlib."""
+
+from metrimax.display._models import CoefficientDisplay, ReliabilityDisplay
+from metrimax.display._paths import ConvergenceDisplay, EstimateDisplay, LearningCurveDisplay, PathDisplay
+from metrimax.display._thresholds import OperatingPointDisplay, ThresholdDisplay
+
+__all__ = [
+    "CoefficientDisplay",
+    "ConvergenceDisplay",
+    "EstimateDisplay",
+    "LearningCurveDisplay",
+    "OperatingPointDisplay",
+    "PathDisplay",
+    "ReliabilityDisplay",
+    "ThresholdDisplay",
+]

@@ -1,0 +1,43 @@
+"""What the displays ask of a classifier and of its labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from metrimax.protocols import Labels, Vector
+
+
+def new_axes(ax: Any) -> Any:
+    """The axes given, or those of a new figure."""
+    return plt.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def scores_of(model: Any, X: Any) -> tuple[Vector, float]:
+    """The scores of a fitted classifier of two classes, and the threshold above which it calls an example positive."""
+    check_is_fitted(model)
+    classes = model.classes_
+    if len(classes) != 2:
+        raise ValueError(f"expected a classifier of two classes, got {len(classes)}: draw one class against the rest")
+    if hasattr(model, "decision_function"):
+        scores, threshold = np.asarray(model.decision_function(X), dtype=np.float64), 0.0
+    else:
+        scores, threshold = np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1], 0.5
+    if scores.ndim != 1:
+        raise ValueError(f"expected one score for each example, got an array of shape {scores.shape}: draw each label")
+    return scores, threshold
+
+
+def positives(y: npt.ArrayLike, pos_label: Any = None) -> Labels:
+    """True for the positive class: the one named, or else the greater of the two."""
+    y = np.asarray(y)
+    classes = np.unique(y)
+    if pos_label is None and len(classes) != 2:
+        raise ValueError(f"expected y with two classes, got {classes.tolist()[:5]}")
+    if pos_label is not None and pos_label not in classes:
+        raise ValueError(f"expected pos_label among the classes {classes.tolist()[:5]}, got {pos_label!r}")
+    return np.asarray(y == (classes[1] if pos_label is None else pos_label))
