@@ -46,6 +46,16 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
     return float(places.mean())
 
 
+def place_if_it_pays(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+    """The threshold of `place`, if it is better than zero by more than one mistake in each class costs; otherwise 0."""
+    threshold = place(measure, y, scores, sample_weight)
+    if not (threshold and isinstance(measure, ContingencyMeasure)):
+        return threshold
+    n_pos, n_neg = (float(np.sum(of if sample_weight is None else sample_weight[of])) for of in (y, ~y))
+    gain = measure.score(y, scores - threshold, sample_weight) - measure.score(y, scores, sample_weight)
+    return threshold if gain > one_mistake_each(measure, n_pos, n_neg) else 0.0
+
+
 def one_mistake_each(measure: ContingencyMeasure, n_pos: float, n_neg: float) -> float:
     """What one mistake in each class costs beside a perfect labelling; of a tiny class, a quarter of its weight."""
     one = min(1.0, n_pos / 4, n_neg / 4)

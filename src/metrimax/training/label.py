@@ -13,8 +13,7 @@ from metrimax._validation import check_weights
 from metrimax.designs import Dense
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.base_loss import PAPER, Losses
-from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.measure.place import one_mistake_each, place
+from metrimax.measure.place import place, place_if_it_pays
 from metrimax.measure.plain import PlainOracle
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Oracle, Solution, Solver, Status, Vector
@@ -148,19 +147,8 @@ class LabelSample:
         if measure.ranks:
             threshold = measure.threshold(self.labels, scores, self.weight)
             return FittedLabel(solution, price, threshold, threshold)
-        threshold = place(measure, self.labels, scores, self.weight)
-        if self.training.threshold == "auto" and threshold and not self._pays(scores, threshold):
-            threshold = 0.0
-        return FittedLabel(solution, price, threshold)
-
-    def _pays(self, scores: Vector, threshold: float) -> bool:
-        """Whether a threshold is better than zero by more than one mistake in each class costs."""
-        measure, y, weight = self.training.measure, self.labels, self.weight
-        if not isinstance(measure, ContingencyMeasure):
-            return True
-        n_pos, n_neg = (float(np.sum(of if weight is None else weight[of])) for of in (y, ~y))
-        gain = measure.score(y, scores - threshold, weight) - measure.score(y, scores, weight)
-        return gain > one_mistake_each(measure, n_pos, n_neg)
+        rule = place_if_it_pays if self.training.threshold == "auto" else place
+        return FittedLabel(solution, price, rule(measure, self.labels, scores, self.weight))
 
     def certified(self, fitted: FittedLabel, C: float) -> Generator[Ask, Vector, FittedLabel]:
         """The label with the bound of a certificate that is kept, as good as was asked for, or as the solver's own."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metrimax.measure.base_loss import Losses
-from metrimax.measure.place import place
+from metrimax.measure.place import place, place_if_it_pays
 from metrimax.measure.plain import PlainOracle
 from metrimax.protocols import Design, Labels, Measure, Vector
 from metrimax.training.certificate import Certificate, certify
@@ -24,7 +24,7 @@ class Claim(NamedTuple):
     """What a model says about one of its labels.
 
     ``w`` are the weights of the certificate's point, the intercept's last; ``rule`` is the way the threshold was found
-    ("trained" or "placed"); ``constant`` is a label that did not vary in training.
+    ("trained", "placed" or "auto"); ``constant`` is a label that did not vary in training.
     """
 
     w: Vector
@@ -192,8 +192,8 @@ def _bound(claim: Claim, oracle: PlainOracle, design: Design, units: float, max_
 def _threshold(measure: Measure, labels: Labels, scores: Vector, weight: Vector | None, claim: Claim) -> Check:
     if measure.ranks:
         placed = measure.threshold(labels, scores, weight)
-    elif claim.rule == "placed":
-        placed = place(measure, labels, scores, weight)
+    elif claim.rule in ("placed", "auto"):
+        placed = (place if claim.rule == "placed" else place_if_it_pays)(measure, labels, scores, weight)
     elif claim.rule == "trained":
         placed = 0.0
     else:

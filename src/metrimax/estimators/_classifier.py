@@ -1,0 +1,140 @@
+"""A fitted classifier: its scores, its labels, and what the measure says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from metrimax._validation import is_whole
+from metrimax.designs import as_design, is_design
+from metrimax.designs.kernel import Expansion, Gram, LowRank
+from metrimax.estimators._base import CertifiedEstimator, labels_of
+from metrimax.estimators._remarks import warn_of_positive
+from metrimax.estimators._targets import check_truth, judge
+from metrimax.measure import get_measure
+from metrimax.protocols import Array, Design, Labels, Measure, Vector
+from metrimax.training.label import FittedLabel, kept
+
+
+class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
+    """A classifier ``X coef_ + intercept_ > 0``, or with a kernel; of two classes, several, or several labels."""
+
+    measure: str | Measure | Callable[..., Any]
+    kernel: str | Callable[..., Any]
+    fit_intercept: bool
+    n_threads: int | None
+    classes_: Array
+    _target: str
+    _expansion: Expansion | None = None  # what a kernel's scores are made of
+
+    def decision_function(self, X: Any) -> Vector:
+        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
+        check_is_fitted(self)
+        if self._expansion is not None and is_design(X):
+            raise self._out_of_reach(X)
+        scores = self._feature_scores(self._check_rows(X))
+        scores += self.intercept_
+        return scores[:, 0] if self._binary else scores
+
+    def _feature_scores(self, X: Any) -> Vector:
+        """Scores (n, L) without the intercept."""
+        if self._expansion is not None:
+            return self._expansion.scores(X)
+        return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
+
+    def predict(self, X: Any) -> Array:
+        """Labels by the rule frozen at fit, example by example; with several labels a matrix (n, L) of 0 and 1."""
+        scores = self.decision_function(X)
+        if self._multilabel:
+            return (scores > 0).astype(int)
+        choice = (scores > 0).astype(int) if self._binary else scores.argmax(axis=1)
+        predicted: Array = self.classes_[choice]
+        return predicted
+
+    def predict_top_k(self, X: Any, k: int) -> Array:
+        """Labels that call exactly ``k`` examples of this batch positive: those with the highest scores.
+
+        For two classes, or for every column of a label indicator matrix. Ties go by position.
+        """
+        scores = self.decision_function(X)
+        if not self._binary and not self._multilabel:
+            raise ValueError(
+                f"predict_top_k needs two classes or a label indicator matrix, got {len(self.classes_)} classes"
+            )
+        if not (is_whole(k) and 0 <= k <= len(scores)):
+            raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
+        called = np.zeros(scores.shape, dtype=int)
+        np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
+        return called if self._multilabel else self.classes_[called]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The measure itself on (X, y), higher is better; a dataset brings its labels.
+
+        ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
+        mean over classes, each against the rest, but for ``error``, which is the plain accuracy. The mean for a
+        measure of rankings is over those that vary in the batch: of the others it says nothing.
+        The labels of a dataset whose rows may have several are those of `label_values_`.
+        """
+        scores = self.decision_function(X)
+        if y is None and hasattr(self, "label_values_") and hasattr(X, "indicators"):
+            y = X.indicators(self.label_values_)
+        y = labels_of(X, y)
+        check_truth(y, scores, None if self._multilabel else self.classes_)
+        return self._judge_scores(scores, y, sample_weight)
+
+    def _judge_scores(self, scores: Vector, y: Array, sample_weight: Any) -> float:
+        """The measure of scores that `decision_function` gave."""
+        return judge(self._scoring(), scores, y, self.classes_, sample_weight, several=self._multilabel)
+
+    def _scoring(self) -> Measure:
+        """The measure that `score` reports."""
+        return get_measure(self.measure)
+
+    @property
+    def _multilabel(self) -> bool:
+        return bool(self._target == "multilabel-indicator")
+
+    @property
+    def _binary(self) -> bool:
+        return len(self.intercept_) == 1 and not self._multilabel
+
+    def _out_of_reach(self, X: Any) -> ValueError:
+        return ValueError(
+            f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"
+        )
+
+    def _warn_of_positive(self, measure: Measure, labels: Labels) -> None:
+        if self._binary:
+            warn_of_positive(measure, self.classes_, labels[:, 0])
+
+    def _store(self, kind: str, classes: Array, fitted: list[FittedLabel], scaling: float | None) -> None:
+        """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
+        solutions = [label.solution for label in fitted]
+        last = np.array([solution.w[-1] for solution in solutions])
+        self.classes_ = classes
+        self._target = kind
+        self.trained_intercept_ = last * scaling if scaling is not None else np.zeros(len(solutions))
+        self.threshold_ = np.array([label.threshold for label in fitted])
+        self.intercept_ = self.trained_intercept_ - self.threshold_
+        self._store_certificate(fitted, single=kind != "multilabel-indicator" and len(fitted) == 1)
+        if all(s.dual_coef is not None for s in solutions):
+            self.dual_coef_ = np.array([s.dual_coef for s in solutions])
+
+    def _weights(self, fitted: list[FittedLabel]) -> Vector:
+        """The weights of the features, (p, L)."""
+        W = np.column_stack([label.solution.w for label in fitted])
+        return W[:-1] if self.fit_intercept else W
+
+    def _store_weights(self, features: Design, W: Vector) -> None:
+        """Set what the scores are made of."""
+        self.kernel_kept_ = kept(features)
+        self._expansion = features.expansion(W) if isinstance(features, (Gram, LowRank)) else None
+        if self._expansion is None:
+            self.coef_ = np.ascontiguousarray(W.T)
+        else:
+            self.kernel_coef_ = np.ascontiguousarray(self._expansion.coefficients.T)
+            self.support_ = self._expansion.support
