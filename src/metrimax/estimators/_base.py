@@ -16,6 +16,7 @@ from metrimax._validation import check_positive, check_whole, dense, refuse_miss
 from metrimax.designs import as_design, is_design
 from metrimax.designs.dask import collected
 from metrimax.estimators._checks import check_rows, check_sample
+from metrimax.estimators._links import Documented
 from metrimax.estimators._pickle import PlainState
 from metrimax.io.folders import difference
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status, Vector
@@ -51,7 +52,7 @@ def stated(training: Training, C: float, scaling: float | None = None) -> dict[s
     return settings | {"intercept_scaling": scaling}
 
 
-class CertifiedEstimator(PlainState, BaseEstimator):
+class CertifiedEstimator(Documented, PlainState, BaseEstimator):
     """An estimator with the parameters C, solver, tol, max_iter, verbose and callback; fitted, with a certificate."""
 
     C: float

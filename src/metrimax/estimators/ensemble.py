@@ -34,6 +34,7 @@ from metrimax.estimators._ensemble_folds import CrossFit, Splits, Task, cross_fi
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
 from metrimax.estimators._ensemble_rule import OutOfFold
 from metrimax.estimators._ensemble_table import is_frame
+from metrimax.estimators._links import Documented
 from metrimax.estimators._targets import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
@@ -49,7 +50,7 @@ LEAST_WEIGHT = 0.01
 """A member whose share of the weights is below this for every label is dropped."""
 
 
-class MeasureEnsemble(ClassifierMixin, _BaseComposition):
+class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
     """Classifier for tables: members of different kinds, combined, with the threshold that the measure asks for.
 
     Each member is trained on the folds of a cross-validation. Its log-odds for the rows that it was not trained on are

@@ -1,0 +1,61 @@
+"""What must agree in a release: addresses, versions, links to pages, the metadata of the package."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import metrimax
+from metrimax import structured
+from metrimax.estimators._links import SITE
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+URLS = PROJECT["project"]["urls"]
+ESTIMATORS = ["CAPOClassifier", "MeasureEnsemble", "MeasureRanker", "MeasureSVC", "MeasureSVCCV"]
+STRUCTURED = ["CFGParser", "SequenceTagger", "StructuredSVM", "SupervisedClustering"]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS + STRUCTURED)
+def test_estimators_link_to_their_page(name):
+    """docs/conf.py writes reference/MODULE.NAME.html for every name that docs/api.md lists."""
+    module = metrimax if name in ESTIMATORS else structured
+    model = getattr(module, name)([]) if name == "CAPOClassifier" else getattr(module, name)()
+    link = f"{SITE}/reference/{module.__name__}.{name}.html"
+    assert model._get_doc_link() == link
+    assert link in model._repr_html_()
+    listed = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split(f"### `{module.__name__}`\n")[1]
+    assert f"* `{name}(" in listed.split("###")[0]
+
+
+def test_there_is_one_address():
+    assert URLS["Documentation"].rstrip("/") == SITE
+    assert URLS["Issues"].startswith(URLS["Source"])
+    assert URLS["Changelog"].startswith(URLS["Source"])
+    owner = URLS["Source"].removeprefix("https://github.com/")
+    pictures, links = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]
+    assert f"https://raw.githubusercontent.com/{owner}/main/" in pictures["replacement"]
+    assert f"{URLS['Source']}/blob/main/" in links["replacement"]
+
+
+def test_the_long_description_has_absolute_links():
+    """As fancy-pypi-readme applies them; twine checks the built files (``make dist``)."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for change in PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(change["pattern"], change["replacement"], text)
+    targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    assert targets
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+
+
+def test_there_is_one_version():
+    version = metrimax.__version__
+    assert importlib.metadata.version("metrimax") == version
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", citation, flags=re.MULTILINE)[1] == version
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## \[(.*?)\]", changelog, flags=re.MULTILINE)[1] == version
