@@ -151,7 +151,7 @@ class StructuredSVM(CertifiedEstimator):
             i = int(np.flatnonzero(own)[0])
             raise ValueError(f"example {i}: expected a loss of 0 for the true output itself, got {own[i]!r}")
         solution = self._solve(solver, fitted.problem_, inputs, outputs)
-        self.__dict__ = fitted.__dict__
+        self._renew(fitted)
         self.coef_ = solution.w
         self._store_certificate([FittedLabel(solution, 1.0, 0.0)], single=True)
         self._warn([solution])
