@@ -46,9 +46,9 @@ class ZeroOne(ContingencyMeasure):
 
 
 class OnlyWrongCounts(ContingencyMeasure):
-    """A loss that is 0 for every labelling with as many positives as the truth: those are no candidates.
+    """A loss that is 0 for every labelling with as many positives as the truth; those are excluded from the search.
 
-    So there are two ranges to search, fewer positives than there are and more.
+    So two ranges are searched: fewer positives than n+, and more.
     """
 
     structure: ClassVar[Structure] = "count"
@@ -177,7 +177,7 @@ class SvmperfRecallAtK(RecallAtK):
 
 
 class EitherOracle(SampleOracle):
-    """The more violated of what two oracles of one sample find."""
+    """The more violated of the cuts of two oracles."""
 
     def __init__(self, *oracles: Oracle, size: int) -> None:
         super().__init__(oracles[0].n, size)
@@ -230,7 +230,7 @@ class StoredTableOracle(ContingencyOracle):
 
 
 class ForcedOracle(ContingencyOracle):
-    """One class has to have a mistake at least: its cheapest flip is taken for granted."""
+    """Searches labellings with at least one mistake in a given class: its cheapest flip is always made."""
 
     def __init__(self, measure: ContingencyMeasure, y: Labels, *, positive: bool) -> None:
         super().__init__(measure, y)
@@ -256,7 +256,7 @@ def _force(queue: Queue) -> Queue:
 
 
 def check_share(code: int, p: float) -> None:
-    """Raise for a ``--p`` that makes no sense with -l 4 or 5; 0 stands for the default."""
+    """Raise if ``--p`` is out of range for -l 4 or 5; 0 stands for the default."""
     if code == 4 and p > 1:
         raise ValueError(f"expected --p of at most 1 for Prec@k (-l 4), got {p:g}")
     if code == 5 and 0 != p < 1:

@@ -86,7 +86,7 @@ def parse(argv: Sequence[str], options: dict[str, Option], files: Sequence[str])
 
 
 def check_output(name: str, path: str, **inputs: str) -> None:
-    """Raise for a file that cannot be written, or would take the place of one that is read: before all the work."""
+    """Raise, before any work, if a file cannot be written or would overwrite an input."""
     from metrimax.io.files import check_writable, same_file
 
     for what, other in inputs.items():

@@ -1,7 +1,7 @@
-"""Partitions on the workers of a Dask cluster, and tasks on them that outlive the loss of a worker.
+"""Partitions on the workers of a Dask cluster, and tasks on them that survive the loss of a worker.
 
-Placement, retries and the rebuilding of what was lost with a worker are Dask's. Here is what it leaves open: one task
-per thread of a worker however many partitions it has, what to send again, and when to give up.
+Dask places tasks, retries them and rebuilds partitions that were lost with a worker. This module adds the rest: one task
+per thread of a worker, whatever its number of partitions; what to send again after a loss; and when to give up.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 ATTEMPTS = 4
-"""Times that a product is tried: what was sent to a worker is lost with it, and sent again."""
+"""Tries for one product: what was sent to a worker is lost with it and has to be sent again."""
 
 TIMEOUT = 300.0
-"""Seconds without any news after which a run is given up, unless Dask's setting ``metrimax.timeout`` says otherwise."""
+"""Seconds without any message after which a run is given up; Dask's setting ``metrimax.timeout`` overrides it."""
 
 POLL = 2.0
-"""Seconds between two looks at whether anyone is still there."""
+"""Seconds between two checks that scheduler and workers are alive."""
 
 REACH = 3.0
-"""Seconds that a worker has to answer the driver; those that cannot be reached are talked to through the scheduler."""
+"""Seconds that a worker has to answer the driver directly; otherwise messages go through the scheduler."""
 
 
 class NoNews(TimeoutError):
-    """Nobody has answered for too long."""
+    """Neither scheduler nor workers have answered within the time-out."""
 
 
 class Share(NamedTuple):
@@ -43,7 +43,7 @@ class Share(NamedTuple):
 
 
 def connect(client: Any = None) -> tuple[Any, Callable[[], Any] | None]:
-    """A client, and what closes it if it was made here.
+    """A client, and a function that closes it if it was created here.
 
     ``client`` may be a client, the address of a scheduler, or None: then the current client serves, or else a local
     cluster of processes is started.
@@ -69,7 +69,7 @@ def connect(client: Any = None) -> tuple[Any, Callable[[], Any] | None]:
 
 
 def _close(*opened: Any) -> None:
-    """Close a client, and then its cluster; those that do not answer keep nobody from leaving."""
+    """Close a client, and then its cluster; do not wait for those that do not answer."""
     for one in opened:
         with suppress(TimeoutError):
             one.close(timeout=REACH)
@@ -88,14 +88,14 @@ def default_timeout() -> float:
 
 
 class Cluster:
-    """A client, the partitions that its workers hold, and who multiplies which.
+    """A client, the partitions on its workers, and which worker multiplies which.
 
     Parameters
     ----------
     client : Client, str or None
         A client, the address of a scheduler, or None for the current client or a local cluster of processes.
     timeout : float or None
-        Seconds without any news, or without an answer, after which everything is given up; None: `default_timeout`.
+        Seconds without a message after which the run is given up; None: `default_timeout`.
     """
 
     def __init__(self, client: Any = None, timeout: float | None = None) -> None:
@@ -105,12 +105,12 @@ class Cluster:
         self.parts: list[Any] = []
         self.shares: list[Share] = []
         self._direct = False
-        # Dask takes tasks of one name for one task, also where the first has just been let go: an address would not do
+        # Dask identifies tasks by name, even after the first was released, so id(self) is not unique enough
         self._name = uuid.uuid4().hex
         self._numbers = itertools.count()  # several threads may ask for products
 
     def hold(self, parts: list[Any], look: Callable[[Any], Any]) -> list[Any]:
-        """Take charge of partitions, which are futures; returns what ``look`` says of each."""
+        """Take over partitions, which are futures; returns ``look(partition)`` for each."""
         self.parts = parts
         found = self.results("about", lambda: self.map("about", look, parts))
         self.share_out()
@@ -134,17 +134,17 @@ class Cluster:
         self.shares = [Share(worker, sorted(parts)) for worker, parts in shares if parts]
 
     def key(self, name: str) -> str:
-        """The name of a task, which no other has: the dashboard groups by what is before the numbers."""
+        """A unique task name; Dask's dashboard groups tasks by the part before the numbers."""
         return f"metrimax-{name}-{self._name}-{next(self._numbers)}"
 
     def map(self, name: str, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
-        """A task for each tuple of arguments, wherever Dask likes."""
+        """Start a task for each tuple of arguments, on any worker."""
         keys = [self.key(name) for _ in arguments[0]]
         futures: list[Any] = self.client.map(function, *arguments, key=keys, pure=False)
         return futures
 
     def each(self, name: str, function: Callable[..., Any], shares: list[Share], sent: list[Any]) -> list[Any]:
-        """A task for each share, ``function(its partitions by number, what was sent for it)``, where the share is."""
+        """Start a task for each share on its worker: ``function(partitions by number, value sent for the share)``."""
         return [
             self.client.submit(
                 function,
@@ -159,7 +159,7 @@ class Cluster:
         ]
 
     def send(self, values: list[Any], shares: list[Share]) -> list[Any]:
-        """Each value to the worker of its share, all at the same time."""
+        """Send each value to the worker of its share, in parallel."""
 
         async def together() -> list[Any]:
             waiting = [
@@ -178,11 +178,11 @@ class Cluster:
         return futures
 
     def broadcast(self, value: Any) -> Any:
-        """One value to all workers, passed on from one to the next."""
+        """Send one value to all workers, which pass it on among themselves."""
         return self._answer(lambda: self.client.scatter(value, broadcast=True, direct=self._direct, hash=False))
 
     def results(self, name: str, ask: Callable[[], list[Any]]) -> list[Any]:
-        """The results of the tasks that ``ask`` starts, asked for again if what was sent has been lost."""
+        """The results of the tasks that ``ask`` starts; started again if the values sent were lost with a worker."""
         distributed = import_module("distributed")
         for attempt in range(1, ATTEMPTS + 1):
             self._check_scheduler()  # a client that was closed fails in many ways
@@ -217,9 +217,9 @@ class Cluster:
         return found
 
     def _answer(self, ask: Callable[[], Any]) -> Any:
-        """What a call of the client returns, made in its event loop; an error if it does not within the time-out.
+        """The result of a client call, made in its event loop; an error if the time-out passes first.
 
-        The client's own calls wait for ever: a scheduler that is stopped keeps its connections.
+        The client's own calls wait forever: a stopped scheduler keeps its connections open.
         """
 
         async def asked() -> Any:
@@ -236,7 +236,7 @@ class Cluster:
             raise NoNews(f"no answer for {self.timeout:g} seconds: {self._silent()}") from error
 
     def _silent(self) -> str:
-        """Who does not answer, and what to do."""
+        """A message that says who does not answer and what to do."""
         remedy = "look at its log, restart it and fit again; Dask's setting metrimax.timeout is how long to wait"
         try:
             known = self.client.sync(self.client.scheduler.identity, asynchronous=False, callback_timeout=REACH)
@@ -250,7 +250,7 @@ class Cluster:
         )
 
     async def _reached(self) -> bool:
-        """Whether the driver can talk to the workers itself, which saves every byte the way through the scheduler."""
+        """Whether the driver reaches the workers directly, so that data need not go through the scheduler."""
         if self.client.direct_to_workers is not None:
             return bool(self.client.direct_to_workers)
         try:
@@ -262,7 +262,7 @@ class Cluster:
         return True
 
     def _wait(self, name: str, futures: list[Any]) -> None:
-        """Wait for all of them, as long as some news comes in time."""
+        """Wait for all futures, as long as one finishes within each time-out."""
         distributed = import_module("distributed")
         pending, news = list(futures), time.monotonic()
         while pending:
@@ -289,7 +289,7 @@ class Cluster:
             )
 
     def _await_scheduler(self) -> None:
-        """Before others are blamed: the client may take a while to see that its scheduler has gone."""
+        """Wait until the client has noticed that its scheduler is gone, if it is, before workers are blamed."""
         for _ in range(25):
             self._check_scheduler()
             time.sleep(0.2)

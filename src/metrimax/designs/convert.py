@@ -55,7 +55,7 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
 
 
 def is_design(X: Any) -> bool:
-    """Whether X multiplies by itself, or is spread over a Dask cluster, and so cannot be looked at as a matrix."""
+    """Whether X is a design or a Dask collection, so that its entries cannot be inspected as those of a matrix."""
     if isinstance(X, Multiplies):
         return True
     if "dask" not in sys.modules:  # where X comes from Dask, someone has imported it
@@ -94,7 +94,7 @@ def _real(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _one_index_type(indices: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The same integer type for both, that of the (long) indices where it will do."""
+    """Both arrays with one integer type: that of the indices if it is large enough."""
     small = indices.dtype == np.int32 and indptr[-1] <= np.iinfo(np.int32).max
     kind = np.int32 if small else np.int64
     return np.ascontiguousarray(indices, dtype=kind), np.ascontiguousarray(indptr, dtype=kind)

@@ -1,4 +1,4 @@
-"""Rows on the workers of a Dask cluster: weights go out and scores come back, X stays where it is.
+"""Rows on the workers of a Dask cluster: the driver sends weights and receives scores; X stays on the workers.
 
 Per round the driver sends w to every worker and receives n scores, then sends the slope (each worker its own rows) and
 receives p numbers, added up in a tree: on each worker, then among the workers, the last few by the driver.
@@ -32,7 +32,7 @@ def _from(thing: Any, *packages: str) -> bool:
 
 
 def collected(values: Any) -> Any:
-    """The values of a Dask collection such as y, with the time-out of every other call; other things as they are."""
+    """Compute a Dask collection such as y, with the usual time-out; return anything else unchanged."""
     if not _from(values, "dask", "dask_expr"):
         return values
     try:
@@ -50,12 +50,12 @@ class DaskDesign:
     Parameters
     ----------
     X : dask.array, dask.dataframe, or sequence of futures, delayed values or callables
-        The partitions: dense or sparse blocks, data frames, or functions without arguments that return one. Those that
-        can be computed again are, if their worker dies.
+        The partitions: dense or sparse blocks, data frames, or functions without arguments that return one. If a worker
+        dies, its partitions are computed again where that is possible.
     client : Client, str, Cluster or None
         A client, the address of a scheduler, or None for the current client or a local cluster of processes.
     timeout : float or None
-        Seconds without any news after which a product is given up. None: Dask's setting ``metrimax.timeout``, or 300.
+        Seconds without a message after which a product is given up. None: Dask's setting ``metrimax.timeout``, or 300.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class DaskDesign:
         return self.bytes_sent + self.bytes_received
 
     def matvec(self, w: Vector) -> Vector:
-        """``X w``: w to every worker, scores back."""
+        """``X w``: sends w to every worker and receives the scores."""
         w = columns("w", w, self.n_cols)
         cluster = self.cluster
 
@@ -109,7 +109,7 @@ class DaskDesign:
         return scores
 
     def rmatvec(self, slope: Vector) -> Vector:
-        """``X' slope``: to each worker its rows of the slope, its sum back; partitions without slope are left out."""
+        """``X' slope``: sends each worker its rows of the slope and receives its sum; zero partitions are skipped."""
         slope = columns("slope", slope, self.shape[0])
         rows = [slope[self._rows(k)] for k in range(len(self.starts) - 1)]
         wanted = {k for k, own in enumerate(rows) if own.any()}
@@ -135,7 +135,7 @@ class DaskDesign:
         return slice(int(self.starts[k]), int(self.starts[k + 1]))
 
     def _blocks(self, X: Any) -> list[Any]:
-        """The partitions, in order, as what a task can be made of."""
+        """The partitions, in order, as arguments of tasks."""
         kind = type(X)
         if not _from(X, "dask", "dask_expr"):
             blocks = list(X)
@@ -205,7 +205,7 @@ def _add(parts: list[Vector]) -> Vector:
 
 
 def _pack(slope: Vector) -> tuple[npt.NDArray[Any], ...]:
-    """A slope as it is sent: only the rows that have one, where they are few."""
+    """A slope packed for sending: only its non-zero rows, where they are few."""
     rows = np.flatnonzero(slope if slope.ndim == 1 else slope.any(axis=1))
     return (slope,) if 2 * len(rows) > len(slope) else (rows.astype(np.int32), slope[rows])
 

@@ -1,4 +1,4 @@
-"""Whether a matrix that is given as a kernel is one: it has no eigenvalue below zero."""
+"""Check that a kernel matrix is positive semidefinite."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from scipy.linalg import eigvalsh_tridiagonal
 from metrimax.designs.linear import Dense
 
 STEPS = 40
-"""Products with the matrix in which a negative eigenvalue has to show."""
+"""Lanczos steps, one product with the matrix each."""
 
 SHARE = 1e-5
-"""How negative, relative to the largest, an eigenvalue may be: the entries may be rounded."""
+"""How negative an eigenvalue may be, relative to the largest: entries may be rounded."""
 
 
 def check_definite(K: Dense) -> None:
-    """Raise if the symmetric K has an eigenvalue below zero, where a lower bound of the objective would be none.
+    """Raise if the symmetric K has a negative eigenvalue: the lower bound of the objective would not hold.
 
-    By Lanczos's method: its lowest value is never below the lowest eigenvalue, and after some steps near it.
+    Uses Lanczos's method, whose lowest value approaches the lowest eigenvalue from above.
     """
     n = K.shape[0]
     basis = np.empty((min(n, STEPS), n))

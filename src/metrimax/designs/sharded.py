@@ -1,4 +1,4 @@
-"""A matrix that is never in memory as a whole: row shards, opened when a product reaches them."""
+"""A matrix in row shards that are opened when a product reaches them, so that X need not fit into memory."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Shard(Protocol):
         """Ask for the rows without waiting for them."""
 
     def check(self) -> None:
-        """Raise if what was loaded is not what is there now."""
+        """Raise if the files have changed since the rows were loaded."""
 
 
 class Sharded:
     """Row shards as one design, within a bound on memory.
 
-    Each thread opens one shard at a time, multiplies, and lets it go, while the next one is asked for. As many shards
-    as the bound leaves room for stay open from one product to the next.
+    Each thread opens one shard at a time, multiplies and closes it, while the next one is prefetched. As many shards as
+    the bound allows stay open from one product to the next.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Sharded:
     Notes
     -----
     Shard k always belongs to thread k mod T, and the sums of the threads are added in order, so a product does not
-    depend on which thread was quicker. ``bytes_read`` counts the bytes of the shards that products went through;
+    depend on which thread was quicker. ``bytes_read`` counts the bytes of the shards that products have read;
     in ``X' slope`` shards whose slope is zero are not opened.
     """
 

@@ -64,13 +64,13 @@ class WithIntercept:
 
     @cached_property
     def rows(self) -> RowAccess | None:
-        """Those of the design inside, where it has them, with the constant feature."""
+        """Row access of the wrapped design, if it has it, with the constant feature added."""
         inside = self.design.rows
         return None if inside is None else inside.with_constant(self.value)
 
 
 class Foreign:
-    """What a user wrote, with ``shape``, ``matvec`` and ``rmatvec``, as a design; it gives no rows."""
+    """A user's object with ``shape``, ``matvec`` and ``rmatvec`` as a design without row access."""
 
     rows = None
 

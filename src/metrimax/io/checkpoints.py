@@ -1,4 +1,4 @@
-"""The state of a fit in a folder, so that one that was killed goes on where it was."""
+"""Checkpoints: the state of a fit in a folder, so that a fit that was killed can resume."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from metrimax.io.sealing import parse_json
 from metrimax.protocols import Arrays, Record, Vector
 
 MINUTES = 2.0
-"""Between two writings, unless one takes longer than a twentieth of that."""
+"""Between two saves; more where a save takes longer than a twentieth of that."""
 
 FORMAT, VERSION = "metrimax-checkpoint", 2
 
 ATTEMPTS = 100
-"""To make a file in a folder that others, whose fits end, remove in the same moment."""
+"""Tries to create a file. Another fit that ends may remove the folder at the same moment."""
 
 CLOSE = 1e-9
-"""How far apart, as a share of their size, the products of the same rows may be: the order of sums is not fixed."""
+"""Relative tolerance when products of the same rows are compared: the order of summation is not fixed."""
 
 
 class Checkpoint:
-    """A folder in which a fit keeps its cuts and its best point, written every few minutes.
+    """A folder in which a fit saves its cuts and its best point every few minutes.
 
-    A file belongs to one run, by its name: a digest of labels, weights, measure, solver and of what X does to fixed
-    vectors, and the weight that C gives to the risk. So fits may share a folder, also at the same time; two of the same
-    run have a file each. Cuts do not depend on C or tol: a run without a file starts from that of another C, unless
-    that one is at work. When a fit ends, its files go; when it is interrupted, by Ctrl-C, SIGTERM or an error, they are
-    written first.
+    Each run has a file of its own. The file name is a digest of labels, weights, measure, solver and the products of X
+    with fixed vectors, followed by the weight of the risk, C kappa n. So several fits may share a folder, also at the
+    same time; two fits of the same run get two files. Cuts depend neither on C nor on tol: a run without a file starts
+    from the file of another C, unless a fit is using that file. A fit that ends removes its files. A fit that is
+    interrupted, by Ctrl-C, SIGTERM or an error, saves first.
 
-    Where a file is damaged, or its cuts are not those of the data, the fit says so in a warning and starts anew. Where
-    none can be written it says so once, and goes on.
+    If a file is damaged, or its cuts do not fit the data, the fit warns and starts from nothing. If no file can be
+    written, the fit warns once and goes on.
 
     Parameters
     ----------
     folder : str or path
-        Made if it is not there.
+        Created if it does not exist.
     minutes : float
-        Between two writings; 0 for after every iteration.
+        Time between two saves; 0 saves after every iteration.
     """
 
     def __init__(self, folder: Name, *, minutes: float = MINUTES) -> None:
@@ -62,28 +62,28 @@ class Checkpoint:
         self._parts: list[Checkpoint] = []
 
     def part(self, name: str) -> Checkpoint:
-        """A place of its own within the folder, for a fit that is a part of this one; it goes when this one goes."""
+        """A subfolder for a fit that is part of this one; `clear` removes it too."""
         self._parts.append(Checkpoint(self.folder / name, minutes=self.minutes))
         return self._parts[-1]
 
     def begin(self, problem: str, weight: float, probe: Vector) -> KeptRun:
-        """The state of one label's run; ``probe`` is what its rows do to fixed vectors."""
+        """The file of one label's run; ``probe`` holds the products of its rows with fixed vectors."""
         self._begun.append(KeptRun(self.folder, problem, weight, probe, 60 * self.minutes))
         return self._begun[-1]
 
     def clear(self) -> None:
-        """Remove what this fit wrote, and the folder if that was all."""
+        """Remove what this fit wrote, and the folder if it is empty then."""
         for part in self._parts:
             part.clear()
         for run in self._begun:
             run.remove()
         self._begun, self._parts = [], []
-        with suppress(OSError):  # there may be something else in it
+        with suppress(OSError):  # the folder holds other files
             self.folder.rmdir()
 
 
 def as_checkpoint(given: Name | Checkpoint | None) -> Checkpoint | None:
-    """A folder by its name, or as it is given; each fit has an object of its own, for it removes what it began."""
+    """The checkpoint that a user gave, as an object of this fit alone: a fit removes only the files it wrote."""
     if given is not None and not isinstance(given, (str, os.PathLike, Checkpoint)):
         raise TypeError(f"expected checkpoint as the name of a folder, a Checkpoint or None, got {given!r}")
     if isinstance(given, Checkpoint):
@@ -92,7 +92,7 @@ def as_checkpoint(given: Name | Checkpoint | None) -> Checkpoint | None:
 
 
 class KeptRun:
-    """The file of one run, which nobody else writes to before `release`."""
+    """The file of one run; no other run writes to it before `release`."""
 
     def __init__(self, folder: Path, problem: str, weight: float, probe: Vector, seconds: float) -> None:
         self._folder, self._problem, self._weight = folder, problem, weight
@@ -102,7 +102,7 @@ class KeptRun:
         self._lock, self._file = self._take()
 
     def _take(self) -> tuple[NameLock, Path]:
-        """A name that no other run holds: one with a file, if there is one, else the first."""
+        """A file name that no other run has locked: one whose file exists, if possible, else the first."""
         free: tuple[NameLock, Path] | None = None
         for number in count(1):
             file = self._folder / f"{self._problem}-{self._weight!r}{'' if number == 1 else f'~{number}'}.npz"
@@ -125,11 +125,11 @@ class KeptRun:
         return free
 
     def load(self) -> tuple[Arrays, Record] | None:
-        """What an earlier run left, and its last record; None if there is nothing, or nothing of use."""
+        """The arrays of an earlier run and its last record; None if there is no usable file."""
         return self._read(self._file)
 
     def others(self) -> Iterator[Arrays]:
-        """What is there of runs of the same problem with another C, the nearest first, unless they are at work."""
+        """The arrays of runs with another C, the nearest C first; runs that are still going are left out."""
         pattern = re.compile(re.escape(self._problem) + r"-([0-9.e+-]+)(~\d+)?\.npz")
         found = []
         with suppress(OSError, ValueError, ArithmeticError):
@@ -176,7 +176,7 @@ class KeptRun:
         return time.monotonic() >= self._due
 
     def save(self, arrays: Arrays, record: Record) -> None:
-        """Write the state, all of it or nothing; a warning, the first time, where that cannot be."""
+        """Write the state completely or not at all; warn the first time that it cannot be written."""
         began = time.monotonic()
         content = _sealed(arrays | {"probe": self._probe}, record)
         try:
@@ -191,12 +191,12 @@ class KeptRun:
         self._due = now + (max(self._seconds, 20 * (now - began)) if self._seconds else 0.0)
 
     def release(self) -> None:
-        """Let another run have the file."""
+        """Unlock the file for other runs."""
         self._lock.release()
 
     def remove(self) -> None:
-        """The run is done: its file goes."""
-        with suppress(OSError):  # what stays is of use to another
+        """Remove the file: the run has ended."""
+        with suppress(OSError):  # a file that stays can serve another run
             self._file.unlink()
         self._lock.release()
 
@@ -210,7 +210,7 @@ def _numbered(file: Path, number: int) -> Path:
 
 
 def _lock(file: Path) -> NameLock | None:
-    """The lock of a file, in a folder that is made; None where another run has it."""
+    """Lock a file, and create its folder; None where another run holds the lock."""
     lock = NameLock(_lock_file(file))
     for attempt in range(ATTEMPTS):
         try:
@@ -229,7 +229,7 @@ def _no_folder(folder: Path, error: OSError) -> FileError:
 
 
 def _sealed(arrays: Arrays, record: Record) -> Arrays:
-    """The arrays with what they are, and a digest of all of it."""
+    """The arrays with a description of them and a digest of everything."""
     counted = [record.iteration, record.n_passes, record.seconds]
     about = {"format": FORMAT, "version": VERSION, "counted": counted, "arrays": _shapes(arrays)}
     text = json.dumps(about | {"sha256": _digest(about, arrays)})
@@ -237,7 +237,7 @@ def _sealed(arrays: Arrays, record: Record) -> Arrays:
 
 
 def _open(arrays: Arrays) -> Record:
-    """The record of sealed arrays, from which the rest of what seals them is taken; ValueError where they changed."""
+    """Check sealed arrays, remove the description from them and return its record; ValueError if anything changed."""
     text = arrays.pop("about")
     if text.dtype.kind != "U" or text.shape != ():
         raise ValueError("expected a text that says what it is")

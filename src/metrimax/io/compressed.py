@@ -1,4 +1,4 @@
-"""Bytes in: files as they are, or decompressed on the way, whole or piece by piece."""
+"""Read files, decompressing them where needed, whole or piece by piece."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_bytes(path: Name, *, limit: Limit = None, begins: tuple[bytes, ...] = (
     limit : int, str or None
         The most bytes that compressed data may become; see `metrimax.io.limits.allowance`.
     begins : tuple of bytes
-        What the content may begin with: of anything else only the first bytes are returned.
+        Accepted beginnings of the content; of any other file only the first bytes are returned.
     """
     try:
         if path == "-":
@@ -67,7 +67,7 @@ def read_bytes(path: Name, *, limit: Limit = None, begins: tuple[bytes, ...] = (
 
 @contextmanager
 def open_stream(path: Name, *, limit: Limit = None) -> Iterator[IO[bytes]]:
-    """A file to read piece by piece, decompressed on the way; ``"-"`` is standard input."""
+    """Open a file to read piece by piece, decompressing it; ``"-"`` is standard input."""
     with ExitStack() as stack:
         try:
             file: Any = _standard_input() if path == "-" else stack.enter_context(open(path, "rb"))
@@ -90,9 +90,9 @@ def _standard_input() -> Any:
 
 
 class _Members(io.RawIOBase):
-    """The members of compressed data, one after the other; one that is damaged or cut off is an error.
+    """The members of compressed data, one after the other; a damaged or truncated member is an error.
 
-    Python's own readers of xz and bzip2, and that of the package zstandard, take a damaged member for the end.
+    Python's readers of xz and bzip2, and the package zstandard, treat a damaged member as the end of the file.
     """
 
     def __init__(self, path: Name, file: IO[bytes], kind: str, limit: Limit) -> None:
@@ -134,7 +134,7 @@ class _Members(io.RawIOBase):
 
 
 def _decompressor(path: Name, kind: str) -> Callable[[], Any]:
-    """What begins a member."""
+    """A new decompressor, for one member."""
     if kind == "gzip":
         return lambda: zlib.decompressobj(31)  # with the header and the checksum of gzip
     if kind == "bzip2":

@@ -1,4 +1,4 @@
-"""``metrimax convert``: data files, once, into binary shards that are mapped into memory."""
+"""``metrimax convert``: turn data files into binary shards that can be mapped into memory."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def convert(
     folder : str or path
         Must not exist, or be empty.
     shard_size : int or str
-        Bytes of a shard, about; a pass holds one per thread in memory.
+        Approximate size of a shard; a pass holds one shard per thread in memory.
     dtype : {"float32", "float64"}, optional
-        Of the values: float32 halves dense files. By default as in the source (text: float64).
+        Type of the values; float32 halves dense files. Default: that of the source (text: float64).
     kind, target, index_base, n_threads
         As for a single file.
     memory : int or str
-        Most memory for the rows of a folder of other than text files.
+        Most memory for rows, where the folder holds other files than svmlight text.
     progress : callable, optional
         Called with a line of text.
     limit : int or str, optional
@@ -84,7 +84,7 @@ def convert(
 
 
 def _texts(source: Name, kind: str | None) -> list[Name] | None:
-    """The files of svmlight text, or None where it is something else."""
+    """The files, if they are svmlight text, else None."""
     if source == "-" or not Path(source).is_dir():
         return [source] if (kind or file_kind(source)) == "svmlight" else None
     files = files_in(Path(source))
@@ -104,7 +104,7 @@ def _add_texts(
 ) -> int:
     """Append all rows of the files; returns the index of the first feature.
 
-    It is taken for 1 until the index 0 turns up, which moves the columns written before.
+    It is assumed to be 1 until the index 0 occurs; the columns written before are then moved.
     """
     base = 1 if index_base is None else index_base
     least = 0 if index_base is None else index_base
@@ -130,7 +130,7 @@ def _add_texts(
 
 
 def _blocks(path: Name, size: int, limit: Limit) -> Iterator[Bytes]:
-    """The text in pieces of whole lines, ``size`` bytes each or the length of a line."""
+    """The text in pieces of whole lines, about ``size`` bytes each."""
     with open_stream(path, limit=limit) as stream:
         rest = b""
         while True:

@@ -75,10 +75,10 @@ def load_data(
     n_threads : int, optional
         The most threads; all cores by default.
     labels : bool
-        False where neither labels nor groups are wanted: they are left out, and some may be missing.
+        False to read neither labels nor groups; some of them may then be missing.
     several : bool
-        Whether rows of other files, or of the data that a model was trained on, have several labels: then a row of
-        svmlight text may have none, though no row of this file has several.
+        Whether other files, or the training data of a model, have rows with several labels. Then a row of svmlight text
+        may have no label even if no row of this file has several.
     limit : int or str, optional
         The most bytes that the file may expand to, such as ``"8GiB"``: decompressed, or as the arrays that its numbers
         ask for. By default what the environment variable METRIMAX_LIMIT says, else 100 times the length of the file,
@@ -204,7 +204,7 @@ def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None, st
 
 
 def _check_counts(name: str, given: Array, most: int) -> None:
-    """Raise for what is no whole number in range: a cast to 32 bits would turn it into another that may be."""
+    """Raise unless all are whole numbers in range, before a cast to 32 bits could change them."""
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise ValueError(f"expected {name} as whole numbers, got shape {given.shape} and dtype {given.dtype}")
     if len(given) and not 0 <= given.min() <= given.max() <= most:
@@ -220,7 +220,7 @@ def _transposed(X: CSR) -> CSR:
 
 
 class Named(Protocol):
-    """What has labels, and a name for errors."""
+    """Data with labels, and a name for error messages."""
 
     @property
     def name(self) -> Name: ...

@@ -17,11 +17,11 @@ from metrimax.io.limits import Limit, parse_size
 from metrimax.protocols import Array, Vector
 
 MEMORY = "1GiB"
-"""For rows, unless something else is asked for."""
+"""Default memory for rows."""
 
 
 class Labelled:
-    """What comes with the rows of a dataset: its name, its labels and groups, and what its columns are called."""
+    """A dataset's name, labels, groups and column names."""
 
     name: Name
     labels: Array | list[Vector] | None
@@ -36,18 +36,18 @@ class Labelled:
 
     @property
     def y(self) -> Array:
-        """The labels as an estimator wants them: (n,), or an indicator matrix (n, L) where a row may have several."""
+        """The labels as estimators take them: (n,), or an indicator matrix (n, L) where rows may have several."""
         if isinstance(self.labels, np.ndarray):
             return self.labels
         return encode(self)[2].astype(int)
 
     @property
     def label_values(self) -> Array | None:
-        """What the columns of `y` stand for; None where a row has one label."""
+        """The label of each column of `y`; None where every row has one label."""
         return np.unique(np.concatenate(self.labels)) if isinstance(self.labels, list) else None
 
     def indicators(self, values: Array) -> Array:
-        """The indicator matrix whose columns stand for these labels, in ascending order; all labels have to be there.
+        """The indicator matrix for the given labels, in ascending order; they must include all labels of the rows.
 
         A label that no row has is a column of zeros.
         """
@@ -128,13 +128,13 @@ def open_dataset(
     labels : bool
         False where neither labels nor groups are wanted: they are left out, and some may be missing.
     several : bool
-        Whether rows may have no label even where none of the folder has several, as for a model of several labels.
+        Whether rows may have no label even if no row of the folder has several, as for a multi-label model.
     n_threads : int or None
         The most threads; None for all cores.
     verify : bool
         Compare the checksums of binary shards when they are first read.
     progress : callable, optional
-        Called with a line of text while data files are looked through.
+        Called with a line of text while data files are scanned.
     dask : Client, str, True or None
         Have the shards read by the workers of a Dask cluster, each its own, from the same path: a client, the address
         of a scheduler, or True for the current client or a local cluster of processes. ``memory`` is then for each

@@ -1,4 +1,4 @@
-"""Bytes out: files that are either complete or not there, and stay when the power fails."""
+"""Write files completely or not at all, so that they survive a power failure."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 _MARK = "metrimax-part"
-"""How the name of what is not finished ends: nothing of anyone else is called so."""
+"""Ending of the names of unfinished files; no other program uses it."""
 
 BAD_HEADER = (ValueError, EOFError, TypeError, SyntaxError, TokenError, RecursionError)
-"""What the header of a damaged NumPy array may end with: it is a Python literal, and is parsed as one."""
+"""Exceptions that the header of a damaged NumPy array may raise: it is parsed as a Python literal."""
 
 
 class FileError(ValueError):
@@ -45,10 +45,10 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def write_bytes(path: Name, data: bytes) -> None:
-    """Write a file so that it is never seen half-written: beside it first, then renamed.
+    """Write a file so that nobody sees it half-written: write a temporary file beside it, then rename that.
 
-    What is no regular file (a pipe, ``/dev/null``) is written to directly. ``"-"`` is standard output, and so is
-    ``"/dev/stdout"``: a file that a shell has opened there must not be replaced.
+    Pipes and devices (``/dev/null``) are written to directly. ``"-"`` and ``"/dev/stdout"`` are standard output: a file
+    that a shell has opened there must not be replaced.
     """
     if is_standard_output(path):
         sys.stdout.flush()
@@ -60,15 +60,15 @@ def write_bytes(path: Name, data: bytes) -> None:
 
 
 def is_standard_output(path: Name) -> bool:
-    """Whether `write_bytes` takes this for standard output."""
+    """Whether `write_bytes` writes this name to standard output."""
     return os.fspath(path) in _STANDARD_OUTPUT
 
 
 @contextmanager
 def replacing(path: Name) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of ``path`` when the block ends well, and is removed otherwise.
+    """Yield a temporary file that replaces ``path`` when the block succeeds and is removed when it fails.
 
-    Its content is on the disk before it has the name, and the name before the block is left.
+    The content reaches the disk before the file gets its name, and the name before the block is left.
     """
     try:
         if Path(path).exists() and not Path(path).is_file():
@@ -92,13 +92,13 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
 
 
 def settle(file: IO[bytes]) -> None:
-    """Have what was written to a file put on the disk."""
+    """Flush a file to the disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def settle_folder(folder: Path) -> None:
-    """Have the names in a folder put on the disk, where the system can: a name given is kept either way."""
+    """Flush the names in a folder to the disk, where the system can do so."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -108,7 +108,7 @@ def settle_folder(folder: Path) -> None:
 
 
 def check_writable(path: Name) -> None:
-    """Raise for what `replacing` could not write: a file is made beside it, as there, and removed."""
+    """Raise where `replacing` could not write: create a file beside ``path``, as it would, and remove it."""
     if is_standard_output(path):
         return
     try:
@@ -132,7 +132,7 @@ def unwritable(path: Name, error: OSError) -> FileError:
 
 
 def _file_beside(target: Path) -> tuple[Path, int]:
-    """A new file beside another, locked and open: its name and its handle. It has that one's mode, if there is one."""
+    """Create a locked file beside ``path``, with its mode if it exists; returns name and handle."""
     sweep(target)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     while True:
@@ -146,7 +146,7 @@ def _file_beside(target: Path) -> tuple[Path, int]:
 
 
 def folder_beside(target: Path) -> tuple[Path, int | None]:
-    """A new folder beside where another is to be, locked: its name and, where folders can be open, its handle."""
+    """Create a locked folder beside ``path``; returns its name and, where folders can be opened, its handle."""
     sweep(target)
     while True:
         path = _name_beside(target)
@@ -163,7 +163,7 @@ def folder_beside(target: Path) -> tuple[Path, int | None]:
 
 
 def sweep(target: Path) -> None:
-    """Remove what was begun beside a target, and whose process was killed: nobody holds its lock."""
+    """Remove unfinished files beside a target whose process was killed: nobody holds their lock."""
     ours = re.compile(re.escape(_beginning(target)) + r"[0-9a-f]{8}\." + _MARK)
     try:
         left = [entry.path for entry in os.scandir(target.parent) if ours.fullmatch(entry.name)]
@@ -186,5 +186,5 @@ def _name_beside(target: Path) -> Path:
 
 
 def _beginning(target: Path) -> str:
-    """How such a name begins: with a part of a long one, or it would be longer than may be."""
+    """The beginning of such a name; long names are shortened, as file names have a limit."""
     return f".{target.name[:60]}."

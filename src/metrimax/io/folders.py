@@ -1,4 +1,4 @@
-"""What a folder of row shards holds: binary shards, with a manifest or without, or data files that are decoded."""
+"""Find the shards of a folder: binary ones, with or without a manifest, or data files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from metrimax.protocols import Array, Design, Vector
 
 
 class Found(NamedTuple):
-    """The shards of a folder, and what comes with their rows."""
+    """The shards of a folder, with labels, groups and column names of their rows."""
 
     shards: Sequence[Shard]
     n_cols: int
@@ -55,7 +55,7 @@ def look_into(
     verify: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Found:
-    """The shards of a folder; ``reading`` is how data files are read, the rest as for `metrimax.open_dataset`."""
+    """Find the shards of a folder; ``reading`` says how to read data files, the rest is as in `open_dataset`."""
     if not folder.is_dir():
         raise FileError(f"{folder}: expected a folder of shards, got {'a file' if folder.exists() else 'nothing'}")
     names = [file.name for file in files_in(folder)]
@@ -67,7 +67,7 @@ def look_into(
 
 
 def would_be_part(path: Path, folder: Path) -> bool:
-    """Whether a file written there would be taken for one of the shards of a folder."""
+    """Whether a file of this name would count as a shard of its folder."""
     place = Path(os.path.realpath(path))
     if not folder.is_dir() or place.parent != Path(os.path.realpath(folder)) or place.name.startswith("."):
         return False
@@ -76,7 +76,7 @@ def would_be_part(path: Path, folder: Path) -> bool:
 
 @dataclass
 class FileShard:
-    """The rows of one data file, decoded whenever they are wanted."""
+    """The rows of one data file, decoded each time they are read."""
 
     path: Path
     rows: int
@@ -106,11 +106,11 @@ class FileShard:
         read_ahead(self.path)
 
     def check(self) -> None:
-        """What is held in memory cannot change."""
+        """Nothing to check: rows in memory cannot change."""
 
 
 def difference(expected: Sequence[str], got: Sequence[str]) -> str:
-    """What sets names of columns apart: how many there are, or the first that is another."""
+    """How two lists of column names differ: in length, or in the first name that is not the same."""
     if len(expected) != len(got):
         return f"expected {len(expected)} columns, got {len(got)}"
     j = next(j for j, name in enumerate(expected) if name != got[j])
@@ -120,7 +120,7 @@ def difference(expected: Sequence[str], got: Sequence[str]) -> str:
 def _from_manifest(
     folder: Path, reading: dict[str, Any], index_base: int | None, n_features: int | None, verify: bool
 ) -> Found:
-    """A folder that `metrimax.io.writing` wrote; its columns have to be those wanted, where both are known."""
+    """A folder that `metrimax.io.writing` wrote; its columns must be the requested ones, where both are known."""
     file, wanted = folder / MANIFEST, reading["feature_names"]
     try:
         manifest = parse_json(file.read_bytes())
@@ -172,7 +172,7 @@ def _from_manifest(
 
 
 def _check_entries(parts: tuple[Any, ...], columns: int, names: Any, base: Any, entries: list[Any]) -> None:
-    """Raise ValueError where a manifest says what no folder can be."""
+    """Raise ValueError where a manifest is impossible."""
     if parts not in (DENSE, SPARSE):
         raise ValueError(f"expected the parts {list(DENSE)} or {list(SPARSE)}, got {list(parts)!r:.100}")
     if not 0 <= columns < 2**48:  # weights for more of them no machine can address
@@ -230,7 +230,7 @@ def _from_arrays(folder: Path, names: list[str], n_features: int | None, reading
 
 
 def _whole_numbers(path: Path, least: int = 0) -> Array:
-    """A mapped array of whole numbers, at least so many."""
+    """Map an array of at least ``least`` whole numbers."""
     array = map_array(path)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) < least:
         raise FileError(
@@ -240,7 +240,7 @@ def _whole_numbers(path: Path, least: int = 0) -> Array:
 
 
 def _width(folder: Path, columns: int, n_features: int | None, *, fixed: bool) -> int:
-    """The columns to take: a model may know more of them than sparse rows without names show."""
+    """The number of columns to use: a model may have more than sparse rows without names show."""
     if n_features is not None and columns != n_features and (fixed or columns > n_features):
         raise FileError(f"{folder}: expected {n_features} features, those of the model, got {columns}")
     return columns if n_features is None else n_features
@@ -255,7 +255,7 @@ def _from_files(
     n_threads: int | None,
     progress: Callable[[str], None] | None,
 ) -> Found:
-    """A folder of data files, each of which is looked at once here."""
+    """A folder of data files; each is scanned once here."""
     if not names:
         raise FileError(f"{folder}: expected a folder of shards, got an empty folder")
     kinds = {name: reading["kind"] or file_kind(name) for name in names}
@@ -307,7 +307,7 @@ def _from_files(
 
 
 class _Look:
-    """What is kept of a file after a first look."""
+    """The result of scanning one file."""
 
     def __init__(self, path: Path, data: Data, seen: tuple[int, int, int]) -> None:
         X = data.X

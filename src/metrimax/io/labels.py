@@ -1,4 +1,4 @@
-"""What comes with a matrix: the names of its columns, the labels of its rows and, for rankings, their groups."""
+"""Column names of a matrix, labels of its rows and, for rankings, their groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrimax.io.files import FileError, Name
 from metrimax.protocols import Array, Vector
 
 WHOLE = 2.0**53
-"""Floating-point numbers below this say exactly which whole number they are."""
+"""Below this, float64 represents every whole number exactly."""
 
 
 class Truth(NamedTuple):
@@ -30,7 +30,7 @@ def show(label: float | str) -> str:
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""A text as a terminal may show it: what is no character to see, and not to be kept, is escaped.
+    r"""A text that is safe to show in a terminal: control characters are escaped, except those to keep.
 
     >>> visible(chr(27) + "[31m")
     '\\x1b[31m'
@@ -41,7 +41,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def are_names(names: Any, columns: int) -> bool:
-    """Whether these are names, one for each of so many columns."""
+    """Whether these are strings, one for each column."""
     return isinstance(names, list) and len(names) == columns and all(isinstance(name, str) for name in names)
 
 
@@ -93,9 +93,9 @@ def _text(label: Any) -> str:
 
 
 def join(folder: Path, parts: Sequence[Truth], rows: Sequence[int], *, whole: bool = True) -> Truth:
-    """Labels and groups of all shards, or blocks of rows, of so many rows each.
+    """Join the labels and groups of shards, or of blocks of rows, given their numbers of rows.
 
-    Where rows may have several labels, some may have none. Of blocks that are not the whole, others may show that.
+    Where rows may have several labels, some may have none.
     """
     several = any(isinstance(t.labels, list) for t in parts)
     for what, given in (("labels", [t.labels for t in parts]), ("groups (qid)", [t.groups for t in parts])):
@@ -125,7 +125,7 @@ def unlabelled(labels: Array | list[Vector] | None, n: int) -> tuple[int | None,
 
 
 def check_labelled(folder: Path, first: int | None, most: int) -> None:
-    """Raise where a row has no label, though others have one: only where some have several it may be so."""
+    """Raise where some rows have a label and others none, unless rows may have several."""
     if first is not None and most == 1:
         raise FileError(
             f"{folder}: expected a label for every row, for none has several, got none for row {first} (from 0): "

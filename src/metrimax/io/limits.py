@@ -10,10 +10,10 @@ VARIABLE = "METRIMAX_LIMIT"
 """The environment variable with the most bytes that a file may expand to; see `allowance`."""
 
 RATIO = 100
-"""A file may expand to so many times its length: text shrinks to a third or a tenth, tables of zeros to a hundredth."""
+"""A file may expand to this multiple of its length: text compresses 3 to 10 times, tables of zeros 100 times."""
 
 FLOOR = 2**28
-"""And to so many bytes in any case, which every machine has."""
+"""Bytes that any file may expand to: every machine has them."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30, "t": 10**12, "ti": 2**40}
 
@@ -52,7 +52,7 @@ def allowance(stored: int, limit: Limit = None) -> int:
 
 
 def check_expansion(path: Name, what: str, needed: int, stored: int, limit: Limit = None) -> None:
-    """Raise where ``stored`` bytes of a file ask for more memory than they may."""
+    """Raise where ``stored`` bytes of a file would expand beyond the limit."""
     allowed = allowance(stored, limit)
     if needed > allowed:
         raise FileError(

@@ -13,7 +13,7 @@ except ImportError:  # Windows: nobody knows what is held, so that nothing is sw
 
 
 def lock(handle: int, *, wait: bool = False) -> bool:
-    """Lock an open file or folder until it is closed; False where another holds it, or nobody can."""
+    """Lock an open file or folder until it is closed; False where another process holds it or locks do not work."""
     if fcntl is None:
         return False
     try:
@@ -24,7 +24,7 @@ def lock(handle: int, *, wait: bool = False) -> bool:
 
 
 def leads_to(path: Path, handle: int) -> bool:
-    """Whether a name is still that of an open file: another may have removed it before it was locked."""
+    """Whether a name still leads to an open file: another process may have removed it before it was locked."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(handle))
     except OSError:
@@ -32,14 +32,14 @@ def leads_to(path: Path, handle: int) -> bool:
 
 
 class NameLock:
-    """A name that one run at a time holds, by a hidden file beside what it is about."""
+    """A lock on a name, held by one run at a time through a hidden file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._handle: int | None = None
 
     def take(self) -> bool:
-        """Whether the name is ours now. Where there are no locks it always is."""
+        """Take the lock; True if it is ours now, and always where the system has no locks."""
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
             if fcntl is not None and not lock(handle):
@@ -51,7 +51,7 @@ class NameLock:
             os.close(handle)
 
     def release(self) -> None:
-        """Let another have it."""
+        """Release the lock."""
         if self._handle is not None:
             with suppress(OSError):
                 self._path.unlink()

@@ -39,7 +39,7 @@ class LinearModel:
     ----------
     coef : ndarray (L, p)
     intercept : ndarray (L,)
-        Of the rule, with the threshold taken off.
+        The trained intercept minus the threshold.
     threshold : ndarray (L,)
         The score above which an example is called positive, by the intercept that was trained.
     classes : list
@@ -74,7 +74,7 @@ class LinearModel:
 
     @property
     def trained_intercept(self) -> Vector:
-        """The intercept before the threshold was taken off: that of the point that the certificate is about."""
+        """The intercept before the threshold was subtracted; the certificate is about this one."""
         return self.intercept + self.threshold
 
     @property
@@ -185,7 +185,7 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
 
 
 def _stacked(certificates: list[tuple[Vector, Vector] | None] | None) -> dict[str, Vector]:
-    """Certificates as arrays: all points, their multipliers, and the number of the label of each."""
+    """Certificates as arrays: all points, their multipliers, and the label number of each point."""
     made = [(k, *one) for k, one in enumerate(certificates or []) if one is not None]
     if not made:
         return {}

@@ -1,4 +1,4 @@
-"""The headers of ``.npy`` files, and archives of them, read without trust in what they say of their size."""
+"""Read ``.npy`` headers and ``.npz`` archives without trusting the sizes they state."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Header = tuple[tuple[int, ...], bool, np.dtype[Any]]
 
 
 def read_header(file: Any) -> Header:
-    """The header of an ``.npy`` file, which NumPy has Python's parser read.
+    """Read the header of an ``.npy`` file; NumPy calls Python's parser for it.
 
-    Up to Python 3.12 the parser may fail with a SystemError where two threads are in it (python/cpython#106905): ours
-    take turns, and what collides with others is read again.
+    Up to Python 3.12 the parser may raise SystemError when two threads use it (python/cpython#106905). Our threads take
+    turns, and a header is read again after a collision with other code.
     """
     version = np.lib.format.read_magic(file)
     begin = file.tell()
@@ -43,8 +43,7 @@ def read_header(file: Any) -> Header:
 def write_array(file: IO[bytes], array: Array) -> None:
     """Write an array as ``.npy``.
 
-    Not by `numpy.save`: of a Ctrl-C that comes while it asks whether the file is a path it makes a TypeError, and of a
-    full disk an error without a reason.
+    `numpy.save` is not used: it may turn a Ctrl-C into a TypeError, and its error for a full disk gives no reason.
     """
     array = np.ascontiguousarray(array) if array.ndim else array
     np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
@@ -62,8 +61,8 @@ def write_archive(file: IO[bytes], arrays: Arrays) -> None:
 def read_archive(path: Name, raw: bytes, limit: Limit = None) -> Arrays:
     """The arrays of an ``.npz`` archive, none of them pickled.
 
-    What an array takes has to be what is stored for it, and all of them what the file may expand to, before there is
-    memory for any.
+    Before memory is allocated, the size of each array is checked against its stored bytes, and the total against the
+    limit.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:

@@ -1,4 +1,4 @@
-"""JSON that cannot be changed unnoticed: a digest in it, and no entry twice."""
+"""JSON with a digest, so that changes are noticed, and without duplicate entries."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SEAL = "sha256"
 
 
 def sealed(content: dict[str, Any]) -> dict[str, Any]:
-    """The same with its seal."""
+    """The entries with their digest added."""
     return content | {SEAL: _digest(content)}
 
 
 def unsealed(content: dict[str, Any]) -> dict[str, Any]:
-    """The same without the seal; ValueError where it is not that of the content."""
+    """The entries without the digest; ValueError if it does not match them."""
     rest = {key: value for key, value in content.items() if key != SEAL}
     if content.get(SEAL) != _digest(rest):
         raise ValueError(f"its checksum ({SEAL}) is not that of its content")
@@ -29,7 +29,7 @@ def _digest(content: dict[str, Any]) -> str:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """JSON without anything that two readers may take for two things; ValueError or RecursionError otherwise."""
+    """Parse JSON; ValueError or RecursionError for anything that two readers may understand differently."""
     return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_different)
 
 

@@ -80,7 +80,7 @@ def map_array(path: Path, layout: Layout | None = None) -> Array:
 
 @dataclass
 class MappedShard:
-    """The rows of one binary shard. They are checked the first time; afterwards they must not change.
+    """The rows of one binary shard. They are checked when first read and must not change afterwards.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ def part_file(stem: Path, part: str) -> Path:
 
 
 def read_ahead(path: Path) -> None:
-    """Have the system read a file into its cache; a hint, which may come to nothing."""
+    """Ask the system to read a file into its cache; it may ignore this."""
     if not hasattr(os, "posix_fadvise"):
         return
     try:
@@ -191,7 +191,7 @@ def read_ahead(path: Path) -> None:
 
 
 def stat_of(path: Path) -> tuple[int, int, int]:
-    """Length, time and identity of a file: what another has not."""
+    """Length, time and identity of a file, which tell it from any other."""
     try:
         found = path.stat()
     except OSError as error:

@@ -81,9 +81,9 @@ def parse_svmlight(
     lines_before : int
         Lines of the file before this text, for the line numbers of errors.
     several : bool
-        Rows elsewhere may have several labels: so rows without one are no error, though no row here has several.
+        Rows of other files may have several labels, so rows without a label are allowed here too.
     labels : bool
-        False where neither labels nor groups are wanted: some may be missing.
+        False to read neither labels nor groups; some may then be missing.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables, CSV and Parquet: which columns hold features, labels and groups, and what their cells say."""
+"""Read tables, CSV and Parquet: find the columns of features, labels and groups, and parse their cells."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _numbers_or_strings(cells: list[str]) -> Array:
 
 
 def _is_plain(column: str) -> bool:
-    """Whether a name says nothing of labels or groups."""
+    """Whether a column name stands for neither labels nor groups."""
     return column.strip().lower() not in (*USUAL_TARGETS, GROUPS)
 
 

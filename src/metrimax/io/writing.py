@@ -23,17 +23,17 @@ from metrimax.protocols import Array
 class ShardWriter:
     """Write a folder of binary shards: complete, or not there at all.
 
-    Rows are collected until they fill a shard. Everything goes to a folder beside the final one, which is renamed when
-    the ``with`` block ends well and removed otherwise; what a writer that was killed has left goes with the next.
+    Rows are collected until they fill a shard. Everything is written to a temporary folder, which is renamed when the
+    ``with`` block succeeds and removed when it fails; the next writer removes what a killed one left.
 
     Parameters
     ----------
     folder : str or path
         Must not exist, or be empty.
     shard_size : int or str
-        Bytes of a shard, about; also as in ``"64MiB"``.
+        Approximate size of a shard in bytes, or as in ``"64MiB"``.
     dtype : {"float32", "float64"} or None
-        Of the values; None for as they come.
+        Type of the values; None keeps that of the rows.
     """
 
     def __init__(self, folder: Name, *, shard_size: int | str = 64 * 2**20, dtype: str | None = None) -> None:
@@ -92,7 +92,7 @@ class ShardWriter:
     def add(self, X: Any, labels: Any = None, groups: Any = None) -> None:
         """Append rows: an array or a sparse matrix; their labels, a list of arrays if rows have several; their groups.
 
-        Instead of a SciPy matrix anything with data, indices, indptr (of rows) and shape will do.
+        Any object with data, indices, indptr (by rows) and shape serves as a sparse matrix.
         """
         if not hasattr(self, "_beside"):
             raise FileError(
@@ -134,7 +134,7 @@ class ShardWriter:
                 self._flush()
 
     def _flush(self) -> None:
-        """Write what is waiting as one shard."""
+        """Write the collected rows as one shard."""
         if not self._waiting:
             return
         blocks, truths = zip(*self._waiting, strict=True)
@@ -150,7 +150,7 @@ class ShardWriter:
         self._shards.append({"name": name, "rows": _height(matrix), "files": files})
 
     def shift_columns(self, by: int) -> None:
-        """Move all sparse columns written so far: what the first index is may become known late."""
+        """Shift all sparse columns written so far, when the index of the first feature turns out to be another."""
         self._flush()
         for shard in self._shards:
             path = part_file(self._beside / shard["name"], "indices")
@@ -162,7 +162,7 @@ class ShardWriter:
     def finish(self, *, index_base: int | None = None, feature_names: list[str] | None = None) -> dict[str, Any]:
         """Write the last shard and the manifest, and give the folder its name; returns the manifest.
 
-        The end of the ``with`` block does it where it was not called.
+        The end of the ``with`` block calls it if nobody did.
         """
         self._flush()
         if self.n == 0:
@@ -198,7 +198,7 @@ def save_array(path: Path, array: Array) -> None:
 
 
 def _parts(X: Any) -> dict[str, Array]:
-    """The arrays of a CSR matrix; none of what is none."""
+    """The arrays of a CSR matrix by name; none for other objects."""
     return {part: getattr(X, part) for part in SPARSE} if all(hasattr(X, part) for part in SPARSE) else {}
 
 
@@ -219,7 +219,7 @@ def _take(arrays: dict[str, Array], rows: slice, dtype: np.dtype[Any] | None) ->
 
 
 def _join(blocks: tuple[dict[str, Array], ...]) -> dict[str, Array]:
-    """Blocks of rows as one; the indices of a shard are int32 wherever that will do."""
+    """Join blocks of rows; the indices of a shard are int32 where that is enough."""
     if "X" in blocks[0]:
         return {"X": np.concatenate([block["X"] for block in blocks])}
     before = np.concatenate(([0], np.cumsum([len(block["data"]) for block in blocks])))
