@@ -1,7 +1,4 @@
-"""What users give: parameters that cannot be computed with, and labels or groups that are missing, are refused.
-
-And what they are told: warnings that point at their own line.
-"""
+"""Checks of what users give (parameters, labels, groups), and warnings that point at the user's own line."""
 
 from __future__ import annotations
 
@@ -15,19 +12,19 @@ import numpy.typing as npt
 
 
 def check_positive(name: str, value: Any, or_else: str = "") -> None:
-    """Raise for what is no finite number above zero; ``or_else`` says what else is allowed."""
+    """Raise unless finite and > 0; ``or_else`` says what else is allowed."""
     if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(f"expected a finite {name} > 0{or_else}, got {value!r}")
 
 
 def check_whole(name: str, value: Any, or_else: str = "") -> None:
-    """Raise for what is no whole number of at least 1; ``or_else`` says what else is allowed."""
+    """Raise unless a whole number >= 1; ``or_else`` says what else is allowed."""
     if not (is_whole(value) and value >= 1):
         raise ValueError(f"expected {name} as a whole number of at least 1{or_else}, got {value!r}")
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise for what is neither True nor False: any string would count as true."""
+    """Raise unless True or False; a string would count as true."""
     if not (isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1))):
         raise ValueError(f"expected {name} as True or False, got {value!r}")
 
@@ -44,7 +41,7 @@ def check_grid(Cs: Any) -> npt.NDArray[np.float64]:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called this library, however many of its own (and joblib's) frames are in between."""
+    """Warn at the user's line that called this library, skipping the frames of the library and of joblib."""
     frame, depth, outermost = sys._getframe(), 1, 1
     while frame is not None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] == "metrimax":
@@ -54,12 +51,12 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a real number; a string is none."""
+    """Whether it is a real number (strings are not)."""
     return isinstance(value, (int, float, np.number))
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number; True and False are none."""
+    """Whether it is a whole number (True and False are not)."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -71,7 +68,7 @@ def dense(values: Any) -> Any:
 def refuse_missing(
     given: Any, name: str = "y", what: str = "the label of each example", remedy: str = "leave these examples out"
 ) -> None:
-    """Raise for NaN, None, NaT or pandas' NA: they are no class and no group of their own."""
+    """Raise for NaN, None, NaT or pandas' NA, which are neither a class nor a group."""
     # a list may hold anything, and of strings and NaN NumPy would make strings
     values = (np.asarray(given) if hasattr(given, "dtype") else np.asarray(given, dtype=object)).ravel()
     if values.dtype.kind == "O":

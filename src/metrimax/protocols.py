@@ -32,7 +32,7 @@ Arrays = dict[str, Array]
 
 
 class Cut(NamedTuple):
-    """A plane under the risk: ``R(s) >= loss + slope @ s`` for all scores, equal at those it was asked for."""
+    """A lower bound of the risk: ``R(s) >= loss + slope @ s`` for all scores, with equality where it was computed."""
 
     loss: float
     slope: Vector
@@ -95,18 +95,18 @@ class Epochs(NamedTuple):
 class Capabilities:
     """What an oracle offers beyond its protocol; None where it does not.
 
-    Whatever takes time or memory to make is a function that makes it. An oracle that wraps others says what of theirs
-    still holds. Solvers look here and nowhere else.
+    What takes time or memory is a function that computes it. An oracle that wraps others passes on what still holds.
+    Solvers look here and nowhere else.
     """
 
-    compiled: Any = None  #: the kernel (`_kernels.Risk`) that gives the same answers and is asked in its place
+    compiled: Any = None  #: a compiled oracle (`_kernels.Risk`) with the same answers, which the kernels call instead
     smooth: Callable[[], Smooth | None] | None = None  #: a smoothed risk, for L-BFGS and the accelerated method
     hinges: Callable[[], Hinges] | None = None  #: the risk as a sum over examples, for dual coordinate descent
-    mistakes: Callable[[], Hinges] | None = None  #: the error rate of the sample, on which a solver may begin
+    mistakes: Callable[[], Hinges] | None = None  #: the hinges of the error rate, on which a solver may start
     kink: Callable[[], Kink | None] | None = None  #: labellings that all have the loss R(0): the way out of w = 0
     smaller: int = 0  #: how many examples the smaller class has, if there are classes
-    at_k: float | None = None  #: how many examples every labelling calls positive, if all call as many
-    base: float | None = None  #: what losses beside a risk come to if only the shares of the classes are known
+    at_k: float | None = None  #: the number of predicted positives, where all labellings have the same
+    base: float | None = None  #: the base losses of the best constant score
 
 
 class Oracle(Protocol):
@@ -128,14 +128,14 @@ class Oracle(Protocol):
         """Return the cut that attains ``R(scores)``."""
 
     def mean_cut(self, scores: Vector, mu: float) -> Cut:
-        """A mean of cuts no more than ``mu`` below ``R(scores)`` there, whose slope changes less abruptly."""
+        """A mean of cuts, at most ``mu`` below ``R(scores)`` there; its slope changes less abruptly than a cut's."""
 
     def line(self, scores: Vector, move: Vector) -> Line:
-        """The risk on ``scores + t move`` cheaper than by cuts where the oracle can."""
+        """The risk along ``scores + t move``, cheaper than by cuts where possible."""
 
 
 class Measure(Protocol):
-    """A performance measure: what it costs, what it is called, and its oracle on a sample."""
+    """A performance measure: its name, its loss and score, and its oracle on a sample."""
 
     @property
     def name(self) -> str: ...
@@ -153,7 +153,7 @@ class Measure(Protocol):
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle: ...
 
     def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """The score above which an example is called positive, frozen at fit."""
+        """The score above which an example is called positive; fixed when the model is fitted."""
 
 
 Product = Literal["scores", "pull"]
@@ -164,20 +164,20 @@ class RowAccess(Protocol):
     """A matrix in memory: products with several vectors in one pass, and its rows one by one."""
 
     def with_constant(self, value: float) -> RowAccess:
-        """The same rows with one more feature at their end, of that value: the intercept's."""
+        """The same rows with the intercept's feature, of that value, appended."""
 
     def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
-        """The product with each of the vectors, contiguous and float64, X read once for as many as is quickest."""
+        """The product with each vector (contiguous, float64), reading X once for several where that is quicker."""
 
     @property
     def in_order(self) -> bool:
-        """Whether the rows lie in one piece each; if not, `dual_epochs` begins with a copy of X."""
+        """Whether each row is contiguous in memory; if not, `dual_epochs` copies X first."""
 
     def squares(self) -> Vector:
         """Squared lengths of the rows."""
 
     def mean_square(self) -> float:
-        """The mean of them, for which no vector is kept."""
+        """Mean of the squared lengths."""
 
     def dual_epochs(
         self,
@@ -193,10 +193,10 @@ class RowAccess(Protocol):
     ) -> Epochs:
         """Coordinate descent on the dual of ``1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)``.
 
-        In place on ``alpha`` and ``w = X' (sign * alpha)``, until the projected gradient is within ``tol``, the gap
-        looks like ``gap`` or less, or as many rows were visited as ``max_passes`` over the data have. With ``working``
-        no other rows are visited, nor those that are set aside on the way: what was reached there says nothing of the
-        others. Its rows come out in another order. What is left of them is where the next call may go on.
+        Updates ``alpha`` and ``w = X' (sign * alpha)`` in place. Ends when the projected gradient is within ``tol``,
+        the estimated gap is ``gap`` or less, or ``max_passes`` times n rows were visited. With ``working`` only its
+        rows are visited, less those that shrinking removes on the way; the result then says nothing about the other
+        rows. Its rows are reordered; the remaining ones come first, for the next call.
         """
 
 
@@ -216,23 +216,23 @@ class Multiplies(Protocol):
 
 @runtime_checkable
 class Design(Multiplies, Protocol):
-    """A linear map that says whether it has rows; `as_design` makes one of whatever multiplies."""
+    """A linear map that says whether its rows can be accessed; `as_design` makes one."""
 
     @property
     def rows(self) -> RowAccess | None:
-        """The matrix in memory; None where there is none. Without it every product is one of the two above."""
+        """Access to a matrix in memory; None where only the two products are available."""
 
 
 Offered = TypeVar("Offered")
 
 
 def made(maker: Callable[[], Offered | None] | None) -> Offered | None:
-    """What one of the `Capabilities` makes; None where it is not offered."""
+    """The value of one of the `Capabilities`; None where it is not offered."""
     return None if maker is None else maker()
 
 
 def required(offered: Offered | None, what: str) -> Offered:
-    """What a solver needs of an oracle or a design; raises where it is not offered."""
+    """A capability that a solver needs; raises where it is not offered."""
     if offered is None:
         raise ValueError(what)
     return offered
@@ -249,7 +249,7 @@ def rows_of(design: Design) -> RowAccess:
 
 
 class Ask(NamedTuple):
-    """What a solver yields: it wants ``X vector`` ("scores") or ``X' vector`` ("pull").
+    """A product that a solver asks for: ``X vector`` ("scores") or ``X' vector`` ("pull").
 
     Several vectors at a time are a list, and so are the answers: one pass for all of them.
     """
@@ -305,7 +305,7 @@ class Status(Enum):
 
     @property
     def missed(self) -> bool:
-        """Whether the run ended before the gap that was asked for, and nobody had told it to."""
+        """Whether the run missed the tolerance without being told to stop."""
         return self in (Status.MAX_ITER, Status.STALLED)
 
 
@@ -329,10 +329,9 @@ class Record(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A weight vector: what represents it in the model's space, its scores, and its squared length.
+    """A weight vector: its representation in the cut model, its scores, and its squared length.
 
-    Where the scores would cost a pass and are not needed yet they are empty (the cut model fills them in); the length
-    of what is only a direction is not a number.
+    Scores that are not needed yet are empty (the cut model computes them later); the length of a mere direction is NaN.
     """
 
     rep: Vector
@@ -351,17 +350,23 @@ class Cuts:
     losses: Vector
     gram: Vector
     rows: tuple[Vector, ...]
-    best: tuple[Point, float] | None = None  #: where the run ended, and the risk there, for the next to start from
+    best: tuple[Point, float] | None = (
+        None  #: the last point of the run and the risk there, where the next run may start
+    )
     pool: Any = field(default=None, repr=False, compare=False)  #: the kernel that holds them
-    given: bool = False  #: whether the next run may take that kernel over instead of a copy: nobody else uses it
-    n_passes: float = 0.0  #: reads of X that went into them, where they are a part of the run that starts from them
-    seconds: float = 0.0  #: and the time
+    given: bool = False  #: whether the next run may take that kernel over instead of copying it
+    n_passes: float = 0.0  #: passes spent on them, where these count for the run that starts from them
+    seconds: float = 0.0  #: seconds spent on them
     history: tuple[Record, ...] = ()  #: the run so far, where the next one continues it at the same C
-    held: tuple[Vector, float] | None = None  #: weights it found and their objective, where it does not go on from them
-    schedule: Arrays = field(default_factory=dict, repr=False)  #: what the solver needs to go on as if never stopped
+    held: tuple[Vector, float] | None = (
+        None  #: weights found and their objective, where the run does not continue from them
+    )
+    schedule: Arrays = field(
+        default_factory=dict, repr=False
+    )  #: the solver's own state, so that a resumed run continues as if never stopped
 
     def elsewhere(self) -> Cuts:
-        """The same for a run at another C, which has a history of its own."""
+        """The cuts for a run at another C, without the history of this one."""
         return replace(self, n_passes=0.0, seconds=0.0, history=(), held=None, schedule={})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -391,7 +396,7 @@ class Solution:
     """With a dual solver, the multipliers of the examples times their labels: ``w = X' dual_coef``."""
 
     def parted(self) -> tuple[Solution, Cuts | None]:
-        """The solution without its cuts, and these, for the next run to take over."""
+        """The solution without its cuts, and the cuts, which the next run takes over."""
         return replace(self, cuts=None), None if self.cuts is None else replace(self.cuts, given=True)
 
     def __post_init__(self) -> None:
@@ -407,7 +412,7 @@ Callback = Callable[[Record], Any]
 
 
 Keep = Callable[[Record, Callable[[], Cuts]], None]
-"""Called after every iteration, before the callback: ``state()`` is where the run is, until it goes on."""
+"""Called after every iteration, before the callback: ``state()`` returns the current state of the run."""
 
 
 Steps = Generator[Ask, Vector, Solution]

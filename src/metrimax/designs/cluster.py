@@ -1,7 +1,7 @@
 """Partitions on the workers of a Dask cluster, and tasks on them that survive the loss of a worker.
 
-Dask places tasks, retries them and rebuilds partitions that were lost with a worker. This module adds the rest: one task
-per thread of a worker, whatever its number of partitions; what to send again after a loss; and when to give up.
+Dask places tasks, retries them and rebuilds partitions that were lost with a worker. This module adds the rest: one
+task per thread of a worker, whatever its number of partitions; what to send again after a loss; when to give up.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def _sparse_parts(path: Name, parts: dict[str, Array], n_threads: int | None, st
         )
     try:
         values = parts["data"].astype(np.float64) if parts["data"].dtype.kind in "iub" else parts["data"]
-        _check_counts("shape", parts["shape"], 2**48)  # for more columns no machine has weights
+        _check_counts("shape", parts["shape"], 2**48)  # no machine holds weights for more columns
         n, width = parts["shape"].tolist()
         lines, length = (n, width) if form == "csr" else (width, n)  # columns are the rows of the transpose
         # rows have a pointer each, columns a weight

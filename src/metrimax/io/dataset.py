@@ -167,7 +167,7 @@ def open_dataset(
     reading = {"kind": kind, "target": target, "feature_names": feature_names, "labels": labels, "several": several}
     reading["limit"] = limit
     found = look_into(
-        Path(path).absolute(),  # the process may go elsewhere, and workers are elsewhere
+        Path(path).absolute(),  # absolute: the process may change its folder, and workers run in others
         reading,
         index_base=index_base,
         n_features=n_features,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: nobody knows what is held, so that nothing is swept away
+except ImportError:  # Windows: locks are unknown, so unfinished files are never removed
     fcntl = None  # type: ignore[assignment]
 
 

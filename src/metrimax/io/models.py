@@ -179,7 +179,7 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     _check_header(fail, header, coef.shape)
     keys = ("classes", "kind", "measure", "index_base", "feature_names", "target", "training")
     described: dict[str, Any] = {key: header.get(key) for key in keys}
-    rule = intercept - threshold if version == 1 else intercept  # the first version kept them apart
+    rule = intercept - threshold if version == 1 else intercept  # version 1 stored intercept and threshold separately
     kept = _unstacked(fail, arrays, len(coef)) if "points" in arrays else None
     return LinearModel(coef, rule, threshold, **described, certificates=kept)
 
@@ -287,6 +287,6 @@ def _texts(value: Any) -> list[str]:
 def _encodes(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return True

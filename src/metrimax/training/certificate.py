@@ -21,13 +21,13 @@ from metrimax.designs import ExtraColumns, WithIntercept
 from metrimax.protocols import Ask, Cut, Design, Product, Vector
 
 Search = Callable[[Vector], Cut]
-"""An oracle, of which nothing but its cuts is asked."""
+"""An oracle as a function that returns cuts."""
 
 STRIDES = (0.05, 0.3, 1.0)
-"""Where new cuts are asked for, on the way from the best point to the minimiser of the model: one pass serves all."""
+"""Where new cuts are computed, between the best point (0) and the minimiser of the model (1); one pass serves all."""
 
 ASIDE = 1e-9
-"""How far, relative to the greatest weight, points are put aside: far beyond rounding, and next to nothing."""
+"""How far points are moved, relative to the greatest weight: far beyond rounding, and negligible otherwise."""
 
 RIDGE = 1e-13
 """Added to the squared lengths of cuts, relative to the greatest: cuts that are alike leave the system regular."""
@@ -82,7 +82,7 @@ class Certificate:
 
 
 class Certified(NamedTuple):
-    """What a run of `certify` found: a certificate, its bound, and the least J of all points on the way."""
+    """The result of `certify`: a certificate, its bound, and the least J of the points visited."""
 
     certificate: Certificate
     bound: float
@@ -106,7 +106,7 @@ def certify(
     rng = np.random.default_rng(0)
 
     def aside(point: Vector) -> Vector:
-        """The point, next to where the model puts examples at their margin: there rounding chooses who flips."""
+        """A point slightly off the minimiser of the model, where many examples lie exactly at their margin."""
         moved: Vector = point + ASIDE * float(np.abs(point).max()) * rng.normal(size=len(point))
         return moved
 
@@ -142,7 +142,7 @@ class _Model:
         self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
 
     def add(self, points: list[Vector]) -> Generator[Ask, Vector, list[_Tried]]:
-        """Ask for the cuts at points, all in one pass; returns what the points are worth."""
+        """Add the cuts at some points, in one pass; returns the objectives of the points."""
         scores = yield from _products("scores", points)
         cuts = [self._search(row) for row in scores]
         new = np.array((yield from _products("pull", [cut.slope for cut in cuts])))
@@ -163,7 +163,7 @@ class _Model:
         ]
 
     def solve(self, tol: float) -> float:
-        """Find the multipliers; returns the bound that they prove. Cuts long without one go."""
+        """Find the multipliers; returns the bound that they prove. Drops cuts that were long without a multiplier."""
         self._alpha = simplex_multipliers(self._gram / self._lam, self._losses, self._alpha, tol)
         self._idle = np.where(self._alpha > 0, 0, self._idle + 1)
         kept = self._idle < IDLE
@@ -184,8 +184,8 @@ class _Model:
 def simplex_multipliers(Q: Vector, b: Vector, alpha: Vector, tol: float) -> Vector:
     """Maximise ``b.alpha - 1/2 alpha' Q alpha`` over alpha >= 0, sum alpha <= 1, to within ``tol``, from ``alpha`` on.
 
-    The active-set method of Wolfe (1976): the multiplier that promises most becomes free, the free ones are solved for,
-    and those that would turn negative leave. Any result is feasible; where rounding stops it, it is what was reached.
+    The active-set method of Wolfe (1976): free the multiplier with the largest gain, solve for the free ones, and fix
+    those that would turn negative. Any result is feasible; rounding may stop it early.
     """
     size = len(b)
     Q = np.block([[Q, np.zeros((size, 1))], [np.zeros((1, size + 1))]])  # the zero cut takes what is left of 1
@@ -255,7 +255,7 @@ def _euclidean(design: Design) -> bool:
 
 
 def _dual(design: Design, w: Vector, scores: Vector) -> Vector:
-    """What weights are multiplied with for the inner product with w, whose scores are given."""
+    """The vector whose entrywise product with weights gives their inner product with w, whose scores are given."""
     if isinstance(design, WithIntercept):
         return np.append(_dual(design.design, w[:-1], scores - design.value * w[-1]), w[-1])
     if isinstance(design, ExtraColumns):

@@ -1,4 +1,4 @@
-"""Labels trained on the parts of a sample, and the scores of the rows held out. Folds are index arrays."""
+"""Train labels on folds and score the rows held out. Folds are index arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from metrimax.training.path import fit_sample
 Rows = npt.NDArray[np.intp]
 
 AT_ONCE = 2**25
-"""Scores held out that are kept at a time, 256 MB: where there are more, the labels are trained block by block."""
+"""Most out-of-fold scores in memory, 256 MB: where there are more, labels are trained block by block."""
 
 
 class Fold(NamedTuple):
@@ -30,10 +30,10 @@ class Fold(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one fold trains on.
+    """The training data of one fold.
 
-    ``outside`` gives the scores of the test rows for weights (p, m). None where rows cannot be taken out of the design:
-    the design then has all of them, and those held out weigh nothing.
+    ``outside`` gives the scores of the test rows for weights (p, m). It is None where rows cannot be taken out of the
+    design: the design then has all rows, and those held out have weight 0.
     """
 
     test: Rows
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 class Sample(Protocol):
-    """A sample with its folds, as the estimators and the command line have it."""
+    """A sample with its folds; the estimators and the command line each implement it."""
 
     @property
     def labels(self) -> Labels:
@@ -60,21 +60,21 @@ class Sample(Protocol):
 
     @property
     def batches(self) -> list[list[int]]:
-        """The folds that train on one design: each alone, or all of them where rows cannot be taken out."""
+        """The folds that share one design: each has its own, or all share one where rows cannot be taken out."""
 
     @property
     def together(self) -> bool:
-        """Whether the scores of all labels decide together what is called, as those of several classes do."""
+        """Whether the scores of all labels decide together, as for several exclusive classes."""
 
     def parts(self, batch: list[int]) -> AbstractContextManager[list[Part]]:
-        """What the folds of a batch train on, over one design; it goes when the context ends."""
+        """The training data of the folds of a batch, over one design that is freed when the context ends."""
 
     def scoring(self, rows: Rows) -> Measure:
         """The measure that judges, on some rows."""
 
 
 class Held(NamedTuple):
-    """One label of one fold, by losses and C: what was trained, without weights, and the scores of the test rows."""
+    """One label of one fold: for all losses and C what was trained (without weights), and scores of the test rows."""
 
     fitted: list[FittedLabel]
     scores: Vector
@@ -83,7 +83,7 @@ class Held(NamedTuple):
 def train_folds(
     sample: Sample, losses: Sequence[Losses], Cs: Vector, labels: Sequence[int], workers: int = 1
 ) -> list[list[Held]]:
-    """For every fold the labels asked for, trained with all losses along C without its test rows."""
+    """Train the given labels on every fold, with all losses and every C, and score its test rows."""
 
     def train(batch: list[int]) -> list[list[Held]]:
         with sample.parts(batch) as parts:
@@ -98,7 +98,7 @@ def train_folds(
 
 
 def blocks(sample: Sample, variants: int) -> list[range]:
-    """The labels, so many at a time that their scores fit: all where they are judged together."""
+    """The labels in blocks whose scores fit into memory; one block where labels are judged together."""
     L = sample.labels.shape[1]
     scores = variants * sum(len(fold.test) for fold in sample.folds)
     size = L if sample.together else max(1, min(L, AT_ONCE // max(1, scores)))
@@ -106,7 +106,7 @@ def blocks(sample: Sample, variants: int) -> list[range]:
 
 
 def _held_out(part: Part, label: int, losses: Sequence[Losses], Cs: Vector) -> Generator[Ask, Vector, Held]:
-    """Train one label with all losses along C, and score the rows held out; its weights go with the run."""
+    """Train one label with all losses and every C, and score the rows held out; weights are not kept."""
     sample = prepare(part.training, part.design, part.labels[:, label], part.weight)
     slim, columns = [], []
     for own in losses:
@@ -122,10 +122,10 @@ def _held_out(part: Part, label: int, losses: Sequence[Losses], Cs: Vector) -> G
 
 
 def spread(labels: Labels, n_folds: int, seed: int, groups: npt.NDArray[np.generic] | None = None) -> list[Fold]:
-    """Folds over which the examples of every label are spread evenly, or whole groups at random.
+    """Folds stratified by every label, or random folds of whole groups.
 
-    The labels are dealt out from the rarest to the most frequent, and last the rows that have none, each row to the
-    fold that has the fewest of its label, and of equals the fewest rows (after Sechidis et al. 2011).
+    Labels are assigned from the rarest to the most frequent, then the rows without any: each row goes to the fold with
+    the fewest rows of its label and, among equals, the fewest rows (after Sechidis et al. 2011).
     """
     rng = np.random.default_rng(seed)
     if groups is not None:

@@ -1,4 +1,4 @@
-"""What a measure says of the scores that rows have when they are held out, with one threshold or another."""
+"""Judge out-of-fold scores by a measure, with the threshold of training or that of the folds."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from metrimax.training.folds import Held, Sample, varied
 from metrimax.training.threshold import choose_threshold
 
 FEW = 10
-"""With fewer examples of a class no threshold is taken from the folds: it would hang on one or two of them."""
+"""With fewer examples of a class no threshold is taken from the folds: it would depend on one or two examples."""
 
 Candidate = tuple[Losses, float]
 """Losses and their C."""
 
 
 class Judged(NamedTuple):
-    """Candidates (losses, C) and what the measure says of them; nan where it says nothing.
+    """Candidates (losses, C) and their scores by the measure; nan where there is none.
 
     ``pooled`` is by label, candidate and threshold, on the test rows of all folds together; ``splits`` by label, fold,
     candidate and threshold; ``thresholds`` are those of the folds, by label and candidate.
@@ -55,7 +55,7 @@ class _Pool:
         return None if self.weight is None else self.weight[part]
 
     def threshold(self, label: int, scores: Vector) -> float:
-        """That of the scores of all folds; nan where they say too little."""
+        """The threshold for the scores of all folds; nan where a class has too few examples."""
         y, measure = self.truth[:, label], self.measure
         if measure.ranks or not isinstance(measure, ContingencyMeasure) or min(y.sum(), (~y).sum()) < FEW:
             return np.nan
@@ -69,7 +69,7 @@ def judge(
     candidates: list[tuple[Losses, float]],
     rules: tuple[str, ...],
 ) -> Judged:
-    """What the measure says of the scores held out of some labels, candidate by candidate."""
+    """Judge the out-of-fold scores of some labels, candidate by candidate."""
     pool, shape = _Pool(sample), (len(candidates), len(rules))
     pooled = np.full((1 if sample.together else len(labels), *shape), np.nan)
     splits = np.full((len(pooled), len(held), *shape), np.nan)
@@ -95,7 +95,7 @@ def judge(
 
 
 def _judge_labels(pool: _Pool, labels: range, above: Vector, pooled: Vector, splits: Vector) -> None:
-    """Fill in what the scores of labels above their thresholds are worth, one by one."""
+    """Fill in the scores of each label with each threshold."""
     for j, label in enumerate(labels):
         y, own = np.ascontiguousarray(pool.truth[:, label]), np.ascontiguousarray(above[:, j])
         if not pool.varied[label] or np.isnan(own[0]):
@@ -107,7 +107,7 @@ def _judge_labels(pool: _Pool, labels: range, above: Vector, pooled: Vector, spl
 
 
 def _judge_classes(pool: _Pool, above: Vector, pooled: Vector, splits: Vector) -> None:
-    """The same for classes, of which the one with the highest score is called."""
+    """The same for exclusive classes: the class with the highest score is predicted."""
     pooled[0] = score_classes(pool.measure, pool.truth, above, np.flatnonzero(pool.varied), pool.weight)
     for f, part in enumerate(pool.parts):
         columns = np.flatnonzero(pool.varied_in[f])

@@ -1,4 +1,4 @@
-"""Design x oracles: run solvers over one design, every product with X read once for all of them."""
+"""Run the solvers of all labels over one design, so that each product reads X once for all of them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PRODUCTS = get_args(Product)
 OPEN = 32
 """Most runs open at a time: enough to read X once for many."""
 LENGTH = 2**17
-"""Fewer, down to a quarter, where vectors are long: so many numbers for one cut of each, to bound the memory."""
+"""Numbers in one cut of each open run, at most: with long vectors fewer runs are open, down to a quarter of `OPEN`."""
 
 
 def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[Result]:
     """Drive solver runs to their end, in lockstep, and return their results in order.
 
-    In each round, those that wait for scores are served by one product ``X W`` and those that wait for a pull-back
-    by one ``X' S``, however many there are. A run that has finished makes room for the next one, which is
-    not taken from ``runs`` before. If one fails, or a product, the others are closed, which have something to keep.
+    In each round one product ``X W`` serves all runs that wait for scores, and one ``X' S`` all that wait for a
+    pull-back. A finished run makes room for the next, which is taken from ``runs`` only then. If a run or a product
+    fails, the others are closed, so that they can save their checkpoints.
     """
     begun: dict[int, Generator[Ask, Vector, Result]] = {}
     try:
@@ -37,7 +37,7 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
 def _drive(
     design: Design, runs: Iterable[Generator[Ask, Vector, Result]], begun: dict[int, Generator[Ask, Vector, Result]]
 ) -> list[Result]:
-    """Drive the runs; ``begun`` are those that are not at their end."""
+    """Drive the runs; ``begun`` holds those that have not ended."""
     most = min(OPEN, max(OPEN // 4, LENGTH // max(1, min(design.shape))))
     pending = enumerate(runs)
     results: dict[int, Result] = {}
@@ -70,7 +70,7 @@ def _drive(
 
 
 def _to_its_end(design: Design, steps: Generator[Ask, Vector, Result], ask: Ask) -> Result:
-    """One run alone: on small data a round is mostly calls, so that it makes as few of them as can be."""
+    """Drive a single run, with as few calls as possible: on small data they take most of the time."""
     multiply = _multiplier(design)
     while True:
         product, vector = ask
@@ -91,7 +91,7 @@ def _to_its_end(design: Design, steps: Generator[Ask, Vector, Result], ask: Ask)
 def _answers(
     design: Design, product: Product, group: list[tuple[int, Generator[Ask, Vector, Result], Ask]]
 ) -> Iterator[tuple[int, Generator[Ask, Vector, Result], Vector | list[Vector]]]:
-    """What each run of a group asked for, by one product for all; what they gave and get is let go of on the way."""
+    """The products that the runs of a group asked for, by one pass; vectors are freed as soon as they are used."""
     vectors = [one for _, _, ask in group for one in _listed(ask.vector)]
     runs = [(k, steps, isinstance(ask.vector, list), len(_listed(ask.vector))) for k, steps, ask in group]
     group.clear()
@@ -107,7 +107,7 @@ def _listed(vector: Vector | list[Vector]) -> list[Vector]:
 
 
 def _multiplier(design: Design) -> Callable[[Product, list[Vector]], list[Vector]]:
-    """The products with several vectors in one pass: the design's own, or with them side by side."""
+    """A function that multiplies several vectors in one pass: the design's own, or a product with a matrix."""
     if design.rows is not None:
         return design.rows.products
 

@@ -14,8 +14,8 @@ from metrimax.protocols import Record
 class ProgressLine:
     """A callback that rewrites one line on the terminal, at most ten times a second.
 
-    As a context manager it ends the line when the work ends, however it ends. A design that counts the bytes it reads
-    (``bytes_read``) or sends around (``bytes_moved``) has them shown.
+    As a context manager it ends the line when the work ends or fails. If the design counts the bytes it reads
+    (``bytes_read``) or sends (``bytes_moved``), the line shows them.
     """
 
     def __init__(self, title: str, tol: float = 0.0, design: object = None) -> None:
@@ -44,7 +44,7 @@ class ProgressLine:
         self._stream.flush()
 
     def _width(self) -> int | None:
-        """The characters that fit on a line of the terminal: what is longer would begin another each time."""
+        """Characters that fit on a line of the terminal; a longer text would start a new line each time."""
         try:
             columns = os.get_terminal_size(self._stream.fileno()).columns
         except (OSError, ValueError):  # not known
@@ -52,7 +52,7 @@ class ProgressLine:
         return columns - 1 if columns > 1 else None
 
     def _remaining(self, record: Record) -> str:
-        """What may still be to do, if the gap goes on shrinking by the same factor per second as so far."""
+        """The time left, if the gap keeps shrinking by the same factor per second."""
         if self._first is None or record.iteration <= self._first.iteration:  # a new run
             self._first = record
         first = self._first

@@ -1,8 +1,8 @@
-"""The state of a run as arrays; and what is believed of one that a file kept: as much as stands up to the data.
+"""The state of a run as arrays, and checks of a state from a file against the data.
 
-Whatever can be computed again is: the risk and the scores of the kept point, lengths, and the Gram matrix of the cuts.
-Cuts are compared with the risk at scores of several sizes, and the images of slopes by their products with a vector
-that no file can know. Of numbers that a file tells only counts are taken over, never a bound or an objective.
+Everything that can be computed is computed again: risk and scores of the saved point, lengths, the Gram matrix of the
+cuts. Cuts are compared with the risk at scores of several sizes, and the images of slopes by their products with a
+random vector. Of the numbers in a file only counts are used, never a bound or an objective.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROUNDING = 1e-8
 
 
 def pack(cuts: Cuts) -> Arrays:
-    """Cuts and the point at which a run was, by name; nothing that can be computed from them."""
+    """The cuts and the current point of a run as named arrays, without what can be computed from them."""
     arrays: Arrays = {"losses": cuts.losses}
     arrays |= {f"rows{k}": rows for k, rows in enumerate(cuts.rows)}
     arrays |= {f"schedule_{name}": values for name, values in cuts.schedule.items()}
@@ -30,7 +30,7 @@ def pack(cuts: Cuts) -> Arrays:
 
 
 def unpack(arrays: Arrays) -> Cuts:
-    """What `pack` packed: the Gram matrix, and the scores and the risk of the point, are not numbers yet."""
+    """Undo `pack`; the Gram matrix, and scores and risk of the point, are NaN until they are computed."""
     rows = tuple(arrays[f"rows{k}"] for k in range(len(arrays)) if f"rows{k}" in arrays)
     best = (Point(arrays["rep"], np.empty(0)), np.nan) if "rep" in arrays else None
     losses, name = arrays["losses"], "schedule_"
@@ -50,7 +50,7 @@ def above(bound: float, objective: float) -> bool:
 
 
 def believed(arrays: Arrays, oracle: Oracle, design: Design) -> Generator[Ask, Vector, Cuts | None]:
-    """The state as far as it stands up to the data; None, and a warning, where it does not."""
+    """The state, checked against the data; None, with a warning, where it does not fit them."""
     try:
         cuts = unpack(arrays)
         _check_shapes(cuts, design)
@@ -63,7 +63,7 @@ def believed(arrays: Arrays, oracle: Oracle, design: Design) -> Generator[Ask, V
 
 
 def _check_shapes(cuts: Cuts, design: Design) -> None:
-    """Raise ValueError for what no run has kept."""
+    """Raise ValueError for shapes that no run can have saved."""
     n, p = design.shape
     if len(cuts.losses) == 0 and cuts.best is None:  # the multipliers of coordinate descent, and their upper bounds
         if [rows.shape for rows in cuts.rows] != [(n,)] * 2 or (cuts.rows[0] < 0).any():
@@ -76,7 +76,7 @@ def _check_shapes(cuts: Cuts, design: Design) -> None:
 
 
 def _checked(cuts: Cuts, oracle: Oracle, design: Design) -> Generator[Ask, Vector, Cuts]:
-    """The cuts with what can be computed from them; ValueError where they are not below the risk."""
+    """The cuts with their Gram matrix and point computed again; ValueError where a cut is above the risk."""
     assert cuts.best is not None
     rep, rows = cuts.best[0].rep, cuts.rows[0]
     mean = rows.mean(axis=0) if len(rows) else np.zeros_like(rep)

@@ -1,4 +1,4 @@
-"""Whether what a model says about itself is true of the data: its objective, its bound, its threshold."""
+"""Check a model's objective, bound and threshold against the data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ measures, data, C and tolerances the objective computed anew differed by 1.4e-12
 
 
 class Claim(NamedTuple):
-    """What a model says about one of its labels.
+    """What a model claims about one of its labels.
 
     ``w`` are the weights of the certificate's point, the intercept's last; ``rule`` is the way the threshold was found
     ("trained", "placed" or "auto"); ``constant`` is a label that did not vary in training.
@@ -50,7 +50,7 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of a verification; true where all that was checked holds.
+    """The result of a verification; true if everything that was checked holds.
 
     Attributes
     ----------
