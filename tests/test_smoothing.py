@@ -113,14 +113,16 @@ def test_count_family_against_quadratic_programs(name):
     for mu in (1.0, 0.1, 0.01):
         values = []
         for m in range(n + 1):
-            flips = n_pos + m - 2 * max(0, m - (n - n_pos))
-            q = mu / max(flips, 1)  # half of mu for the quadratic term, spread over the flips that m allows
+            # half of mu for the quadratic term, which is the same at every labelling with m positives
+            q = mu / max(m * (n - m) / n, 0.5)
             beta = cp.Variable(n)
             tp = n_pos - cp.sum(beta[y])
             tps = np.array([max(0, m - (n - n_pos)), min(m, n_pos)], dtype=float)
             D = get_measure(name).table_loss(tps, m - tps, n_pos - tps, n - n_pos - m + tps)
             v = (D[1] - D[0]) / (tps[1] - tps[0]) if tps[1] > tps[0] else 0.0
-            gain = D[0] + v * (tp - tps[0]) - (np.where(y, 1, -1) * s / n) @ beta - q / 2 * cp.sum_squares(beta)
+            called = y - cp.multiply(np.where(y, 1, -1), beta)
+            prox = q / 2 * cp.sum_squares(called - m / n)
+            gain = D[0] + v * (tp - tps[0]) - (np.where(y, 1, -1) * s / n) @ beta - prox
             problem = cp.Problem(cp.Maximize(gain), [beta >= 0, beta <= 1, tp + cp.sum(beta[~y]) == m])
             values.append(problem.solve(solver=cp.CLARABEL))
         T = mu / 2 / np.log(n + 1)
@@ -134,10 +136,11 @@ def test_roc_area_against_all_pairs():
     weight[:2] = 1.0
     for mu in MUS:
         margin = 1 - s[y][:, None] + s[~y][None, :]
-        share = np.clip(margin / (2 * mu), 0, 1)
+        beta = np.clip(margin / (4 * mu), -1, 1)  # the order of a pair: -1 is right, 1 is wrong
+        share = (1 + beta) / 2
         both = weight[y][:, None] * weight[~y][None, :] / (weight[y].sum() * weight[~y].sum())
         value, cut = get_measure("roc_area").oracle(y, weight).smooth(s, mu)
-        assert value == pytest.approx((both * (share * margin - mu * share**2)).sum(), rel=1e-9)
+        assert value == pytest.approx((both * (share * margin - mu * beta**2)).sum(), rel=1e-9)
         np.testing.assert_allclose(cut.slope[y], -(both * share).sum(axis=1), atol=1e-12)
         np.testing.assert_allclose(cut.slope[~y], (both * share).sum(axis=0), atol=1e-12)
 
@@ -146,9 +149,35 @@ def test_huber_hinge_of_the_error_rate():
     y, s = sample(n=50, seed=6)
     margin = 1 - np.where(y, 1, -1) * s
     for mu in MUS:
-        share = np.clip(margin / (2 * mu), 0, 1)
+        share = np.clip(0.5 + margin / (8 * mu), 0, 1)
         value, _ = get_measure("error").oracle(y).smooth(s, mu)
-        assert value == pytest.approx((share * margin - mu * share**2).mean(), rel=1e-9)
+        assert value == pytest.approx((share * margin - mu * (2 * share - 1) ** 2).mean(), rel=1e-9)
+
+
+def test_the_gradient_of_a_pair_turns_as_slowly_as_the_bound_allows():
+    """Of all convex functions no more than mu below a hinge, the paper's turns by 1 over 8 mu (its section 3.2)."""
+    y, mu = np.array([True, False]), 0.1
+    oracle = get_measure("roc_area").oracle(y)
+    at = np.linspace(-1, 3, 4001)
+    slopes = np.array([oracle.smooth(np.array([s, 0.0]), mu)[1].slope[0] for s in at])
+    assert np.abs(np.diff(slopes) / np.diff(at)).max() == pytest.approx(1.25, rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 3, 5, 8])
+def test_at_k_against_a_quadratic_program(k):
+    """The prox is centred where every example is called positive by the share k / n."""
+    y, s = sample(n=9, share=0.4, seed=5)
+    n, oracle = len(y), PrecisionAtK(k, labellings="exact").oracle(y)
+    truth = k == y.sum()
+    for mu in (1.0, 0.1, 0.01):
+        own = mu if truth else mu / 2  # the other half is for R >= 0
+        called = cp.Variable(n)
+        prox = own / (k * (n - k) / n) * cp.sum_squares(called - k / n)
+        gain = 1 - cp.sum(called[y]) / k + (called - y) @ s / n - prox
+        value = cp.Problem(cp.Maximize(gain), [called >= 0, called <= 1, cp.sum(called) == k]).solve(cp.CLARABEL)
+        T = own / np.log(2)
+        expected = value if truth else T * np.logaddexp(value / T, 0.0) - own
+        assert oracle.smooth(s, mu)[0] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -146,12 +146,12 @@ class BaseOracle(SampleOracle):
         return Hinges(self._sign, np.ones(self.size), self._weight)
 
     def _smooth(self, scores: Vector, mu: float) -> tuple[float, Cut]:
-        """The hinges as ``max over share in [0, 1] of share slack - prox share^2``; the logistic loss is smooth."""
+        """The hinges as ``max over share in [0, 1] of share slack - prox (2 share - 1)^2``; the logistic is smooth."""
         margin, prox = self._sign * scores, mu / max(self._hinge, 1e-300)
         slack, of_each = 1 - margin, self._weight / self.n
-        share = np.clip(slack / (2 * prox), 0.0, 1.0)
+        share = np.clip(0.5 + slack / (8 * prox), 0.0, 1.0)
         log_loss, fall = np.logaddexp(0.0, -margin), 1 / (1 + np.exp(np.minimum(margin, 700.0)))
-        value = self._hinge * share * (slack - prox * share) + self._logistic * log_loss
+        value = self._hinge * (share * slack - prox * (2 * share - 1) ** 2) + self._logistic * log_loss
         loss = self._hinge * share + self._logistic * (log_loss + fall * margin)
         slope = -self._sign * of_each * (self._hinge * share + self._logistic * fall)
         return _kernels.dot(of_each, value), Cut(_kernels.dot(of_each, loss), slope)

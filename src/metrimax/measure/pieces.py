@@ -68,9 +68,9 @@ class Family:
         raise NotImplementedError
 
     def widths(self, mu: float, fn: float, fp: float) -> tuple[float, float]:
-        """Widths of the ramps in proportion to the losses fn and fp of one flip; all flips together cost ``mu``."""
+        """Widths of the ramps in proportion to the losses fn and fp of one flip; the prox at a labelling is ``mu``."""
         fn, fp = max(fn, 1e-3 * fp), max(fp, 1e-3 * fn)
-        scale = 2 * mu / (fn * self.n_pos + fp * self.n_neg)
+        scale = 8 * mu / (fn * self.n_pos + fp * self.n_neg)
         return scale * fn / self.steps[0], scale * fp / self.steps[1]
 
 
@@ -92,10 +92,10 @@ class PlaneFamily(Family):
         one = len(c) == 1
         ref_a, ref_b = np.median(a), np.median(b)
         widths = self.widths(mu if one else 0.5 * mu, float(ref_a), float(ref_b))
-        t_pos, t_neg = a / self.steps[0], b / self.steps[1]
         h_pos, h_neg = (np.full(len(c), h) for h in widths)
-        fn, gain_pos = ramp_sums(pos, t_pos, h_pos)
-        fp, gain_neg = ramp_sums(neg, t_neg, h_neg)
+        t_pos, t_neg = a / self.steps[0] + h_pos / 2, b / self.steps[1] + h_neg / 2
+        fn, gain_pos = half_sums(pos, t_pos, h_pos)
+        fp, gain_neg = half_sums(neg, t_neg, h_neg)
         losses = c - a * (self.n_pos - fn) - b * (self.n_neg - fp)
         values = losses + self.steps[0] * gain_pos + self.steps[1] * gain_neg
         value, pi = soften(values, 0.4 * mu, len(c))
@@ -137,8 +137,8 @@ class CountFamily(NumberedFamily):
         self._low, self._u, self._v = low, u, v
         self.pieces = len(u)
         m = np.arange(low, low + len(u))
-        # the most flips that m allows, times half the price of each, is what the quadratic term can reach
-        self._flips = self.n_pos + m - 2.0 * np.maximum(0, m - self.n_neg)
+        # twice the prox of every labelling with m positives, centred where all are called positive by the share m / n
+        self._reach = np.maximum(m * (1 - m / (self.n_pos + self.n_neg)), 0.5)
 
     def exact(self, pos: Vector, neg: Vector) -> Vector:
         fn, fp = (_kernels.Queue(costs, 0, 0.0, self.steps[0]) for costs in (pos, neg))
@@ -146,14 +146,17 @@ class CountFamily(NumberedFamily):
 
     def smoothed(self, pos: Vector, neg: Vector, mu: float, at: tables.Indices) -> tuple[Vector, ...]:
         step = self.steps[0]
-        h = 2 * mu / (step * np.maximum(self._flips[at], 1.0))
-        tau = -self._v[at] / step
-        t_neg = ramp_thresholds(pos, neg, tau, (at + (self._low - self.n_pos)).astype(np.float64), h)
+        largest = max(abs(costs[end]) for costs in (pos, neg) for end in (0, -1))
+        h = np.maximum(2 * mu / (step * self._reach[at]), 1e-15 * largest)  # a narrower ramp would be rounding
+        m = (at + self._low).astype(np.float64)
+        tau = h - self._v[at] / step
+        t_neg = ramp_thresholds(pos, neg, tau, m - self.n_pos, h)
         t_pos = tau - t_neg
         fn, gain_pos = ramp_sums(pos, t_pos, h)
         _, gain_neg = ramp_sums(neg, t_neg, h)
         losses = self._u[at] + self._v[at] * (self.n_pos - fn)
-        return losses + step * (gain_pos + gain_neg), losses, t_pos, t_neg, h, h
+        centre = h * (fn + (m * m / (self.n_pos + self.n_neg) - self.n_pos) / 2)
+        return losses + step * (gain_pos + gain_neg + centre), losses, t_pos, t_neg, h, h
 
 
 class RowFamily(NumberedFamily):
@@ -172,12 +175,11 @@ class RowFamily(NumberedFamily):
         return 1 - self._g + self.steps[0] * hinges - self.steps[1] * np.concatenate(([0.0], np.cumsum(neg)))
 
     def smoothed(self, pos: Vector, neg: Vector, mu: float, at: tables.Indices) -> tuple[Vector, ...]:
-        flips = (self.n_pos + at).astype(np.float64)
-        h_pos, h_neg = (2 * mu / (step * flips) for step in self.steps)
-        t_pos = self._rise * self._g[at] / self.steps[0]
-        t_neg = ramp_thresholds(NONE, neg, np.zeros(len(at)), at.astype(np.float64), h_neg)
-        fn, gain_pos = ramp_sums(pos, t_pos, h_pos)
-        _, gain_neg = ramp_sums(neg, t_neg, h_neg)
+        reach = self.n_pos / 4 + at * (1 - at / self.n_neg)
+        h_pos, h_neg = (2 * mu / (step * reach) for step in self.steps)
+        t_pos = self._rise * self._g[at] / self.steps[0] + h_pos / 2
+        fn, gain_pos = half_sums(pos, t_pos, h_pos)
+        t_neg, gain_neg = counted_sums(neg, at.astype(np.float64), h_neg)
         losses = 1 - self._g[at] * (1 - self._rise * fn)
         return losses + self.steps[0] * gain_pos + self.steps[1] * gain_neg, losses, t_pos, t_neg, h_pos, h_neg
 
@@ -193,10 +195,9 @@ class TableFamily(Family):
     def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
         sides = []
         for costs, count, step in ((pos, self.n_pos, self.steps[0]), (neg, self.n_neg, self.steps[1])):
-            flips = np.arange(count + 1.0)
-            h = np.full(count + 1, mu / (step * (self.n_pos + self.n_neg)))
-            t = ramp_thresholds(NONE, costs, np.zeros(count + 1), flips, h)
-            sides.append((t, h, step * ramp_sums(costs, t, h)[1]))
+            h = np.full(count + 1, 4 * mu / (step * (self.n_pos + self.n_neg)))
+            t, gain = counted_sums(costs, np.arange(count + 1.0), h)
+            sides.append((t, h, step * gain))
         values = self._D + sides[0][2][:, None] + sides[1][2][None, :]
         value, pi = soften(values, mu / 2, self._pieces)
         loss = float((pi * np.where(pi > 0, self._D, 0.0)).sum())
@@ -218,6 +219,18 @@ def soften(values: Vector, mu: float, pieces: int) -> tuple[float, Vector]:
 def ramp_sums(costs: Vector, t: Vector, h: Vector, weights: Vector = NONE) -> tuple[Vector, Vector]:
     """Number of flips under each ramp, and what they gain."""
     return _kernels.ramp_sums(_kernels.Ramp(costs, weights), t, h)
+
+
+def half_sums(costs: Vector, t: Vector, h: Vector) -> tuple[Vector, Vector]:
+    """As `ramp_sums`, with the prox ``h/2 (beta - 1/2)^2``."""
+    count, gain = ramp_sums(costs, t, h)
+    return count, gain + h * (count / 2 - len(costs) / 8)
+
+
+def counted_sums(costs: Vector, count: Vector, h: Vector) -> tuple[Vector, Vector]:
+    """Thresholds at which so many flip, and what they gain with the prox ``h/2 (beta - count / size)^2``."""
+    t = ramp_thresholds(NONE, costs, np.zeros(len(h)), count, h)
+    return t, ramp_sums(costs, t, h)[1] + h / 2 * count * count / len(costs)
 
 
 def ramp_thresholds(

@@ -10,11 +10,13 @@ The plane ``loss + <slope, .>`` of the maximiser is a mean of cuts, hence itself
 from it. ``mu`` is the bound itself, in units of the measure, and means the same for all of them.
 
 The term has two parts. Within one *piece* of the risk, a set of labellings on which the loss is linear, it is
-quadratic in the shares ``beta`` of flips (Zhang et al. 2011), which makes every share a ramp of the example's cost.
-Between pieces it is the entropy of the piece (Nesterov 2005). The pieces are
+quadratic in the shares ``beta`` of flips (Zhang et al. 2011), which makes every share a ramp of the example's cost. Its
+centre is the middle of the piece, from which all labellings of the piece are about as far: at the same bound the
+gradient turns two to four times as slowly as with the truth for a centre. Between pieces it is the entropy of the piece
+(Nesterov 2005). The pieces are
 
 * all labellings, where the loss is linear (error, cost, balanced error): the Huber hinge, example by example;
-* for ROC area, all rankings: the Huber hinge, pair by pair;
+* for ROC area, all rankings: the Huber hinge, pair by pair (Zhang et al. 2011, section 3.2);
 * the labellings with m predicted positives, where the loss is linear in tp once m is given (F_beta, kappa, MCC,
   precision, PRBEP, ...): one multiplier for the one constraint;
 * the labellings with j false positives, where the loss is linear in fn once j is given (Jaccard);
@@ -176,15 +178,15 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
     The shares of flips are a box with one equation, ``sum over negatives - sum over positives = k - n+``.
     """
     n = pos.total + neg.total
-    flips = pos.total + k - 2 * max(0.0, k - neg.total)
+    reach = max(k * (1 - k / n), 1e-9 * n)  # twice the prox of every labelling
     truth = abs(k - pos.total) <= 1e-9 * n
 
     def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
         check_positive("mu", mu)
         shift = _level(scores, neg)
         scores = scores - shift
-        h = np.array([2 * (mu if truth else mu / 2) * n / max(flips, 1e-9 * n)])
-        tau = np.array([-n * v])
+        h = np.array([2 * (mu if truth else mu / 2) * n / reach])
+        tau = h - n * v
         sides = [
             (units.queue(scores).costs, NONE) if units.whole and units.unit == 1 else units.sorted(scores)[:2]
             for units in (pos, neg)
@@ -195,7 +197,8 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
         t = tau - t_neg, t_neg
         (fn, gain_pos), (_, gain_neg) = (ramp_sums(c, at, h, w) for (c, w), at in zip(sides, t, strict=True))
         loss = u + v * (pos.total - float(fn[0]))
-        value = loss + float(gain_pos[0] + gain_neg[0]) / n + shift * (k - pos.total) / n
+        centre = h[0] * (float(fn[0]) + (k * k / n - pos.total) / 2)
+        value = loss + (float(gain_pos[0] + gain_neg[0]) + centre) / n + shift * (k - pos.total) / n
         value, share = (value, 1.0) if truth else above_zero(value, mu / 2)
         slope = np.zeros(len(scores))
         for units, at in zip((pos, neg), t, strict=True):
@@ -224,10 +227,11 @@ def pair_smoothing(pos: ClassUnits, neg: ClassUnits) -> Smooth:
             queues, reversed(queues), (pos, neg), strict=True
         ):
             # a pair flips by the ramp of 1 - own cost - other cost
-            t = 1 - own
-            count, gain = ramp_sums(other, t, np.full(len(t), 2 * mu), other_weight)
+            t = 1 + 4 * mu - own
+            count, gain = ramp_sums(other, t, np.full(len(t), 8 * mu), other_weight)
             slope[units.members[order]] = -units.sign / pairs * weight * count
-            value, loss = _kernels.dot(weight, gain + t * count) / pairs, _kernels.dot(weight, count) / pairs
+            value = _kernels.dot(weight, gain + t * count) / pairs - mu
+            loss = _kernels.dot(weight, count) / pairs
         return value, Cut(loss, _balanced(slope, 0.0))
 
     return smooth

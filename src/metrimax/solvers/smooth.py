@@ -2,10 +2,8 @@
 
 They minimise ``J_mu(w) = lam/2 |w|^2 + R_mu(X w)``, where ``R - mu <= R_mu <= R`` (see `metrimax.measure.smoothing`),
 and report the exact J. Every smoothed gradient is the slope of a mean of cuts, hence of a cut, so the same small
-quadratic program as in the bundle method gives the lower bound. ``mu`` follows the gap: it falls where the smoothing
-error ``J - J_mu`` at the current point has become the larger part of it.
-
-Along a line only scores move, so X is read twice per iteration whatever the line search tries.
+quadratic program as in the bundle method gives the lower bound. ``mu`` follows the gap: it falls where most of it is
+what that cut misses of R at the current point, which is the whole gap at the least of J_mu.
 
 References
 ----------
@@ -21,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cut, Point, Status, Steps, Vector, made, required
+from metrimax.protocols import Ask, Point, Status, Steps, Vector, made, required
 from metrimax.solvers.bundle import START
 from metrimax.solvers.cut_model import combine
 from metrimax.solvers.run_state import Best, Run, RunSolver
@@ -44,9 +42,15 @@ class _Smooth:
         )
         run.opening()  # the first cut is another one
 
-    def risk(self, scores: Vector) -> tuple[float, Cut]:
-        """The smoothed risk at scores."""
-        return self._smooth(scores, self._mu)
+    def risk(self, scores: Vector) -> float:
+        """The smoothed risk at scores; ``cut`` is the mean of cuts that attains it."""
+        value, self.cut = self._smooth(scores, self._mu)
+        return value
+
+    def error(self, point: Point) -> float:
+        """By how much the cut last found, at this point, misses the exact risk there: a gap that only mu can close."""
+        risk = self.cut.loss + _kernels.dot(self.cut.slope, point.scores)
+        return self.run.offer(point)[0] - (self.run.lam / 2 * point.square + risk)
 
     def flat(self, point: Point, slope: Point) -> bool:
         """Whether J_mu is within tol / 100 of its least, where mu is fixed."""
@@ -57,11 +61,10 @@ class _Smooth:
             return True
         return False
 
-    def move(self, point: Point) -> Generator[Ask, Vector, tuple[Best, Point]]:
-        """The smoothed objective at a point and the slope of its risk; the cut joins the model."""
-        value, cut = self.risk(point.scores)
-        self.gradient = cut.slope
-        [slope] = yield from self.run.model.add([cut.loss], [cut.slope])
+    def move(self, point: Point, value: float | None = None) -> Generator[Ask, Vector, tuple[Best, Point]]:
+        """The smoothed objective at a point and the slope of its risk, if not yet known; the cut joins the model."""
+        value = self.risk(point.scores) if value is None else value
+        [slope] = yield from self.run.model.add([self.cut.loss], [self.cut.slope])
         return self.run.at(point, value), slope
 
     def descend(self, here: Best, direction: Point, descent: float) -> Best:
@@ -73,12 +76,14 @@ class _Smooth:
         lam, images = self.run.lam, self.run.model.images
         rep, scores, square = here.point
         rep, scores = rep.copy(), scores.copy()  # the kernel moves them in place, if there is a step
+        last = 0.0
 
         def line(t: float) -> tuple[float, float]:
-            value, cut = self.risk(here.point.scores + t * direction.scores)
-            return value, _kernels.dot(cut.slope, direction.scores)
+            nonlocal last
+            last, value = t, self.risk(here.point.scores + t * direction.scores)
+            return value, _kernels.dot(self.cut.slope, direction.scores)
 
-        tangent = here.risk, _kernels.dot(self.gradient, direction.scores)
+        tangent = here.risk, _kernels.dot(self.cut.slope, direction.scores)
         accuracy = 0.05 * min(self.run.gap, descent)
         for _ in range(4):
             point, move = (rep, scores, square), (direction.rep, direction.scores)
@@ -86,7 +91,7 @@ class _Smooth:
                 line, lam, point, here.risk, move, images=images, tangent=tangent, accuracy=accuracy
             )
             if t > 0:
-                return self.run.at(Point(rep, scores, moved), risk)
+                return self.run.at(Point(rep, scores, moved), risk if t == last else self.risk(scores))
             accuracy *= 0.01
         return here
 
@@ -141,10 +146,10 @@ class LBFGS(RunSolver):
             descent = -model.inner(gradient, direction)
             direction = yield from model.score(direction)
             moved = state.descend(here, direction, descent)
-            changed = state.sharpen(run.offer(moved.point)[0] - moved.value, stuck=moved is here)
+            changed = state.sharpen(state.error(moved.point), stuck=moved is here)
             if run.status is Status.STALLED:
                 break
-            here, slope = yield from state.move(moved.point)
+            here, slope = yield from state.move(moved.point, None if changed else moved.risk)
             if changed:
                 matrix.forget()
         return (yield from run.solution(drifted=model.images))
@@ -164,10 +169,6 @@ class AGM(RunSolver):
         Most iterations.
     mu : float or None
         Fixed smoothing, in units of the measure. By default it follows the gap.
-
-    References
-    ----------
-    Nesterov (2005, 2007); Beck & Teboulle (2009); O'Donoghue & Candes (2015).
     """
 
     max_iter: int = 10_000
@@ -190,15 +191,14 @@ class AGM(RunSolver):
                 moved = combine((lipschitz * share, here.point), (-share, slope))
                 step = combine((1.0, moved), (-1.0, here.point))
                 square = model.inner(step, step)
-                value, _ = state.risk(moved.scores)
+                value = state.risk(moved.scores)
                 ahead = here.risk + model.inner(model.bare(slope), model.bare(step)) + lipschitz / 2 * square
                 if value <= ahead + 1e-12 * abs(ahead) or lipschitz > 1e20:
                     break
                 lipschitz *= 2
             moved = moved._replace(square=model.inner(moved, moved))
-            error = run.offer(moved)[0] - (lam / 2 * moved.square + value)
             progress = combine((1.0, moved), (-1.0, last))
-            changed = state.sharpen(error, stuck=square == 0)
+            changed = state.sharpen(state.error(moved), stuck=square == 0)
             if run.status is Status.STALLED:
                 break
             following = (1 + np.sqrt(1 + 4 * theta**2)) / 2
