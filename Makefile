@@ -1,7 +1,7 @@
 # make demo      install into .venv and run the example of the README
 # make test      install into .venv with the test tools and run all tests
 # make lint      style, types and import rules
-# make docs      the site in build/site; warnings are errors
+# make docs      the site in build/site; warnings and links that lead nowhere are errors
 # make sanitize  the kernels under the sanitizers (after make test)
 # make dist      the source archive and a wheel in dist/, checked
 # make stub      regenerate the types of the compiled module after adding a kernel
@@ -31,6 +31,7 @@ lint: $(VENV)/.package $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	$(BIN)/python .ci/site.py build/site
 
 sanitize: $(VENV)/.test
 	.ci/sanitize

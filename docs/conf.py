@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 import urllib.request
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import metrimax
 
@@ -36,6 +39,10 @@ suppress_warnings = [
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 
+# Formulas are set without a network: MathJax comes with a package, of which the site needs two parts.
+mathjax_path = "mathjax/tex-chtml.js"
+MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2")
+
 toc_object_entries_show_parents = "hide"  # the list beside a page is narrow
 autodoc_typehints = "none"  # numpydoc's sections say what the types are for
 numpydoc_show_class_members = False
@@ -60,7 +67,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
-    "header_links_before_dropdown": 3,
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
 }
@@ -131,6 +138,8 @@ def rewrite(app: object, docname: str, source: list[str]) -> None:
     """Links of Markdown pages as the site has them; the names in api.md lead to their pages."""
     if docname == "api":
         source[0] = NAMES.sub(lambda listed: linked_names(listed[1]), source[0])
+    if docname == "results/README":
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     folder = (DOCS / docname).parent
 
     def moved(link: re.Match[str]) -> str:
@@ -141,6 +150,8 @@ def rewrite(app: object, docname: str, source: list[str]) -> None:
         known = BESIDE.get(file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else "")
         if known:
             return f"[{text}]({known})"
+        if file == ROOT / "examples/README.rst":
+            return f"[{text}](/gallery/index.rst)"
         if file.is_relative_to(ROOT / "examples") and file.suffix == ".py":
             return f"[{text}](/gallery/{file.stem}.rst)"
         if file.is_dir() or not file.is_relative_to(DOCS):
@@ -151,15 +162,17 @@ def rewrite(app: object, docname: str, source: list[str]) -> None:
 
 
 def linked_names(text: str) -> str:
+    """The list of names as links, and a list of their pages for each module."""
     lines, module, pages = [], "", []
     for line in text.splitlines():
         if heading := re.match(r"### `([\w.]+)`", line):
             module = heading[1]
+            pages += ["```", "", "```{toctree}", ":hidden:", f":caption: {module}", ""]
         if item := re.match(r"\* `(\w+).*?`: (.*)", line):
-            pages.append(f"reference/{module}.{item[1]}")
-            line = f"* [`{item[1]}`](/{pages[-1]}.rst): {item[2]}"
+            pages.append(f"{item[1]} <reference/{module}.{item[1]}>")
+            line = f"* [`{item[1]}`](/reference/{module}.{item[1]}.rst): {item[2]}"
         lines.append(line)
-    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *pages, "```", ""])
+    return "\n".join([*lines, *pages[1:], "```", ""])
 
 
 def escape_bars(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
@@ -170,7 +183,22 @@ def escape_bars(app: object, what: str, name: str, thing: object, options: objec
         lines[:] = ["Mean accuracy on (X, y)."]
 
 
-def setup(app: object) -> None:
-    app.connect("autodoc-process-docstring", escape_bars, priority=100)  # before numpydoc  # type: ignore[attr-defined]
-    app.connect("builder-inited", write_reference)  # type: ignore[attr-defined]
-    app.connect("source-read", rewrite)  # type: ignore[attr-defined]
+def copy_mathjax(app: Any, exception: Exception | None) -> None:
+    """The program that sets formulas and its fonts."""
+    package = find_spec("sphinx-mathjax-offline")
+    if app.builder.format != "html" or exception is not None or package is None or package.origin is None:
+        return
+    for name in MATHJAX:
+        source, target = (
+            Path(package.origin).parent / "static/mathjax" / name,
+            Path(app.outdir) / "_static/mathjax" / name,
+        )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, target, dirs_exist_ok=True) if source.is_dir() else shutil.copy(source, target)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", escape_bars, priority=100)  # before numpydoc
+    app.connect("builder-inited", write_reference)
+    app.connect("source-read", rewrite)
+    app.connect("build-finished", copy_mathjax)
