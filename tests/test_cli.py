@@ -203,10 +203,15 @@ def test_trivial_solutions_are_said(train: Path, capsys: Capture) -> None:
     noise = train.with_name("noise.svm")
     X = np.random.default_rng(0).normal(size=(400, 2))
     noise.write_text(svmlight(X, ["1" if k % 40 == 0 else "-1" for k in range(400)]))
-    assert main(["train", str(noise), str(train.with_name("m")), "-C", "1e-6"]) == 0
-    assert "1 of 1 classifiers: w = 0 is optimal" in capsys.readouterr().err
+    assert main(["train", str(noise), str(train.with_name("m")), "-C", "1e-6"]) == 4
+    said = capsys.readouterr().err
+    assert "nothing was learnt: all weights are 0, and every example gets the same score" in said
+    assert f"try 'metrimax tune {noise} {train.with_name('m')} --measure f1'" in said
+    assert train.with_name("m").exists()
+    assert main(["tune", str(noise), str(train.with_name("m")), "--grid", "1e-6", "--hinge", "0"]) == 4
+    assert "try larger values of C (--grid 1:1000:4)" in capsys.readouterr().err
     assert main(["train", str(train), str(train.with_name("m")), "-m", "error", "-C", "1e-6"]) == 0
-    assert "w = 0 is optimal" not in capsys.readouterr().err  # up to tol it is, but another w was found
+    assert "nothing was learnt" not in capsys.readouterr().err  # up to tol it is, but another w was found
 
 
 def test_index_base_is_kept(tmp_path: Path, capsys: Capture) -> None:

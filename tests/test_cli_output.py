@@ -13,7 +13,7 @@ from test_streams import shell
 
 from metrimax import MeasureSVC
 from metrimax.cli import main
-from metrimax.cli.main import build_parser
+from metrimax.cli.arguments import build_parser
 from metrimax.cli.training import load
 from metrimax.cli.tuning import chooser
 from metrimax.compat import svm_perf_learn
@@ -175,7 +175,7 @@ def test_tune_judges_what_is_predicted(
     if shards:
         convert(file, file.with_name("shards"))
     data = file.with_name("shards") if shards else file
-    options = ["-m", measure, "--folds", "3", "--tol", "1e-5", "-q"]
+    options = ["-m", measure, "--folds", "3", "--tol", "1e-5", "-q", "--no-scaling"]
     arguments = build_parser().parse_args(["tune", str(data), "m", *options])
     task = load(arguments)
     folds = spread(task.labels, 3, 0)
@@ -213,7 +213,7 @@ def test_one_of_several_classes(three: tuple[Path, np.ndarray, np.ndarray], caps
     file, X, y = three
     run_json(capsys, "train", file, file.with_name("m"))
     model = load_model(file.with_name("m"))
-    scores = model.scores(X)
+    scores = model.on_numbers().scores(X)
     values = run_json(capsys, "evaluate", file, file.with_name("m"), "--positive", "2")
     called = scores.argmax(axis=1) == 2
     assert values["positives"] == (y == 2).sum()

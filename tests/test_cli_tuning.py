@@ -34,7 +34,7 @@ def overlapping(folder: Path) -> tuple[Path, np.ndarray, np.ndarray]:
 
 def test_hinge_and_threshold(tmp_path: Path, capsys: Capture) -> None:
     data, X, y = overlapping(tmp_path)
-    plain = run_json(capsys, "train", data, tmp_path / "m", "-q")
+    plain = run_json(capsys, "train", data, tmp_path / "m", "-q", code=4)
     assert (plain["hinge"], plain["threshold_rule"], plain["training_score"]) == (0.0, "trained", 0.0)
     for rule in ("trained", "placed"):
         options = ["--hinge", "1", "--threshold", rule, "--tol", "1e-6"]
@@ -66,7 +66,7 @@ def test_tune_chooses_as_the_estimator_does(tmp_path: Path, capsys: Capture, mon
         assert scores == pytest.approx(fitted.cv_results_["pooled_test_score"], abs=1e-6)
         model = load_model(tmp_path / "m")
         np.testing.assert_allclose(model.scores(X)[:, 0], fitted.decision_function(X), atol=1e-6)
-    out = run_json(capsys, "tune", data, tmp_path / "m", *options, "--hinge", "0", "--threshold", "trained")
+    out = run_json(capsys, "tune", data, tmp_path / "m", *options, "--hinge", "0", "--threshold", "trained", code=4)
     assert (out["hinge"], out["threshold_rule"], out["training_score"]) == (0.0, "trained", 0.0)
 
 

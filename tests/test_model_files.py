@@ -160,7 +160,7 @@ def test_an_entry_that_is_there_twice(tmp_path: Path, version: int) -> None:
         (pickle.dumps([1]), "expected a model file"),
         (b"metrimax-model\n{}\n", "the file is damaged"),
         (b"metrimax-model x\n{}\n", "the file is damaged"),
-        (b"metrimax-model 99\n{}\n", "expected a version of the model format up to 2, got 99: update metrimax"),
+        (b"metrimax-model 99\n{}\n", "expected a version of the model format up to 3, got 99: update metrimax"),
         (b"metrimax-model 1\n{", "ends inside its header"),
         (b"metrimax-model 1\n{\n", "the header is no JSON"),
         (b"metrimax-model 1\n[1]\n", "the header is no JSON object"),

@@ -104,17 +104,21 @@ def test_digits_with_underscores_are_names(tmp_path: Path, capsys: Capture) -> N
     """Python reads 1_2 as 12."""
     body = "".join(f"{a},{'1_1' if b else '1_2'}\n" for a, b, _ in rows())
     assert set(load_data(write(tmp_path / "t.csv", "a,label\n" + body)).labels) == {"1_1", "1_2"}  # type: ignore[arg-type]
-    file = write(tmp_path / "d.csv", "day,label\n2020_01_02,x\n2020_01_03,y\n")
-    assert "line 2, column 'day': expected a finite number, got '2020_01_02'" in refused(
-        capsys, "train", file, tmp_path / "m"
-    )
+    days = "".join(f"2020_01_{day:02},{'xy'[day % 2]}\n" for day in range(1, 13))
+    file = write(tmp_path / "d.csv", "day,label\n" + days)
+    said = refused(capsys, "train", file, tmp_path / "m")
+    assert "column 'day': expected numbers, or text of at most 100 different values that occur again, got 12" in said
+    assert "different texts in 12 rows, such as '2020_01_01', '2020_01_02', '2020_01_03': " in said
+    assert "leave it out with --drop 'day'" in said
 
 
 def test_dates_of_parquet_are_no_numbers(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     days = arrow.array([0, 86_400_000], arrow.timestamp("ms"))
     parquet.write_table(arrow.table({"day": days, "label": [0, 1]}), tmp_path / "t.parquet")
-    with pytest.raises(FileError, match=r"column 'day': expected numbers, got timestamp\[ms\]"):
+    with pytest.raises(
+        FileError, match=r"column 'day': expected numbers or text, got timestamp\[ms\]: leave it out with --drop 'day'"
+    ):
         load_data(tmp_path / "t.parquet")
 
 

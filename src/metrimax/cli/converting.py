@@ -21,6 +21,7 @@ def convert(arguments: argparse.Namespace) -> int:
             dtype=arguments.dtype,
             kind=arguments.format,
             target=arguments.target,
+            drop=arguments.drop,
             index_base=arguments.index_base,
             memory=size("--memory", arguments.memory),
             n_threads=arguments.threads,

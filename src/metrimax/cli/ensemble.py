@@ -72,6 +72,11 @@ def tune_ensemble(arguments: argparse.Namespace) -> int:
     check_apart("MODEL", arguments.model, DATA=arguments.data)
     measure = parse_measure(arguments.measure)
     frame = _table(arguments)
+    missing = [name for name in arguments.drop if name not in frame.columns]
+    if missing:
+        names = ", ".join(map(str, frame.columns))
+        raise FileError(f"{arguments.data}: no column {missing[0]!r} to drop: expected one of {names}")
+    frame = frame.drop(columns=arguments.drop)
     target = _target(arguments.target, frame, arguments.data)
     y, positive = _labels(frame.pop(target), arguments.positive)
     from metrimax.estimators.ensemble import MeasureEnsemble  # scikit-learn takes a second to import

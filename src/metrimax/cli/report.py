@@ -62,7 +62,7 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
         options["labels"] = False  # nobody asks for them, and those to be predicted are not there
     memory = size("--memory", arguments.memory)
     with ProgressLine("reading") as line:
-        return load(
+        data = load(
             arguments.data,
             memory=memory,
             kind=arguments.format,
@@ -70,6 +70,9 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
             progress=None if arguments.quiet else line.show,
             **options,
         )
+    for remark in data.remarks:
+        note(arguments, remark)
+    return data
 
 
 def size(option: str, text: str) -> int:

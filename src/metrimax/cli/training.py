@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from metrimax.cli.main import NOT_CONVERGED, OK, UsageError
-from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, positive_number, read
+from metrimax.cli.main import NOT_CONVERGED, NOTHING_LEARNT, OK, UsageError
+from metrimax.cli.report import SHOWN, check_apart, check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import as_design
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
+from metrimax.io.columns import Learn
 from metrimax.io.data import Data, encode, grades
 from metrimax.io.files import FileError, check_writable, is_standard_output, write_bytes
 from metrimax.io.labels import show
@@ -91,7 +92,11 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def load(arguments: argparse.Namespace) -> Task:
-    data = read(arguments, index_base=arguments.index_base, target=arguments.target)
+    plain = arguments.model_format == "svmperf"  # its files know nothing of columns
+    learning = None if plain else Learn(scale=not arguments.no_scaling)
+    data = read(
+        arguments, index_base=arguments.index_base, target=arguments.target, columns=learning, drop=arguments.drop
+    )
     if data.n == 0:
         raise FileError(f"{data.name}: expected examples to train on, got none")
     if data.X.shape[1] == 0:
@@ -188,14 +193,30 @@ def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], resu
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results, aside=is_standard_output(arguments.model))  # behind a model they would damage it
-    trivial = sum(solution.status is Status.TRIVIAL for solution in solutions)
-    if trivial:
-        note(arguments, f"{trivial} of {len(solutions)} classifiers: {Status.TRIVIAL}")
+    nothing = [k for k, weights in enumerate(model.coef) if not weights.any()]
+    if nothing:
+        note(arguments, _learnt_nothing(arguments, task, nothing))
     if not worst.status.ok:
         more = "--tol" if worst.status is Status.STALLED else "--max-iter or --tol"
         note(arguments, f"{worst.status}: the gap is {worst.gap:.3g}; raise {more}, lower -C, or scale the features")
         return NOT_CONVERGED
-    return OK
+    return NOTHING_LEARNT if len(nothing) == len(solutions) else OK
+
+
+def _learnt_nothing(arguments: argparse.Namespace, task: Task, labels: list[int]) -> str:
+    """That all weights of some classifiers are zero, and what to do about it."""
+    names = ", ".join(show(task.classes[k]) for k in labels[:SHOWN]) if len(task.classes) > 2 else ""
+    of = f" for {len(labels)} of {len(task.classes)} classes ({names})" if names else ""
+    if arguments.command == "tune":
+        remedy = "try larger values of C (--grid 1:1000:4); the columns may not tell the classes apart"
+    elif task.kind == "ranking":
+        remedy = "raise -C"
+    else:
+        remedy = (
+            f"try 'metrimax tune {arguments.data} {arguments.model} --measure {arguments.measure}', which also trains "
+            "beside a logistic loss; or a larger -C; or --hinge 1 --threshold placed"
+        )
+    return f"nothing was learnt{of}: all weights are 0, and every example gets the same score; {remedy}"
 
 
 def _setting(task: Task, chosen: Chosen) -> dict[str, Any]:
@@ -252,6 +273,7 @@ def _model(
         feature_names=task.data.feature_names,
         target=arguments.target,
         training=training | {"intercept_scaling": scale, "positive": arguments.positive, "labels": per_label},
+        columns=task.data.columns,
         certificates=[
             None if label.certificate is None else (label.certificate.points, label.certificate.multipliers)
             for label in fitted

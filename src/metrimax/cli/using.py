@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy as np
 from metrimax.cli.ensemble import is_ensemble, load_ensemble, read_table
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
+from metrimax.io.columns import as_json
 from metrimax.io.data import Data, grades, is_label
 from metrimax.io.files import FileError, check_writable, is_standard_output, write_bytes
+from metrimax.io.folders import holds_tables
 from metrimax.io.labels import show, visible
 from metrimax.io.models import LinearModel, load_model
 from metrimax.io.tables import USUAL_TARGETS
@@ -172,6 +175,7 @@ def info(arguments: argparse.Namespace) -> int:
     }
     if arguments.json:
         results["feature_names"] = model.feature_names
+        results["columns"] = None if model.columns is None else as_json(model.columns)
         results["training"] = training
     else:
         labels = training.pop("labels", [])
@@ -191,8 +195,13 @@ def read_both(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
         ensemble = load_ensemble(arguments.model)
         return read_table(arguments, ensemble), ensemble
     model = load_model(arguments.model)
+    if arguments.data == "-" or not holds_tables(Path(arguments.data), arguments.format):
+        if model.columns is not None and arguments.command == "verify":
+            raise UsageError(f"expected the table that the model was trained on, CSV or Parquet, got {arguments.data}")
+        model = model.on_numbers()
     data = read(
         arguments,
+        columns=model.columns,
         index_base=arguments.index_base if arguments.index_base is not None else model.index_base,
         n_features=model.n_features,
         feature_names=model.feature_names,

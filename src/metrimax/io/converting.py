@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +33,7 @@ def convert(
     n_threads: int | None = None,
     progress: Callable[[str], None] | None = None,
     limit: Limit = None,
+    drop: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Write binary shards from a data file or a folder of data files; returns the manifest.
 
@@ -57,16 +58,20 @@ def convert(
         Called with a line of text.
     limit : int or str, optional
         The most bytes that a file may expand to, as for a single file.
+    drop : list of str
+        Columns of tables to leave out.
     """
     size = parse_size(shard_size)
     tell = progress or (lambda text: None)
     with ShardWriter(folder, shard_size=size, dtype=dtype) as writer:
         texts = _texts(source, kind)
         if texts is not None:
+            if drop:
+                raise FileError(f"{source}: --drop is for the columns of tables, got svmlight text: leave it out")
             base = _add_texts(writer, texts, size, index_base, n_threads, tell, limit)
             return writer.finish(index_base=base)
         options: dict[str, Any] = {"kind": kind, "target": target, "index_base": index_base, "n_threads": n_threads}
-        options["limit"] = limit
+        options |= {"limit": limit, "drop": drop}
         if source != "-" and Path(source).is_dir():
             dataset: Any = open_dataset(source, memory=memory, progress=progress, **options)
             labels, groups = dataset.labels, dataset.groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,13 +12,14 @@ import numpy.typing as npt
 
 from metrimax.designs.linear import CSR
 from metrimax.designs.sharded import Sharded
+from metrimax.io.columns import Column, Learn
 from metrimax.io.compressed import read_bytes
 from metrimax.io.files import FileError, Name
 from metrimax.io.labels import WHOLE, as_groups, as_labels, show
 from metrimax.io.limits import Limit, check_expansion
 from metrimax.io.npy import read_archive
 from metrimax.io.svmlight import Svmlight, parse_svmlight
-from metrimax.io.tables import GROUPS, read_csv, read_parquet
+from metrimax.io.tables import GROUPS, Wanted, read_csv, read_parquet
 from metrimax.protocols import Array, Labels, Vector
 
 
@@ -36,6 +38,8 @@ class Data:
     index_base: int | None = None  #: the index that the first feature has in an svmlight file
     feature_names: list[str] | None = None
     groups: Array | None = None
+    columns: list[Column] | None = None  #: how text, gaps and numbers of a table were treated
+    remarks: Sequence[str] = ()  #: sentences on that
 
     @property
     def n(self) -> int:
@@ -54,6 +58,8 @@ def load_data(
     labels: bool = True,
     several: bool = False,
     limit: Limit = None,
+    columns: Sequence[Column] | Learn | None = None,
+    drop: Sequence[str] = (),
 ) -> Data:
     """Read a data file.
 
@@ -83,8 +89,16 @@ def load_data(
         The most bytes that the file may expand to, such as ``"8GiB"``: decompressed, or as the arrays that its numbers
         ask for. By default what the environment variable METRIMAX_LIMIT says, else 100 times the length of the file,
         and 256 MiB in any case.
+    columns : list of Column or Learn, optional
+        How text, gaps and numbers of a table become features: as a model has it (``model.columns``, beside its
+        ``n_features`` and ``feature_names``), or ``Learn()`` to learn it from this table. By default every cell has to
+        be a number.
+    drop : list of str
+        Columns of a table to leave out, by name or by number from 0.
     """
     kind = kind or file_kind(path)
+    if drop and kind not in ("csv", "parquet"):
+        raise FileError(f"{path}: --drop is for the columns of tables, CSV or Parquet, got {kind}: leave it out")
     if kind == "svmlight":
         least = 0 if index_base is None else index_base
         text = read_bytes(path, limit=limit)
@@ -98,8 +112,14 @@ def load_data(
         data = _from_npz(path, n_threads, labels, limit)
     elif kind in ("csv", "parquet"):
         read = read_csv if kind == "csv" else read_parquet
-        table = read(path, None if target is None else str(target), feature_names, n_features, labels, limit)
-        data = Data(path, table.X, table.labels, None, table.names, table.groups)
+        wanted = Wanted(
+            None if target is None else str(target), feature_names, n_features, labels, limit, columns, drop
+        )
+        if wanted.known is not None:
+            names = None if feature_names is None else [column.name for column in wanted.known]
+            wanted = wanted._replace(names=names, n_features=len(wanted.known))
+        table = read(path, wanted)
+        data = Data(path, table.X, table.labels, None, table.names, table.groups, table.columns, table.remarks)
     else:
         raise ValueError(f"unknown kind of data {kind!r}: expected svmlight, csv, npz or parquet")
     if n_features is not None and data.X.shape[1] != n_features:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from metrimax.designs.sharded import Sharded
+from metrimax.io.columns import Column, Learn
 from metrimax.io.data import Data, encode, indicator_matrix, load_data
 from metrimax.io.files import FileError, Name
 from metrimax.io.folders import Found, look_into
@@ -28,11 +29,12 @@ class Labelled:
     groups: Array | None
     feature_names: list[str] | None
     index_base: int | None
+    remarks: Sequence[str]
     shape: tuple[int, int]
 
     def describe(self, name: Name, about: Found | Labelled) -> None:
         self.name, self.labels, self.groups = name, about.labels, about.groups
-        self.feature_names, self.index_base = about.feature_names, about.index_base
+        self.feature_names, self.index_base, self.remarks = about.feature_names, about.index_base, about.remarks
 
     @property
     def y(self) -> Array:
@@ -109,6 +111,8 @@ def open_dataset(
     progress: Callable[[str], None] | None = None,
     dask: Any = None,
     limit: Limit = None,
+    columns: Sequence[Column] | None = None,
+    drop: Sequence[str] = (),
 ) -> Labelled:
     """Open a folder of row shards.
 
@@ -143,6 +147,10 @@ def open_dataset(
         The most bytes that a file may expand to, such as ``"8GiB"``: decompressed, or as the arrays that its numbers
         ask for. By default what the environment variable METRIMAX_LIMIT says, else 100 times the length of the file,
         and 256 MiB in any case.
+    columns : list of Column, optional
+        How a model treats the columns of tables; by default every cell has to be a number.
+    drop : list of str
+        Columns of tables to leave out.
 
     Notes
     -----
@@ -164,8 +172,14 @@ def open_dataset(
     >>> clf.status_.name
     'CONVERGED'
     """
-    reading = {"kind": kind, "target": target, "feature_names": feature_names, "labels": labels, "several": several}
-    reading["limit"] = limit
+    reading: dict[str, Any] = {
+        "kind": kind,
+        "target": target,
+        "feature_names": feature_names,
+        "labels": labels,
+        "several": several,
+    }
+    reading |= {"limit": limit, "columns": columns, "drop": drop}
     found = look_into(
         Path(path).absolute(),  # absolute: the process may change its folder, and workers run in others
         reading,
@@ -193,6 +207,8 @@ def load(
     """A file in memory, or a folder of shards: `load_data` or `open_dataset`, with the options of the former."""
     if path == "-" or not Path(path).is_dir():
         return load_data(path, **options)
+    if isinstance(options.get("columns"), Learn):  # of one file after the other nothing is learnt
+        options["columns"] = None
     dataset = open_dataset(path, memory=memory, progress=progress, **options)
     about = (dataset.labels, dataset.index_base, dataset.feature_names, dataset.groups)
-    return Data(path, cast(Any, dataset), *about)
+    return Data(path, cast(Any, dataset), *about, options.get("columns"), dataset.remarks)

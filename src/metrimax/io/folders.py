@@ -43,6 +43,7 @@ class Found(NamedTuple):
     feature_names: list[str] | None = None
     index_base: int | None = None
     groups: Array | None = None
+    remarks: Sequence[str] = ()  # on cells of tables that a model had not met
 
 
 def look_into(
@@ -59,11 +60,22 @@ def look_into(
     if not folder.is_dir():
         raise FileError(f"{folder}: expected a folder of shards, got {'a file' if folder.exists() else 'nothing'}")
     names = [file.name for file in files_in(folder)]
+    if reading.get("drop") and any(name == MANIFEST or name.endswith(".npy") for name in names):
+        raise FileError(f"{folder}: --drop is for tables, not for binary shards: give it to 'metrimax convert'")
     if MANIFEST in names:
         return _from_manifest(folder, reading, index_base, n_features, verify)
     if any(name.endswith(".npy") for name in names):
         return _from_arrays(folder, names, n_features, reading)
     return _from_files(folder, names, reading, index_base, n_features, n_threads, progress)
+
+
+def holds_tables(path: Path, kind: str | None) -> bool:
+    """Whether this is a table, or a folder of tables."""
+    if not path.is_dir():
+        return (kind or file_kind(path)) in ("csv", "parquet")
+    names = [file.name for file in files_in(path)]
+    binary = any(name == MANIFEST or name.endswith(".npy") for name in names)
+    return not binary and all((kind or file_kind(name)) in ("csv", "parquet") for name in names)
 
 
 def would_be_part(path: Path, folder: Path) -> bool:
@@ -303,7 +315,8 @@ def _from_files(
     labels, groups = Truth(None)
     if reading["labels"]:
         labels, groups = join(folder, truths, rows, whole=not reading["several"])
-    return Found(shards, width, labels, columns, base if text else None, groups)
+    remarks = [f"{look.path.name}: {remark}" for look in looks for remark in look.remarks]
+    return Found(shards, width, labels, columns, base if text else None, groups, remarks)
 
 
 class _Look:
@@ -311,7 +324,7 @@ class _Look:
 
     def __init__(self, path: Path, data: Data, seen: tuple[int, int, int]) -> None:
         X = data.X
-        self.path, self.seen = path, seen
+        self.path, self.seen, self.remarks = path, seen, data.remarks
         self.rows, self.width = int(X.shape[0]), int(X.shape[1])
         self.truth, self.feature_names = Truth(data.labels, data.groups), data.feature_names
         if isinstance(X, np.ndarray):

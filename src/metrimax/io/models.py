@@ -12,11 +12,12 @@ import math
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from metrimax.io.columns import Column, as_json, feature_names, from_json
 from metrimax.io.compressed import read_bytes
 from metrimax.io.files import FileError, Name, write_bytes
 from metrimax.io.labels import are_names
@@ -25,7 +26,9 @@ from metrimax.io.sealing import parse_json
 from metrimax.protocols import Vector
 
 MAGIC = b"metrimax-model"
-VERSION = 2
+VERSION = 3
+PLAIN = 2
+"""The version of models that treat no columns: earlier readers take them."""
 RULE = ("coef", "intercept", "threshold")
 CERTIFICATE = ("points", "multipliers", "labels_of_points")
 KINDS = ("binary", "multiclass", "multilabel", "ranking")
@@ -51,13 +54,16 @@ class LinearModel:
     index_base : int or None
         The index of the first feature in svmlight files.
     feature_names : list of str or None
-        Columns of the table it was trained on.
+        Columns of the table it was trained on, or the features made of them.
     target : str or None
         The column of that table which held the labels.
     training : dict
         What is known about the training: C, tol, and one entry per label under "labels".
     certificates : list or None
         For every label (points, multipliers), or None: `metrimax.training.certificate`.
+    columns : list of Column or None
+        How text, gaps and numbers of a table become features, which ``load_data(..., columns=model.columns)`` does;
+        None where they are taken as they are.
     """
 
     coef: Vector
@@ -71,6 +77,7 @@ class LinearModel:
     target: str | None = None
     training: dict[str, Any] = field(default_factory=dict)
     certificates: list[tuple[Vector, Vector] | None] | None = None
+    columns: list[Column] | None = None
 
     @property
     def trained_intercept(self) -> Vector:
@@ -95,6 +102,24 @@ class LinearModel:
                 "times its features are too large for a float; scale the features, and train again"
             )
         return scores
+
+    def on_numbers(self) -> LinearModel:
+        """The same scores from columns of numbers as they are, without gaps: the rule of another scale."""
+        columns = self.columns or []
+        texts = [column.name for column in columns if column.values is not None]
+        if texts:
+            raise ValueError(
+                f"expected a table, CSV or Parquet, for the model has columns of text ({', '.join(texts[:5])}), got "
+                "data of numbers alone: give the table itself"
+            )
+        if not columns:
+            return self
+        ends = np.cumsum([len(column.features) for column in columns])
+        coef = self.coef[:, [end - 1 - column.marked for end, column in zip(ends, columns, strict=True)]]
+        coef = coef / np.array([column.scale for column in columns])
+        intercept = self.intercept - coef @ np.array([column.center for column in columns])
+        names = None if self.feature_names is None else [column.name for column in columns]
+        return replace(self, coef=coef, intercept=intercept, feature_names=names, certificates=None, columns=None)
 
     def predict(self, scores: Vector) -> list[list[Any]]:
         """The labels of each example: one, or any number for a multilabel model."""
@@ -122,9 +147,11 @@ def save_model(path: Name, model: LinearModel) -> None:
         "training": model.training,
         "arrays": [{"name": name, "dtype": "<f8", "shape": list(array.shape)} for name, array in arrays.items()],
     }
+    if model.columns is not None:
+        header["columns"] = as_json(model.columns)
     rest = json.dumps(header, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n" + body
     digest = hashlib.sha256(rest).hexdigest().encode("ascii")
-    write_bytes(path, MAGIC + b" %d %s\n" % (VERSION, digest) + rest)
+    write_bytes(path, MAGIC + b" %d %s\n" % (PLAIN if model.columns is None else VERSION, digest) + rest)
 
 
 def load_model(path: Name, *, limit: Limit = None) -> LinearModel:
@@ -181,7 +208,24 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     described: dict[str, Any] = {key: header.get(key) for key in keys}
     rule = intercept - threshold if version == 1 else intercept  # version 1 stored intercept and threshold separately
     kept = _unstacked(fail, arrays, len(coef)) if "points" in arrays else None
-    return LinearModel(coef, rule, threshold, **described, certificates=kept)
+    if (version > PLAIN) != ("columns" in header):  # the first line is not under the checksum
+        raise fail(f"expected columns in version {VERSION}, and in no other, got version {version}: it is damaged")
+    columns = _columns(fail, header, coef.shape[1]) if version > PLAIN else None
+    return LinearModel(coef, rule, threshold, **described, certificates=kept, columns=columns)
+
+
+def _columns(fail: Callable[[str], FileError], header: dict[str, Any], n_features: int) -> list[Column]:
+    try:
+        columns = from_json(header["columns"])
+    except ValueError as error:
+        raise fail(f"{error}: the header is damaged, train again") from None
+    names = feature_names(columns)
+    if len(names) != n_features or header["feature_names"] not in (None, names):
+        raise fail(f"expected columns that make the {n_features} features of the model, got {len(names)}: train again")
+    unwritable = next((name for name in names if not _encodes(name)), None)
+    if unwritable is not None:
+        raise fail(f"expected columns as text that can be written as UTF-8, got {unwritable!a:.100}: train again")
+    return columns
 
 
 def _stacked(certificates: list[tuple[Vector, Vector] | None] | None) -> dict[str, Vector]:

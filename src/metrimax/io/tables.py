@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from metrimax.io.columns import MISSING, Column, Learn, Raw, apply, feature_names, is_number, learn
 from metrimax.io.compressed import read_bytes
 from metrimax.io.files import FileError, Name
 from metrimax.io.labels import as_groups, as_labels
@@ -21,17 +23,36 @@ USUAL_TARGETS = ("label", "target", "class", "y")
 GROUPS = "qid"
 """The column, or array, taken for the groups of examples."""
 
-_MISSING = ("", "?", "-", "na", "n/a", "nan", "null", "none")
-"""What stands for a missing value, and is no name of a column."""
+
+class Wanted(NamedTuple):
+    """What is to be read of a table: the arguments of `metrimax.io.data.load_data`."""
+
+    target: str | None = None
+    names: list[str] | None = None
+    n_features: int | None = None
+    labelled: bool = True
+    limit: Limit = None
+    columns: Sequence[Column] | Learn | None = None
+    drop: Sequence[str] = ()
+
+    @property
+    def known(self) -> Sequence[Column] | None:
+        """How a model treats the columns."""
+        return None if isinstance(self.columns, Learn) else self.columns
 
 
 class Table(NamedTuple):
-    """Features, labels and groups, each of the latter None where there are none; names where there is a header."""
+    """Features, labels and groups, each of the latter None where there are none; names where there is a header.
+
+    ``columns`` is how text, gaps and numbers were treated, None where all had to be numbers; ``remarks`` says so.
+    """
 
     X: Vector
     labels: Array | None
     groups: Array | None
     names: list[str] | None
+    columns: list[Column] | None = None
+    remarks: Sequence[str] = ()
 
 
 class Columns(NamedTuple):
@@ -42,17 +63,11 @@ class Columns(NamedTuple):
     features: list[int]
 
 
-def read_csv(
-    path: Name,
-    target: str | None,
-    names: list[str] | None,
-    n_features: int | None,
-    labelled: bool,
-    limit: Limit = None,
-) -> Table:
-    """Comma-separated values; see `metrimax.io.data.load_data`."""
+def read_csv(path: Name, wanted: Wanted) -> Table:
+    """Comma-separated values."""
+    raw = read_bytes(path, limit=wanted.limit).tobytes()
     try:
-        text = read_bytes(path, limit=limit).tobytes().decode("utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(
             f"{path}: expected UTF-8 text, got a bad byte at position {error.start}: save the table as UTF-8"
@@ -60,7 +75,7 @@ def read_csv(
     if "\0" in text:
         raise FileError(f"{path}: expected UTF-8 text, got characters of value 0, as UTF-16 has them: save it as UTF-8")
     rows, lines = _split(path, text)
-    header = rows[0] if _is_header(rows, target, names) else None
+    header = rows[0] if _is_header(rows, wanted.target, wanted.names) else None
     if header is not None:
         rows, lines = rows[1:], lines[1:]
         _check_names(path, header)
@@ -69,12 +84,15 @@ def read_csv(
         if len(row) != width:
             raise FileError(f"{path}: line {line}: expected {width} values, got {len(row)}")
     columns = header if header is not None else [str(k) for k in range(width)]
-    label, group, taken = _choose(path, columns, target, names, n_features)
+    if wanted.drop and header is None:
+        raise FileError(f"{path}: --drop needs a header, by whose names later tables are read: give the table one")
+    label, group, taken = _choose(path, columns, wanted)
     unnamed = [k for k in taken if not columns[k].strip()]
-    if unnamed and names is None:
+    if unnamed and wanted.names is None:
         raise FileError(
             f"{path}: expected a name for every column, got none for column {unnamed[0]} (from 0): give it one if it "
-            "is a feature; numbers of rows are none (pandas leaves them out with index=False, R with row.names=FALSE)"
+            "is a feature; numbers of rows are none (pandas leaves them out with index=False, R with row.names=FALSE): "
+            f"leave them out with --drop {unnamed[0]}"
         )
     X: Vector | None
     try:
@@ -82,14 +100,70 @@ def read_csv(
     except ValueError:
         X = None
     underscored = "_" in text and any("_" in row[k] for row in rows for k in taken)
-    if X is None or underscored or not np.isfinite(X).all():
-        _check_cells(path, rows, lines, taken, columns)
-    if X is None:
-        raise FileError(f"{path}: expected finite numbers")
-    labels = None if label is None or not labelled else _numbers_or_strings([row[label] for row in rows])
-    groups = None if group is None or not labelled else np.array([row[group] for row in rows], dtype=str)
-    own = [columns[k] for k in taken] if header is not None else None
-    return Table(X, as_labels(path, labels, lines), as_groups(path, groups, lines), own)
+    numeric = X is not None and not underscored and bool(np.isfinite(X).all())
+    labels = None if label is None or not wanted.labelled else _numbers_or_strings([row[label] for row in rows])
+    groups = None if group is None or not wanted.labelled else np.array([row[group] for row in rows], dtype=str)
+    truth = as_labels(path, labels, lines), as_groups(path, groups, lines)
+    names = [columns[k] for k in taken] if header is not None else None
+    if wanted.columns is None:
+        if X is None or not numeric:
+            _check_cells(path, rows, lines, taken, columns)
+            raise FileError(f"{path}: expected finite numbers")
+        return Table(X, *truth, names)
+    raws = []
+    for at, k in enumerate(taken):
+        if X is not None and numeric:
+            cells = [row[k].strip() for row in rows] if wanted.known and wanted.known[at].values is not None else None
+            raws.append(Raw(columns[k], X[:, at], cells, lambda row: f"line {lines[row]}"))
+        else:
+            raws.append(_column(path, columns[k], [row[k] for row in rows], lines))
+    return _treated(path, wanted, raws, truth, (len(rows), len(raw)), named=header is not None)
+
+
+def _column(path: Name, name: str, given: list[str], lines: list[int]) -> Raw:
+    """A column of CSV: numbers, if all cells that are not empty are some."""
+    cells = ["" if cell.strip().lower() in MISSING else cell.strip() for cell in given]
+    if not all(not cell or is_number(cell) for cell in cells):
+        return Raw(name, None, cells, lambda row: f"line {lines[row]}")
+    numbers = np.array([float(cell) if cell else np.nan for cell in cells])
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise FileError(
+            f"{path}: line {lines[infinite[0]]}, column {name!r}: expected a finite number, got "
+            f"{cells[infinite[0]]!r}: correct it, or leave the cell empty"
+        )
+    return Raw(name, numbers, cells, lambda row: f"line {lines[row]}")
+
+
+def _treated(
+    path: Name,
+    wanted: Wanted,
+    raws: list[Raw],
+    truth: tuple[Any, Any],
+    size: tuple[int, int],
+    *,
+    named: bool = True,
+) -> Table:
+    """The columns as features, treated as a model treats them or as the table itself suggests.
+
+    ``size`` is the number of rows, and that of the bytes of the file.
+    """
+    known = wanted.known
+    said: list[str] = []
+    if known is None:
+        scale = isinstance(wanted.columns, Learn) and wanted.columns.scale
+        known, said = learn(path, raws, scale, named)
+        kept = {column.name for column in known}
+        raws = [raw for raw in raws if raw.name in kept]
+    if len(raws) != len(known):
+        raise FileError(f"{path}: expected {len(known)} features, those of the model, got {len(raws)}")
+    names = feature_names(known)
+    rows, stored = size
+    check_expansion(path, f"{rows} rows of {len(names)} features", 8 * rows * len(names), stored, wanted.limit)
+    X, more = apply(path, known, raws, rows)
+    if wanted.names is None and wanted.known is not None:  # a model of a table without header
+        names = [raw.name for raw in raws]
+    return Table(X, *truth, names if named else None, list(known), [*said, *more])
 
 
 def _split(path: Name, text: str) -> tuple[list[list[str]], list[int]]:
@@ -120,14 +194,14 @@ def _is_header(rows: list[list[str]], target: str | None, names: list[str] | Non
     those of the columns, from 0, and its names do not occur again.
     """
     first, below = rows[0], rows[1:]
-    if not any(map(_is_number, first)) or (names and set(names) <= set(first)):
+    if not any(map(is_number, first)) or (names and set(names) <= set(first)):
         return True
-    if target is not None and target in first and not _is_number(target):  # a number may be one of the values
+    if target is not None and target in first and not is_number(target):  # a number may be one of the values
         return True
-    others = [k for k, cell in enumerate(first) if not _is_number(cell) and cell.strip().lower() not in _MISSING]
+    others = [k for k, cell in enumerate(first) if not is_number(cell) and cell.strip().lower() not in MISSING]
     if not below or not others:
         return False
-    if any(all(k < len(row) and _is_number(row[k]) for row in below) for k in others):
+    if any(all(k < len(row) and is_number(row[k]) for row in below) for k in others):
         return True
     counted = all(cell == str(k) for k, cell in enumerate(first) if k not in others)
     return counted and not any(first[k] in row[k : k + 1] for row in below for k in others)
@@ -140,25 +214,41 @@ def _check_names(path: Name, columns: list[str]) -> None:
         raise FileError(f"{path}: expected columns of different names, got {names} more than once: rename them")
 
 
-def _choose(
-    path: Name, columns: list[str], target: str | None, names: list[str] | None, n_features: int | None
-) -> Columns:
+def _choose(path: Name, columns: list[str], wanted: Wanted) -> Columns:
     """What the columns are, given the names of the features or, without a header, how many there are."""
-    label = _label(path, columns, target, names, n_features)
+    dropped = [_dropped(path, columns, name) for name in wanted.drop]
+    label = _label(path, columns, wanted.target, wanted.names, wanted.n_features, dropped)
+    if label in dropped:
+        raise FileError(f"{path}: the column {columns[label or 0]!r} holds the labels and cannot be dropped")
     group = next((k for k, column in enumerate(columns) if column.strip().lower() == GROUPS and k != label), None)
-    if names is None:
-        return Columns(label, group, [k for k in range(len(columns)) if k not in (label, group)])
-    missing = [name for name in names if name not in columns]
+    if wanted.names is None:
+        others = (label, group, *dropped)
+        return Columns(label, None if group in dropped else group, [k for k in range(len(columns)) if k not in others])
+    missing = [name for name in wanted.names if name not in columns]
     if missing:
         raise FileError(f"{path}: expected the model's columns, but {', '.join(missing[:20])} not there")
-    return Columns(label, group, [columns.index(name) for name in names])
+    return Columns(label, group, [columns.index(name) for name in wanted.names])
+
+
+def _dropped(path: Name, columns: list[str], name: str) -> int:
+    if name in columns:
+        return columns.index(name)
+    if name.isdecimal() and int(name) < len(columns):
+        return int(name)
+    raise FileError(f"{path}: no column {name!r} to drop: expected one of {', '.join(columns[:50])}")
 
 
 def _label(
-    path: Name, columns: list[str], target: str | None, names: list[str] | None, n_features: int | None
+    path: Name,
+    columns: list[str],
+    target: str | None,
+    names: list[str] | None,
+    n_features: int | None,
+    dropped: list[int],
 ) -> int | None:
     """The number of the column of labels; None where the features are known and it is missing."""
-    usual = [k for k, column in enumerate(columns) if column.strip().lower() in USUAL_TARGETS]
+    named = (k for k, column in enumerate(columns) if column.strip().lower() in USUAL_TARGETS)
+    usual = [k for k in named if k not in dropped]
     if names is None and len(columns) == n_features and not usual and (target is None or target.isdecimal()):
         return None
     if target is None:
@@ -180,26 +270,19 @@ def _label(
     return at
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell  # which Python allows between digits: 1_2 is a name
-
-
 def _check_cells(path: Name, rows: list[list[str]], lines: list[int], taken: list[int], columns: list[str]) -> None:
     for row, line in zip(rows, lines, strict=True):
         for k in taken:
-            if not _is_number(row[k]) or not np.isfinite(float(row[k])):
+            if not is_number(row[k]) or not np.isfinite(float(row[k])):
                 raise FileError(
                     f"{path}: line {line}, column {columns[k]!r}: expected a finite number, got {row[k]!r}; "
-                    "remove the column, or encode it as numbers"
+                    f"leave the column out (--drop {columns[k]!r}), or encode it as numbers; 'metrimax train' and "
+                    "'tune' encode text and fill gaps where DATA is a single table"
                 )
 
 
 def _numbers_or_strings(cells: list[str]) -> Array:
-    return np.array(cells, dtype=np.float64) if all(map(_is_number, cells)) else np.array(cells, dtype=str)
+    return np.array(cells, dtype=np.float64) if all(map(is_number, cells)) else np.array(cells, dtype=str)
 
 
 def _is_plain(column: str) -> bool:
@@ -217,45 +300,66 @@ def _index_of(schema: Any) -> list[str]:
     return [name for name in names if name in schema.names] if isinstance(names, list) else []
 
 
-def read_parquet(
-    path: Name,
-    target: str | None,
-    names: list[str] | None,
-    n_features: int | None,
-    labelled: bool,
-    limit: Limit = None,
-) -> Table:
-    """A Parquet file; the arguments are those of `read_csv`."""
+def read_parquet(path: Name, wanted: Wanted) -> Table:
+    """A Parquet file."""
     try:
         parquet = import_module("pyarrow.parquet")
     except ImportError:
         raise FileError(f"{path}: Parquet needs the package pyarrow: pip install 'metrimax[parquet]'") from None
-    raw = read_bytes(path, limit=limit).tobytes()
+    raw = read_bytes(path, limit=wanted.limit).tobytes()
     try:
         about = parquet.read_metadata(io.BytesIO(raw))
         pages = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
         needed = max(8 * about.num_rows * about.num_columns, pages)
-        check_expansion(path, f"{about.num_rows} rows of {about.num_columns} columns", needed, len(raw), limit)
+        check_expansion(path, f"{about.num_rows} rows of {about.num_columns} columns", needed, len(raw), wanted.limit)
         _check_names(path, [str(name) for name in parquet.read_schema(io.BytesIO(raw)).names])
         table = parquet.read_table(io.BytesIO(raw))
     except FileError:
         raise
     except Exception as error:  # pyarrow has its own kinds, and those of Python: UnicodeDecodeError, MemoryError ...
         raise FileError(f"{path}: damaged, or no Parquet file ({error})") from error
-    index = [name for name in _index_of(table.schema) if name not in (target, *(names or ())) and _is_plain(name)]
+    own = (wanted.target, *(wanted.names or ()))
+    index = [name for name in _index_of(table.schema) if name not in own and _is_plain(name)]
     columns = [str(name) for name in table.schema.names if name not in index]
     table = table.select(columns)
-    label, group, taken = _choose(path, columns, target, names, n_features)
+    label, group, taken = _choose(path, columns, wanted)
+    raws = [_arrow_column(path, columns[k], table.column(k), str(table.schema.types[k])) for k in taken]
+    labels, groups = (None if k is None or not wanted.labelled else table.column(k).to_numpy() for k in (label, group))
+    truth = as_labels(path, labels), as_groups(path, groups)
+    if wanted.columns is not None:
+        return _treated(path, wanted, raws, truth, (table.num_rows, len(raw)))
     X = np.empty((table.num_rows, len(taken)))
-    for to, k in enumerate(taken):
-        try:
-            values = table.column(k).to_numpy()
-            if values.dtype.kind in "mM":
-                raise TypeError("dates and durations are numbers to NumPy")
-            X[:, to] = values
-        except (ValueError, TypeError) as error:
-            raise FileError(f"{path}: column {columns[k]!r}: expected numbers, got {table.schema.types[k]}") from error
-        if not np.isfinite(X[:, to]).all():
-            raise FileError(f"{path}: column {columns[k]!r} holds missing or infinite values: replace them first")
-    labels, groups = (None if k is None or not labelled else table.column(k).to_numpy() for k in (label, group))
-    return Table(X, as_labels(path, labels), as_groups(path, groups), [columns[k] for k in taken])
+    for to, column in enumerate(raws):
+        if column.numbers is None:
+            shown = table.schema.types[taken[to]]
+            raise FileError(f"{path}: column {column.name!r}: expected numbers, got {shown}")
+        if np.isnan(column.numbers).any():
+            raise FileError(f"{path}: column {column.name!r} holds missing or infinite values: replace them first")
+        X[:, to] = column.numbers
+    return Table(X, *truth, [columns[k] for k in taken])
+
+
+def _arrow_column(path: Name, name: str, column: Any, kind: str) -> Raw:
+    """A column of Parquet: numbers, or text; gaps are null, NaN, or what stands for a missing value."""
+
+    def place(row: int) -> str:
+        return f"row {row} (from 0)"
+
+    try:
+        values = column.to_numpy()
+        if values.dtype.kind in "fiub":
+            numbers = values.astype(np.float64)
+        elif all(value is None or isinstance(value, str) for value in values):
+            cells = ["" if v is None or v.strip().lower() in MISSING else v.strip() for v in values]
+            return Raw(name, None, cells, place)
+        elif kind == "bool" or kind.startswith("decimal"):
+            numbers = np.array([np.nan if value is None else float(value) for value in values])
+        else:
+            raise TypeError("dates and durations are numbers to NumPy")
+    except (ValueError, TypeError) as error:
+        raise FileError(
+            f"{path}: column {name!r}: expected numbers or text, got {kind}: leave it out with --drop {name!r}"
+        ) from error
+    if np.isinf(numbers).any():
+        raise FileError(f"{path}: column {name!r} holds missing or infinite values: replace them first")
+    return Raw(name, numbers, None, place)

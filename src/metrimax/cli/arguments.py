@@ -1,0 +1,279 @@
+"""The arguments of the ``metrimax`` command."""
+
+from __future__ import annotations
+
+import argparse
+
+THRESHOLDS = ("trained", "placed")  # those of the estimators, which are not imported here
+PRESETS = ("default", "fast", "best")
+
+_EPILOG = """\
+start here:
+  metrimax demo                                     see what it does, on data that comes with scikit-learn
+  metrimax train spam.csv spam.model                a table with a column 'label' (or --target NAME)
+  metrimax train train.svm my.model --measure f1    svmlight/libsvm text, also .gz .xz .zst, or - for standard input
+  metrimax evaluate test.svm my.model               every measure on other data
+  metrimax predict new.svm my.model -o labels.txt   one label per line (--scores: real numbers)
+  metrimax train mq.svm my.model --measure ndcg@10  rank the examples of every qid:
+  metrimax tune train.svm my.model                  choose C by cross-validation, then train
+  metrimax tune table.csv my.model --kind ensemble  a table that is not linear, with categories, text and gaps
+  metrimax convert huge.svm.gz shards               data larger than memory: 'metrimax train shards my.model'
+  metrimax verify my.model train.svm                whether objective, bound and threshold are as the model states
+  metrimax measures                                 what --measure takes
+
+exit codes: 0 done; 1 failure (a bad file, ...), or a model that does not hold; 2 wrong usage; 3 trained, but the
+  duality gap did not reach --tol; 4 trained, but nothing was learnt
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All arguments of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="metrimax",
+        description="Train linear classifiers for the measure they are judged by: F1, PRBEP, ROC area and more.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"metrimax {_version()}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    train = commands.add_parser("train", help="train a model", description="Train a model and write it to a file.")
+    _data_arguments(train)
+    train.add_argument("model", type=_name, metavar="MODEL", help="the file to write")
+    _training_arguments(train)
+    train.add_argument("-C", type=float, help="weight of one margin violation (default: 4; of rankings in groups: 1)")
+    train.add_argument(
+        "--hinge",
+        type=float,
+        metavar="VALUE",
+        help="weight of a plain hinge loss beside it; 1 pays for F1 and its like where classes overlap (default: 0)",
+    )
+    train.add_argument(
+        "--threshold",
+        choices=THRESHOLDS,
+        help="where training puts it, or placed where the measure is best on DATA (default: trained)",
+    )
+    _common(train)
+
+    convert = commands.add_parser(
+        "convert",
+        help="make binary shards of data larger than memory",
+        description="Write a folder of binary row shards, which train, predict and evaluate take as DATA and map "
+        "into memory. Text is read piece by piece, however long it is.",
+    )
+    _data_arguments(convert)
+    _drop_argument(convert)
+    convert.add_argument("folder", type=_name, metavar="FOLDER", help="the folder to make")
+    convert.add_argument(
+        "--shard-size", default="64MiB", metavar="SIZE", help="of a shard, about (default: %(default)s)"
+    )
+    convert.add_argument(
+        "--dtype", choices=("float32", "float64"), help="of the values (default: as in DATA; text: float64)"
+    )
+    _common(convert)
+
+    tune = commands.add_parser(
+        "tune",
+        help="choose C, then train",
+        description="Choose C by cross-validation, train on all data, write the model.",
+    )
+    _data_arguments(tune)
+    tune.add_argument("model", type=_name, metavar="MODEL", help="the file to write")
+    _training_arguments(tune)
+    tune.add_argument(
+        "--grid",
+        metavar="LOW:HIGH:STEPS",
+        help="values of C, each the same multiple of the one before; or numbers, as in 0.1,1,10 "
+        "(default: 0.003, 0.03, 0.3, 3, 30)",
+    )
+    tune.add_argument(
+        "--hinge",
+        type=float,
+        metavar="VALUE",
+        help="weight of a plain hinge loss beside the measure's risk, 0 for the risk alone "
+        "(default: what does better in the folds, the risk and a logistic loss, or the logistic loss alone)",
+    )
+    tune.add_argument(
+        "--threshold",
+        choices=(*THRESHOLDS, "folds"),
+        help="where training puts it, placed where the measure is best on DATA, or that of the folds "
+        "(default: that of the folds or of training, what does better in them)",
+    )
+    tune.add_argument(
+        "--kind",
+        choices=("linear", "ensemble"),
+        default="linear",
+        help="a linear classifier, or boosting, forests and others combined for a table with categories, text and gaps "
+        "(needs skops and pandas; default: %(default)s)",
+    )
+    tune.add_argument(
+        "--preset", choices=PRESETS, default="default", help="members of an ensemble (default: %(default)s)"
+    )
+    tune.add_argument("--folds", type=int, default=5, help="number of folds (default: %(default)s)")
+    tune.add_argument("--seed", type=int, default=0, help="of the folds (default: %(default)s)")
+    _common(tune)
+
+    predict = commands.add_parser(
+        "predict", help="predict labels or scores", description="Predict, one line per example."
+    )
+    _data_arguments(predict, "that of the model's data")
+    predict.add_argument("model", type=_name, metavar="MODEL", help="a model file, ours or SVM-perf's")
+    predict.add_argument(
+        "-o", "--output", type=_name, default="-", metavar="FILE", help="where to (default: standard output)"
+    )
+    predict.add_argument(
+        "--scores", action="store_true", help="write scores (positive: the positive class) instead of labels"
+    )
+    _common(predict)
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="every measure of a model on data",
+        description="Report every measure of a model on labelled data.",
+    )
+    _data_arguments(evaluate, "that of the model's data")
+    evaluate.add_argument("model", type=_name, metavar="MODEL", help="a model file, ours or SVM-perf's")
+    evaluate.add_argument("--positive", metavar="LABEL", help="this label against all others")
+    _common(evaluate)
+
+    verify = commands.add_parser(
+        "verify",
+        help="whether what a model states is true of its data",
+        description="Compute the objective of MODEL on the DATA it was trained on, prove its bound, and place its "
+        "threshold again, by code of its own. Exit code 0 if all holds, 1 if not.",
+    )
+    verify.add_argument("model", type=_name, metavar="MODEL", help="a model file, with --certificate or without")
+    _data_arguments(verify, "that of the model's data")
+    verify.add_argument(
+        "--max-iter", type=int, default=1000, help="most iterations to prove a bound (default: %(default)s)"
+    )
+    _common(verify)
+    verify.set_defaults(positive=None)
+
+    measures = commands.add_parser("measures", help="list the measures", description="List what --measure takes.")
+    _common(measures, threads=False)
+
+    info = commands.add_parser("info", help="describe a model file", description="Describe a model file.")
+    info.add_argument("model", type=_name, metavar="MODEL", help="a model file, ours or SVM-perf's")
+    _common(info, threads=False)
+
+    demo = commands.add_parser(
+        "demo",
+        help="F1 trained directly, against a plain SVM and a tuned threshold",
+        description="Compare on data that comes with scikit-learn: a table, and a plot if matplotlib is installed.",
+    )
+    demo.add_argument(
+        "--plot",
+        type=_name,
+        default="metrimax_demo.png",
+        metavar="FILE",
+        help="the plot to write (default: %(default)s)",
+    )
+    _common(demo, threads=False)
+    return parser
+
+
+def _name(text: str) -> str:
+    """The name of a file, not an empty one: to the system that is the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a file, got an empty one: is a variable not set?")
+    return text
+
+
+def _data_arguments(parser: argparse.ArgumentParser, first: str = "0 if it occurs") -> None:
+    parser.add_argument(
+        "data",
+        type=_name,
+        metavar="DATA",
+        help="svmlight text (plain, .gz, .xz, .bz2, .zst; - is standard input), .csv, .npz or .parquet; "
+        "or a folder of such files or of binary shards, which is never in memory as a whole",
+    )
+    parser.add_argument(
+        "--memory", default="1GiB", metavar="SIZE", help="most memory for the rows of a folder (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--format", choices=("svmlight", "csv", "npz", "parquet"), help="of DATA (default: by its name)"
+    )
+    parser.add_argument(
+        "--target", metavar="COLUMN", help="column of a table that holds the labels: name, or number from 0"
+    )
+    parser.add_argument(
+        "--index-base",
+        type=int,
+        choices=(0, 1),
+        help=f"index of the first feature in svmlight text (default: {first})",
+    )
+
+
+def _drop_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="leave out a column of a table, such as an identifier: name, or number from 0; may be repeated",
+    )
+
+
+def _training_arguments(parser: argparse.ArgumentParser) -> None:
+    _drop_argument(parser)
+    parser.add_argument(
+        "--no-scaling",
+        action="store_true",
+        help="take the numbers of a table as they are (default: mean 0 and standard deviation 1)",
+    )
+    parser.add_argument(
+        "-m",
+        "--measure",
+        default="f1",
+        metavar="NAME[@K][:KEY=VALUE,...]",
+        help="what to train for, such as f1, prbep, roc_area, fbeta:beta=2, precision@100, ndcg@10 (default: f1)",
+    )
+    parser.add_argument("--positive", metavar="LABEL", help="train this label against all others")
+    parser.add_argument(
+        "--tol", type=float, default=1e-3, help="largest duality gap, in units of the measure (default: 0.001)"
+    )
+    parser.add_argument("--max-iter", type=int, default=10_000, help="most iterations (default: %(default)s)")
+    parser.add_argument(
+        "--no-groups", action="store_true", help="leave qid: aside (default: measures of rankings count per group)"
+    )
+    parser.add_argument("--no-intercept", action="store_true", help="no constant feature")
+    parser.add_argument(
+        "--intercept-scaling",
+        type=float,
+        metavar="VALUE",
+        help="value of the constant feature (default: 10; 1 for the measure's risk alone)",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        type=_name,
+        metavar="FOLDER",
+        help="keep the state of the training there, every two minutes; started again after a crash it goes on",
+    )
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="have the shards of a folder read by the workers of a Dask cluster: the address of its scheduler, or "
+        "'local' for one process per core; --memory is then for each thread of the workers",
+    )
+    parser.add_argument(
+        "--certificate",
+        action="store_true",
+        help="keep what proves the bound in MODEL, for 'metrimax verify'; takes about as long as the training",
+    )
+    parser.add_argument(
+        "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"
+    )
+
+
+def _common(parser: argparse.ArgumentParser, *, threads: bool = True) -> None:
+    parser.add_argument("--json", action="store_true", help="results as JSON")
+    if threads:
+        parser.add_argument("--threads", type=int, metavar="N", help="most threads (default: all cores)")
+        parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no notes")
+
+
+def _version() -> str:
+    from metrimax import __version__
+
+    return __version__
