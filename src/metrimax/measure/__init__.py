@@ -97,6 +97,14 @@ def canonical(name: str) -> tuple[str, dict[str, Any]]:
 def measures() -> dict[str, str]:
     """Names of the measures that ``measure=`` takes, each with one line on what it is.
 
+    Returns
+    -------
+    dict
+        From the name to the line.
+
+    Examples
+    --------
+    >>> from metrimax import measures
     >>> measures()["f1"]
     'F_beta, the weighted harmonic mean of precision and recall.'
     """
@@ -104,7 +112,26 @@ def measures() -> dict[str, str]:
 
 
 def get_measure(measure: str | Measure | Callable[..., object], **options: Any) -> Measure:
-    """The measure object for a name (with its parameters), a measure, or a function of (tp, fp, fn, tn)."""
+    """The measure object for a name (with its parameters), a measure, or a function of (tp, fp, fn, tn).
+
+    Parameters
+    ----------
+    measure : str, measure or callable
+        A name, a measure, which is returned as it is, or a function of (tp, fp, fn, tn).
+    **options : object
+        Parameters of the measure, where it is given by name.
+
+    Returns
+    -------
+    Measure
+        The measure.
+
+    Examples
+    --------
+    >>> from metrimax.measure import get_measure
+    >>> get_measure("fbeta", beta=2)
+    FBeta(beta=2)
+    """
     if isinstance(measure, str):
         name, own = canonical(measure)
         if name not in REGISTRY:
@@ -158,7 +185,26 @@ def _check_function(function: Callable[..., object]) -> None:
 
 
 def ranking_measure(measure: str | Measure | Callable[..., object], **options: Any) -> Measure:
-    """The measure of the ranking of one group of examples; those at k, given by name, compare whole rankings."""
+    """The measure of the ranking of one group of examples; those at k, given by name, compare whole rankings.
+
+    Parameters
+    ----------
+    measure : str, measure or callable
+        As for `get_measure`.
+    **options : object
+        Parameters of the measure, where it is given by name.
+
+    Returns
+    -------
+    Measure
+        A measure of the ranking of one group.
+
+    Examples
+    --------
+    >>> from metrimax.measure import ranking_measure
+    >>> ranking_measure("precision_at_k", k=5)
+    PrecisionAtK(k=5, labellings='rankings')
+    """
     if isinstance(measure, str) and REGISTRY.get(canonical(measure)[0]) in (PrecisionAtK, RecallAtK):
         options = {"labellings": "rankings"} | options  # a group with other than k positives has no shift to learn
     made = get_measure(measure, **options)

@@ -92,7 +92,15 @@ class TopMeasure(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class PRBEP(TopMeasure):
-    """Precision/recall break-even point: precision (and recall) when as many are called positive as there are."""
+    """Precision/recall break-even point: precision (and recall) when as many are called positive as there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.measure import PRBEP
+    >>> round(PRBEP().score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    0.5
+    """
 
     name: ClassVar[str] = "prbep"
 
@@ -157,6 +165,13 @@ class PrecisionAtK(_AtK):
     small, the cheapest solution is a shift that learns nothing. "at_least" (k up to the number of positives) admits
     the truth and has no such solution; nor has "at_most" for recall with k from the number of positives up, nor have
     "rankings", for any k: only differences of scores count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.measure import PrecisionAtK
+    >>> round(PrecisionAtK(1).score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    1.0
     """
 
     name: ClassVar[str] = "precision_at_k"
@@ -175,6 +190,13 @@ class RecallAtK(_AtK):
         A number, or a multiple of the number of positives: ``"2p"`` is twice the positives, but never more than all.
     labellings : {"exact", "at_least", "at_most", "rankings"}
         As for `PrecisionAtK`; SVM-perf's recall at k compares with labellings of at most k positives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.measure import RecallAtK
+    >>> round(RecallAtK("2p").score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    1.0
     """
 
     k: int | str = "2p"

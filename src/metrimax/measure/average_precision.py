@@ -22,6 +22,13 @@ class AveragePrecision(RankingMeasure):
     Notes
     -----
     The definition of scikit-learn's ``average_precision_score``: examples with the same score are reached together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.measure import AveragePrecision
+    >>> round(AveragePrecision().score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    0.833
     """
 
     name: ClassVar[str] = "average_precision"

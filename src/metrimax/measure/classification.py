@@ -14,7 +14,14 @@ from metrimax.protocols import Vector
 
 @dataclass(frozen=True)
 class ErrorRate(ContingencyMeasure):
-    """Error rate, (fn + fp) / n; reported as accuracy."""
+    """Error rate, (fn + fp) / n; reported as accuracy.
+
+    Examples
+    --------
+    >>> from metrimax.measure import ErrorRate
+    >>> round(ErrorRate().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.5
+    """
 
     name: ClassVar[str] = "error"
     structure: ClassVar[Structure] = "count"
@@ -36,6 +43,17 @@ class CostModel(ContingencyMeasure):
 
     The costs scale the margins that examples have to keep. To weight their slacks instead (SVM-light's ``-j``),
     train ``error`` with ``class_weight``.
+
+    Parameters
+    ----------
+    fn, fp : float, default=1.0
+        What a false negative and a false positive cost; only their ratio matters.
+
+    Examples
+    --------
+    >>> from metrimax.measure import CostModel
+    >>> round(CostModel(fn=5, fp=1).score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.5
     """
 
     fn: float = 1.0
@@ -56,7 +74,14 @@ class CostModel(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class BalancedError(ContingencyMeasure):
-    """Mean of the error rates of the two classes; reported as balanced accuracy."""
+    """Mean of the error rates of the two classes; reported as balanced accuracy.
+
+    Examples
+    --------
+    >>> from metrimax.measure import BalancedError
+    >>> round(BalancedError().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.5
+    """
 
     name: ClassVar[str] = "balanced_error"
     structure: ClassVar[Structure] = "count"
@@ -70,7 +95,19 @@ class BalancedError(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class FBeta(ContingencyMeasure):
-    """F_beta, the weighted harmonic mean of precision and recall."""
+    """F_beta, the weighted harmonic mean of precision and recall.
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        Recall counts beta times as much as precision.
+
+    Examples
+    --------
+    >>> from metrimax.measure import FBeta
+    >>> round(FBeta(2).score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.5
+    """
 
     beta: float = 1.0
     name: ClassVar[str] = "fbeta"
@@ -95,7 +132,14 @@ class FBeta(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class Jaccard(ContingencyMeasure):
-    """Jaccard index of the positive class, tp / (tp + fp + fn)."""
+    """Jaccard index of the positive class, tp / (tp + fp + fn).
+
+    Examples
+    --------
+    >>> from metrimax.measure import Jaccard
+    >>> round(Jaccard().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.333
+    """
 
     name: ClassVar[str] = "jaccard"
     structure: ClassVar[Structure] = "product"
@@ -106,7 +150,14 @@ class Jaccard(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class GMean(ContingencyMeasure):
-    """Geometric mean of the true positive and true negative rates."""
+    """Geometric mean of the true positive and true negative rates.
+
+    Examples
+    --------
+    >>> from metrimax.measure import GMean
+    >>> round(GMean().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.5
+    """
 
     name: ClassVar[str] = "gmean"
     structure: ClassVar[Structure] = "product"
@@ -117,7 +168,14 @@ class GMean(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class QMean(ContingencyMeasure):
-    """One minus the quadratic mean of the error rates of the two classes."""
+    """One minus the quadratic mean of the error rates of the two classes.
+
+    Examples
+    --------
+    >>> from metrimax.measure import QMean
+    >>> round(QMean().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.5
+    """
 
     name: ClassVar[str] = "qmean"
     structure: ClassVar[Structure] = "hypot"
@@ -129,7 +187,14 @@ class QMean(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class MinTPRTNR(ContingencyMeasure):
-    """The lower of the true positive and true negative rates."""
+    """The lower of the true positive and true negative rates.
+
+    Examples
+    --------
+    >>> from metrimax.measure import MinTPRTNR
+    >>> round(MinTPRTNR().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.5
+    """
 
     name: ClassVar[str] = "min_tpr_tnr"
     structure: ClassVar[Structure] = "max"
@@ -140,7 +205,14 @@ class MinTPRTNR(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class CohenKappa(ContingencyMeasure):
-    """Cohen's kappa; its loss is (1 - kappa) / 2."""
+    """Cohen's kappa; its loss is (1 - kappa) / 2.
+
+    Examples
+    --------
+    >>> from metrimax.measure import CohenKappa
+    >>> round(CohenKappa().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.0
+    """
 
     name: ClassVar[str] = "kappa"
     structure: ClassVar[Structure] = "count"
@@ -162,7 +234,14 @@ class CohenKappa(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class MCC(ContingencyMeasure):
-    """Matthews correlation coefficient; its loss is (1 - MCC) / 2."""
+    """Matthews correlation coefficient; its loss is (1 - MCC) / 2.
+
+    Examples
+    --------
+    >>> from metrimax.measure import MCC
+    >>> round(MCC().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.0
+    """
 
     name: ClassVar[str] = "mcc"
     structure: ClassVar[Structure] = "count"

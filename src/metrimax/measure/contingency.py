@@ -66,6 +66,16 @@ class ContingencyMeasure:
 
     A new one gives its name, its `structure` (see `metrimax.measure.tables`), a docstring whose first line is shown
     by `metrimax.measures`, and `table_loss`.
+
+    Examples
+    --------
+    >>> from metrimax.measure import ContingencyMeasure
+    >>> class Misses(ContingencyMeasure):
+    ...     name, structure = "misses", "count"
+    ...     def table_loss(self, tp, fp, fn, tn):
+    ...         return fn / (tp + fn)
+    >>> Misses().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0])
+    0.5
     """
 
     name: ClassVar[str]

@@ -54,6 +54,12 @@ class Grouped:
     Groups whose labels do not vary have no better or worse ranking: they are left out, of the risk and of the mean.
     A k larger than a group, counted by weight, means all of it, so that such a group counts in the mean and not in the
     risk.
+
+    Examples
+    --------
+    >>> from metrimax.measure import Grouped, ROCArea
+    >>> Grouped(ROCArea(), groups=["a", "a", "b", "b"]).score([1, 0, 1, 0], [2.0, 1.0, 0.5, 3.0])
+    0.5
     """
 
     ranks = True

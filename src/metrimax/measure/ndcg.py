@@ -30,6 +30,12 @@ class NDCG(RankingMeasure):
     Notes
     -----
     Examples with the same score count by the average over their orders.
+
+    Examples
+    --------
+    >>> from metrimax.measure import NDCG
+    >>> round(NDCG(2).score([3, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.917
     """
 
     k: int | None = 10

@@ -27,6 +27,13 @@ class PartialAUC(RankingMeasure):
     -----
     A tie is a straight piece of the curve, as in scikit-learn, whose ``roc_auc_score(max_fpr=beta)`` is
     ``(1 + (v - beta/2) / (1 - beta/2)) / 2`` for the value v reported here with alpha = 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.measure import PartialAUC
+    >>> round(PartialAUC(0, 0.5).score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    0.5
     """
 
     alpha: float = 0.0

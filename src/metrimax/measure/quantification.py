@@ -18,7 +18,14 @@ from metrimax.protocols import Vector
 
 @dataclass(frozen=True)
 class AbsoluteError(ContingencyMeasure):
-    """Absolute error of the predicted share of positives, |fp - fn| / n."""
+    """Absolute error of the predicted share of positives, |fp - fn| / n.
+
+    Examples
+    --------
+    >>> from metrimax.measure import AbsoluteError
+    >>> round(AbsoluteError().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    1.0
+    """
 
     name: ClassVar[str] = "ae"
     structure: ClassVar[Structure] = "count"
@@ -32,6 +39,12 @@ class RelativeAbsoluteError(ContingencyMeasure):
     """Relative absolute error of the predicted shares of both classes, divided by its greatest value.
 
     Before the division it is ``(|fp - fn| / (n+ + 1/2) + |fp - fn| / (n- + 1/2)) / 2``.
+
+    Examples
+    --------
+    >>> from metrimax.measure import RelativeAbsoluteError
+    >>> round(RelativeAbsoluteError().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    1.0
     """
 
     name: ClassVar[str] = "rae"
@@ -46,6 +59,12 @@ class KLDivergence(ContingencyMeasure):
     """Kullback-Leibler divergence of the predicted from the true shares, divided by its greatest value.
 
     Shares are smoothed: ``(count + 1/2) / (n + 1)``.
+
+    Examples
+    --------
+    >>> from metrimax.measure import KLDivergence
+    >>> round(KLDivergence().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    1.0
     """
 
     name: ClassVar[str] = "kld"
@@ -60,7 +79,14 @@ class KLDivergence(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class NormalisedKLDivergence(ContingencyMeasure):
-    """Kullback-Leibler divergence mapped to [0, 1) by 1 - 2 / (1 + exp(KLD))."""
+    """Kullback-Leibler divergence mapped to [0, 1) by 1 - 2 / (1 + exp(KLD)).
+
+    Examples
+    --------
+    >>> from metrimax.measure import NormalisedKLDivergence
+    >>> round(NormalisedKLDivergence().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    1.0
+    """
 
     name: ClassVar[str] = "nkld"
     structure: ClassVar[Structure] = "count"
@@ -74,6 +100,17 @@ class QMeasure(ContingencyMeasure):
     """Q_beta, the F_beta of quantification (1 - |fp - fn| / max(n+, n-)) and recall.
 
     No search structure is known: the argmax looks at every table that a bound does not exclude, O(n+ n-).
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        Recall counts beta times as much as quantification.
+
+    Examples
+    --------
+    >>> from metrimax.measure import QMeasure
+    >>> round(QMeasure().score([1, 1, 0, 0], [2.0, -1.0, 1.0, -3.0]), 3)
+    0.667
     """
 
     beta: float = 1.0

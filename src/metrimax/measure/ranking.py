@@ -56,6 +56,13 @@ class ROCArea(RankingMeasure):
     -----
     The measure fixes no threshold; `predict` uses the one that calls as many training examples positive as there are
     (halfway to the next score), where precision and recall break even.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.measure import ROCArea
+    >>> round(ROCArea().score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    0.75
     """
 
     name: ClassVar[str] = "roc_area"
