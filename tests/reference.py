@@ -17,9 +17,13 @@ from metrimax.measure import (
     FBeta,
     PartialAUC,
     PrecisionAtK,
+    PrecisionAtRecall,
     QMeasure,
+    RecallAtBudget,
     RecallAtK,
+    RecallAtPrecision,
     TableFunction,
+    TPRAtFPR,
     get_measure,
 )
 
@@ -93,6 +97,27 @@ def recall_at(k: Callable[[float], float]) -> Callable[..., float]:
     def loss(tp: float, fp: float, fn: float, tn: float) -> float:
         most = min(k(tp + fn), tp + fn)
         return 1 - min(tp, most) / most
+
+    return loss
+
+
+def recall_if_precision(least: float) -> Callable[..., float]:
+    def loss(tp: float, fp: float, fn: float, tn: float) -> float:
+        return 1.0 if tp + fp == 0 or tp / (tp + fp) < least - 1e-9 else fn / (tp + fn)
+
+    return loss
+
+
+def precision_if_recall(least: float) -> Callable[..., float]:
+    def loss(tp: float, fp: float, fn: float, tn: float) -> float:
+        return 1.0 if tp / (tp + fn) < least - 1e-9 else fp / (tp + fp)
+
+    return loss
+
+
+def tpr_if_fpr(most: float) -> Callable[..., float]:
+    def loss(tp: float, fp: float, fn: float, tn: float) -> float:
+        return 1.0 if fp / (fp + tn) > most + 1e-9 else fn / (tp + fn)
 
     return loss
 
@@ -219,6 +244,13 @@ CASES = [
         lambda tp, fp, fn, tn: tp + fp <= 2 * (tp + fn),
     ),
     Case("recall_at_least_2", RecallAtK(2, "at_least"), recall_at(lambda p: 2), lambda tp, fp, fn, tn: tp + fp >= 2),
+    Case("recall_at_precision", get_measure("recall_at_precision"), recall_if_precision(0.9)),
+    Case("recall_at_precision_0.5", RecallAtPrecision(0.5), recall_if_precision(0.5)),
+    Case("recall_at_precision_2/3", get_measure("recall@precision=0.6667"), recall_if_precision(0.6667)),
+    Case("precision_at_recall", get_measure("precision_at_recall"), precision_if_recall(0.9)),
+    Case("precision_at_recall_0.5", PrecisionAtRecall(0.5), precision_if_recall(0.5)),
+    Case("tpr_at_fpr", get_measure("tpr_at_fpr"), tpr_if_fpr(0.01)),
+    Case("tpr_at_fpr_0.4", TPRAtFPR(0.4), tpr_if_fpr(0.4)),
     Case("ae", get_measure("ae"), ae),
     Case("rae", get_measure("rae"), rae),
     Case("kld", get_measure("kld"), kld),
@@ -362,6 +394,11 @@ class RankingCase(NamedTuple):
     measure: object
     loss: Callable[[list[float]], float]
     graded: bool = False
+    budget: int | None = None  # the score is relative to all positives, the loss to those that so many can hold
+
+    def most(self, y: np.ndarray) -> float:
+        """The score of the best ranking."""
+        return 1.0 if self.budget is None else min(1.0, self.budget / y.sum())
 
     def term(self, y: np.ndarray, scores: np.ndarray, ranking: tuple[int, ...]) -> float:
         """Loss of a ranking, minus the mean over all pairs of the swapped differences of scores."""
@@ -377,6 +414,9 @@ class PartialCase(NamedTuple):
     name: str
     measure: object
     graded: bool = False
+
+    def most(self, y: np.ndarray) -> float:
+        return 1.0
 
     def term(self, y: np.ndarray, scores: np.ndarray, ranking: tuple[int, ...]) -> float:
         n_pos, n_neg = int(y.sum()), int((~y).sum())
@@ -401,6 +441,8 @@ RANKINGS = [
     RankingCase("precision_at_1_rankings", PrecisionAtK(1, "rankings"), top_loss(1)),
     RankingCase("precision_at_2_rankings", PrecisionAtK(2, "rankings"), top_loss(2)),
     RankingCase("recall_at_2_rankings", RecallAtK(2, "rankings"), top_loss(2, recall=True)),
+    RankingCase("recall_at_budget", get_measure("recall_at_budget"), top_loss(1, recall=True), budget=1),
+    RankingCase("recall_at_budget_2", RecallAtBudget(2), top_loss(2, recall=True), budget=2),
     PartialCase("partial_auc", get_measure("partial_auc")),
     PartialCase("partial_auc_0_1", PartialAUC(0, 1)),
     PartialCase("partial_auc_third", PartialAUC(0, 1 / 3)),

@@ -157,6 +157,11 @@ def test_declared_structure_holds_on_every_table(case, size):
         joined = search.LINKS[structure](table[:, :1], table[:1, :])
         np.testing.assert_allclose(table, joined, atol=1e-12)
         assert np.diff(np.diff(table, axis=0), axis=1).max() <= 1e-12
+    elif structure == "limited":
+        for row in table:
+            inside = np.count_nonzero(row < 1)
+            assert (row[inside:] == 1).all()
+            assert np.diff(row[:inside], n=2).max(initial=-1) <= 1e-12
     else:
         assert structure == "scan"
 
@@ -178,7 +183,7 @@ def test_coefficients_by_count_give_the_loss(case, size):
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in ref.CASES if not c.top])
 def test_probe_finds_a_structure_as_good(case):
     """The same function as a plain Python function is searched as fast, and as exactly."""
-    rank = ["count", "product", "hypot", "max", "monge", "scan"]
+    rank = ["count", "product", "hypot", "max", "monge", "scan", "limited"]  # the last is for those who declare it
     function = TableFunction(case.measure.table_loss, kind="loss", where=getattr(case.measure, "where", None))
     y = np.arange(40) < 13
     declared, probed = case.measure.oracle(y), function.oracle(y)
@@ -294,7 +299,7 @@ def test_get_measure_refuses():
     }.items():
         with pytest.raises(ValueError, match=re.escape(f"; perhaps {meant} is meant")):
             get_measure(name)
-    with pytest.raises(ValueError, match=r"roc_area$"):
+    with pytest.raises(ValueError, match=r"tpr_at_fpr$"):
         get_measure("something else")
     with pytest.raises(TypeError, match=r"; perhaps 'roc_area' is meant$"):
         get_measure(metrics.roc_auc_score)

@@ -22,8 +22,12 @@ ONE_SIDED = {
     "partial_auc",
     "prbep",
     "precision_at_k",
+    "precision_at_recall",
     "q",
+    "recall_at_budget",
     "recall_at_k",
+    "recall_at_precision",
+    "tpr_at_fpr",
 }
 
 

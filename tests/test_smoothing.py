@@ -15,7 +15,8 @@ from metrimax.measure import FBeta, PrecisionAtK, RecallAtK, TableFunction, get_
 from metrimax.measure import smoothing as sm
 from metrimax.measure.contingency import ContingencyOracle
 
-NAMES = sorted(set(measures()) - {"average_precision", "ndcg", "partial_auc"})  # which offer no smoothed risk
+UNSMOOTHED = {"average_precision", "ndcg", "partial_auc", "recall_at_budget"}
+NAMES = sorted(set(measures()) - UNSMOOTHED)
 MUS = (1.0, 0.1, 1e-3, 1e-6)
 
 

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from metrimax.estimators.svc_cv import MeasureSVCCV
     from metrimax.estimators.verification import verify
     from metrimax.io.dataset import open_dataset
-    from metrimax.measure import CostModel, FBeta, PrecisionAtK, RecallAtK, TableFunction, measures
+    from metrimax.measure import (
+        NDCG,
+        CostModel,
+        FBeta,
+        PrecisionAtK,
+        PrecisionAtRecall,
+        RecallAtBudget,
+        RecallAtK,
+        RecallAtPrecision,
+        TableFunction,
+        TPRAtFPR,
+        measures,
+    )
     from metrimax.training.path import path
 
 __version__ = "0.1.0"
@@ -33,16 +45,22 @@ _HOME = {
     "leave_one_out": "metrimax.estimates.leave_one_out",
     "measures": "metrimax.measure",
     "open_dataset": "metrimax.io.dataset",
-    "FBeta": "metrimax.measure",
-    "PrecisionAtK": "metrimax.measure",
-    "RecallAtK": "metrimax.measure",
     "CostModel": "metrimax.measure",
+    "FBeta": "metrimax.measure",
+    "NDCG": "metrimax.measure",
+    "PrecisionAtK": "metrimax.measure",
+    "PrecisionAtRecall": "metrimax.measure",
+    "RecallAtBudget": "metrimax.measure",
+    "RecallAtK": "metrimax.measure",
+    "RecallAtPrecision": "metrimax.measure",
+    "TPRAtFPR": "metrimax.measure",
     "TableFunction": "metrimax.measure",
     "verify": "metrimax.estimators.verification",
     "xi_alpha": "metrimax.estimates.xi_alpha",
 }
 
 __all__ = [
+    "NDCG",
     "CAPOClassifier",
     "CostModel",
     "FBeta",
@@ -51,7 +69,11 @@ __all__ = [
     "MeasureSVC",
     "MeasureSVCCV",
     "PrecisionAtK",
+    "PrecisionAtRecall",
+    "RecallAtBudget",
     "RecallAtK",
+    "RecallAtPrecision",
+    "TPRAtFPR",
     "TableFunction",
     "__version__",
     "leave_one_out",

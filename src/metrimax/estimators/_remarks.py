@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metrimax._validation import warn
+from metrimax.measure.constrained import Constrained
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Labels, Measure, Solution, Vector
 
@@ -11,6 +12,14 @@ def warn_of_positive(measure: Measure, classes: Array, labels: Labels) -> None:
     """Warn where the positive one of two classes may not be the one that is meant."""
     if doubt := doubtful_positive(measure, classes.tolist(), labels):
         warn(f"{doubt}; to make that one positive, train on y == {str(classes[0])!r}")
+
+
+def warn_of_shortfall(measure: Measure, labels: Labels, above: Vector, weight: Vector | None) -> None:
+    """Warn where thresholds do not keep the constraint of a measure surely; ``above`` are scores (n, L) less them."""
+    if isinstance(measure, Constrained):
+        texts = [measure.shortfall(measure.assured_of(y, s, weight)) for y, s in zip(labels.T, above.T, strict=True)]
+        for text in filter(None, texts):
+            warn(text)
 
 
 def warn_of_constants(

@@ -35,6 +35,7 @@ from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views
 from metrimax.estimators._ensemble_rule import OutOfFold
 from metrimax.estimators._ensemble_table import is_frame
 from metrimax.estimators._links import Documented
+from metrimax.estimators._remarks import warn_of_shortfall
 from metrimax.estimators._targets import check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
@@ -296,6 +297,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         kept = (weights >= LEAST_WEIGHT * weights.sum(axis=1, keepdims=True)).any(axis=0)
         single = target.kind == "binary"
         above = rule(scores)
+        warn_of_shortfall(measure, target.labels[tested], above[tested], None if weight is None else weight[tested])
         self.classes_, self.threshold_ = target.classes, rule.thresholds
         self._reader, self._members, self._rule = target.forget(), [m._replace(estimator=None) for m in members], rule
         self.estimators_ = [fits[m.name].models if keep else [] for m, keep in zip(members, kept, strict=True)]

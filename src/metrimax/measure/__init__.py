@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import re
 from collections.abc import Callable
 from typing import Any
 
-from metrimax.measure.at_k import PRBEP, PrecisionAtK, RecallAtK
+from metrimax.measure.at_k import PRBEP, PrecisionAtK, RecallAtBudget, RecallAtK
 from metrimax.measure.average_precision import AveragePrecision
 from metrimax.measure.classification import (
     MCC,
@@ -22,6 +23,7 @@ from metrimax.measure.classification import (
     MinTPRTNR,
     QMean,
 )
+from metrimax.measure.constrained import Constrained, PrecisionAtRecall, RecallAtPrecision, TPRAtFPR
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.measure.grouped import Grouped
 from metrimax.measure.ndcg import NDCG
@@ -50,7 +52,11 @@ _CLASSES: tuple[type, ...] = (
     MinTPRTNR,
     PrecisionAtK,
     RecallAtK,
+    RecallAtBudget,
     PRBEP,
+    RecallAtPrecision,
+    PrecisionAtRecall,
+    TPRAtFPR,
     ROCArea,
     PartialAUC,
     AveragePrecision,
@@ -82,16 +88,37 @@ AT_K = {"precision": "precision_at_k", "recall": "recall_at_k", "ndcg": "ndcg"}
 """Which measure is meant by a name followed by @ and k."""
 
 
+LIMITS = {
+    ("recall", "precision"): "recall_at_precision",
+    ("precision", "recall"): "precision_at_recall",
+    ("tpr", "fpr"): "tpr_at_fpr",
+    ("recall", "budget"): "recall_at_budget",
+}
+"""Which measure is meant by a name, @, and what is limited, as in recall@precision=0.9."""
+
+
 def canonical(name: str) -> tuple[str, dict[str, Any]]:
-    """The registered name for one that a user has given, and the parameters that it holds: "precision@50", "ROC_AUC".
+    """The registered name for one that a user has given, and the parameters that it holds: "precision@50",
+    "recall@precision=0.9", "ROC_AUC".
 
     What is no name of a measure is returned as it is.
     """
     plain, at, k = name.strip().lower().partition("@")
     plain = ALIASES.get(plain, plain)
-    if at and (plain in AT_K or plain in AT_K.values()):
-        return AT_K.get(plain, plain), {"k": int(k) if k.isdigit() else k}
+    limited, equals, level = k.partition("=")
+    if equals and (plain, limited) in LIMITS:
+        return LIMITS[plain, limited], {"k" if limited == "budget" else limited: _number(level)}
+    if at and not equals and (plain in AT_K or plain in AT_K.values()):
+        return AT_K.get(plain, plain), {"k": _number(k)}
     return (plain, {}) if plain in REGISTRY and not at else (name, {})
+
+
+def _number(text: str) -> float | str:
+    """A whole number, another number, or the text as it is."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def measures() -> dict[str, str]:
@@ -156,7 +183,8 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
 def _perhaps(name: str) -> str:
     """Which measure is likely to be meant by a name that is none, for messages."""
     if "@" in name:
-        return f"; {', '.join(AT_K)} take a k, as in precision@50"
+        limits = ", ".join(f"{one}@{other}=..." for one, other in LIMITS)
+        return f"; {', '.join(AT_K)} take a k, as in precision@50 or precision@1%; there are {limits}"
     plain = re.sub(r"(_score|_macro|_micro|_weighted|_samples)$", "", name.lower().replace("-", "_").replace(" ", "_"))
     if re.fullmatch(r"f[0-9.]+", plain) and plain != "f1":
         return f"; perhaps FBeta({plain[1:]}) is meant (fbeta:beta={plain[1:]} on the command line)"
@@ -208,7 +236,7 @@ def ranking_measure(measure: str | Measure | Callable[..., object], **options: A
     if isinstance(measure, str) and REGISTRY.get(canonical(measure)[0]) in (PrecisionAtK, RecallAtK):
         options = {"labellings": "rankings"} | options  # a group with other than k positives has no shift to learn
     made = get_measure(measure, **options)
-    if not made.ranks:
+    if not made.ranks or isinstance(made, Constrained):  # which is trained with a threshold for all
         raise ValueError(
             f"expected a measure of rankings such as ndcg, average_precision or roc_area, got {made.name}: "
             "MeasureSVC trains for it"
@@ -225,6 +253,7 @@ __all__ = [
     "AveragePrecision",
     "BalancedError",
     "CohenKappa",
+    "Constrained",
     "ContingencyMeasure",
     "CostModel",
     "ErrorRate",
@@ -237,11 +266,15 @@ __all__ = [
     "NormalisedKLDivergence",
     "PartialAUC",
     "PrecisionAtK",
+    "PrecisionAtRecall",
     "QMean",
     "QMeasure",
     "ROCArea",
+    "RecallAtBudget",
     "RecallAtK",
+    "RecallAtPrecision",
     "RelativeAbsoluteError",
+    "TPRAtFPR",
     "TableFunction",
     "get_measure",
     "measures",

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax._validation import is_whole, warn
+from metrimax._validation import is_number, is_whole, warn
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, of_one, ratio
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import top_smoothing
@@ -113,7 +113,7 @@ class PRBEP(TopMeasure):
 
 @dataclass(frozen=True)
 class _AtK(TopMeasure):
-    k: int | str = "1p"
+    k: float | str = "1p"
     labellings: Literal["exact", "at_least", "at_most", "rankings"] = "exact"
 
     def __post_init__(self) -> None:
@@ -123,26 +123,38 @@ class _AtK(TopMeasure):
                 f"expected labellings 'exact', 'at_least', 'at_most' or 'rankings', got {self.labellings!r}"
             )
 
-    def _share(self) -> float | None:
-        """The factor of a k given relative to the positives."""
-        if isinstance(self.k, str):
-            match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)p", self.k)
-            if match and float(match[1]) > 0:
-                return float(match[1])
-        elif is_whole(self.k) and self.k >= 1:
-            return None
+    def _share(self) -> tuple[float, str]:
+        """K as a number and what it counts: examples, or times the positives (p), or hundredths of the sample (%)."""
+        match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)([p%])", self.k) if isinstance(self.k, str) else None
+        if match and float(match[1]) > 0:
+            return float(match[1]), match[2]
+        if is_whole(self.k) and self.k >= 1:
+            return float(self.k), ""
+        if is_number(self.k) and 0 < self.k < 1:
+            return 100 * float(self.k), "%"
         raise ValueError(
-            f"expected k as a whole number of at least 1, or as in '2p' for twice the positives, got {self.k!r}"
+            "expected k as a whole number of at least 1, or as in '2p' for twice the positives, or as a share of the "
+            f"sample such as '1%' or 0.01, got {self.k!r}"
         )
 
+    @property
+    def absolute(self) -> bool:
+        """Whether k is a number of examples, which belongs to the size of a sample."""
+        return not self._share()[1]
+
     def number(self, n_pos: float, n_neg: float) -> float:
-        share, n = self._share(), n_pos + n_neg
-        k = float(self.k) if share is None else share * n_pos
-        slack = 1e-12 * n_pos  # sums of weights are rounded: with balanced ones 2p is all of them, or a bit more
-        if share is not None and abs(n_pos - round(n_pos)) <= slack:  # examples, not weights: take whole ones
+        k, unit = self._share()
+        n = n_pos + n_neg
+        if not unit and k > n:
+            raise ValueError(
+                f"{self.name}: k = {k:g} is more than the {n:g} examples given; choose a smaller k, or a share such as "
+                "'1%'"
+            )
+        of = {"": k, "p": n_pos, "%": n}[unit]
+        k = {"": k, "p": k * n_pos, "%": k * n / 100}[unit]
+        slack = 1e-12 * of  # sums of weights are rounded: with balanced ones 2p is all of them, or a bit more
+        if unit and abs(of - round(of)) <= slack:  # examples, not weights: take whole ones
             k = max(1.0, float(np.floor(k + slack)))
-        if share is None and k > n:
-            raise ValueError(f"{self.name}: k = {k:g} is more than the {n:g} examples given; choose a smaller k")
         return min(k, n)
 
 
@@ -152,8 +164,9 @@ class PrecisionAtK(_AtK):
 
     Parameters
     ----------
-    k : int or str
-        A number, or a multiple of the number of positives such as ``"0.5p"``; a multiple is never more than all.
+    k : int, float or str
+        A number, a multiple of the number of positives such as ``"0.5p"``, which is never more than all, or a share of
+        the sample such as ``"1%"`` or 0.01.
     labellings : {"exact", "at_least", "at_most", "rankings"}
         Which labellings the training problem compares with the truth: those with exactly k positives, or SVM-perf's
         at least k (for precision). With "rankings" whole rankings are compared, pair by pair as for ROC area.
@@ -186,8 +199,9 @@ class RecallAtK(_AtK):
 
     Parameters
     ----------
-    k : int or str
-        A number, or a multiple of the number of positives: ``"2p"`` is twice the positives, but never more than all.
+    k : int, float or str
+        A number, a multiple of the number of positives (``"2p"`` is twice the positives, but never more than all), or a
+        share of the sample such as ``"1%"`` or 0.01.
     labellings : {"exact", "at_least", "at_most", "rankings"}
         As for `PrecisionAtK`; SVM-perf's recall at k compares with labellings of at most k positives.
 
@@ -199,7 +213,7 @@ class RecallAtK(_AtK):
     1.0
     """
 
-    k: int | str = "2p"
+    k: float | str = "2p"
     name: ClassVar[str] = "recall_at_k"
 
     @property
@@ -213,10 +227,37 @@ class RecallAtK(_AtK):
         return 1 - ratio(np.minimum(tp, k), np.minimum(k, n_pos), 1.0)
 
 
+@dataclass(frozen=True)
+class RecallAtBudget(RecallAtK):
+    """Recall where no more than k examples may be called positive: what a budget of k finds.
+
+    `RecallAtK`, but relative to all positives, and trained for whole rankings, so that k may be less than their number.
+
+    Parameters
+    ----------
+    k : int, float or str
+        The budget: a number, or a share of the sample such as ``"1%"`` or 0.01.
+    labellings : {"exact", "at_least", "at_most", "rankings"}
+        As for `PrecisionAtK`.
+
+    Notes
+    -----
+    `predict` calls about the same share of other data positive. To call exactly k, take the k highest of
+    `decision_function`.
+    """
+
+    k: float | str = "10%"
+    labellings: Literal["exact", "at_least", "at_most", "rankings"] = "rankings"
+    name: ClassVar[str] = "recall_at_budget"
+
+    def table_score(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
+        return ratio(tp, tp + fn, 1.0)
+
+
 def on_part(measure: Measure, share: float) -> Measure:
     """The measure on a part of a sample: a k that is a fixed number belongs to the whole, and becomes its share."""
-    if isinstance(measure, _AtK) and not isinstance(measure.k, str):
-        return replace(measure, k=max(1, round(measure.k * share)))
+    if isinstance(measure, _AtK) and measure.absolute:
+        return replace(measure, k=max(1, round(float(measure.k) * share)))
     return measure
 
 

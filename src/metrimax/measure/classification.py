@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from metrimax.measure.contingency import ContingencyMeasure, check_beta, ratio
 from metrimax.measure.tables import Fraction, Structure
@@ -64,6 +65,26 @@ class CostModel(ContingencyMeasure):
     def __post_init__(self) -> None:
         if not (0 <= self.fn < np.inf and 0 <= self.fp < np.inf and self.fn + self.fp > 0):
             raise ValueError(f"expected finite costs, not negative and not both zero, got fn={self.fn}, fp={self.fp}")
+
+    @classmethod
+    def from_matrix(cls, matrix: npt.ArrayLike) -> CostModel:
+        """From a 2 x 2 cost matrix, [[tn, fp], [fn, tp]] as scikit-learn's `confusion_matrix` has it.
+
+        What right calls cost is taken off what wrong ones cost: only the differences decide.
+
+        >>> CostModel.from_matrix([[0, 5], [100, 2]])
+        CostModel(fn=98.0, fp=5.0)
+        """
+        costs = np.asarray(matrix, dtype=np.float64)
+        if costs.shape != (2, 2):
+            raise ValueError(f"expected a 2 x 2 cost matrix, [[tn, fp], [fn, tp]], got the shape {costs.shape}")
+        (tn, fp), (fn, tp) = costs.tolist()
+        if not (fn >= tp and fp >= tn):
+            raise ValueError(
+                "expected a cost matrix [[tn, fp], [fn, tp]] in which a mistake costs no less than the right call, got "
+                f"{costs.tolist()}; profits are negative costs"
+            )
+        return cls(fn=fn - tp, fp=fp - tn)
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         return ratio(self.fn * fn + self.fp * fp, self.fn * (tp + fn) + self.fp * (tn + fp), 0.0)

@@ -178,6 +178,8 @@ class ContingencyOracle(SampleOracle):
             self._set_bounds(*marginals)
             self._rising = min(marginals) >= -ROUNDING
             self._top = self._loss_of(n_pos, n_neg) if self._rising else 1.0
+        elif self.structure == "limited":
+            self._inside = tables.limits(self._loss, n_pos, n_neg)
         elif self.structure != "scan":
             i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
             self._A, self._B = self._loss(i, np.zeros_like(i)), self._loss(np.zeros_like(j), j)
@@ -333,13 +335,14 @@ class ContingencyOracle(SampleOracle):
             if self.structure == "count":
                 return _kernels.count_argmax(fn, fp, self._count_loss)
             return _kernels.monge_argmax(self.structure, fn, fp, self._A, self._B)
-        search = tables.monge_argmax if self.structure == "monge" else tables.scan_argmax
 
         def loss(i: npt.NDArray[np.generic], j: npt.NDArray[np.generic]) -> Vector:
             return self._loss(i + pos.first, j + neg.first)
 
         P, N = pos.prefix(steps[0]), neg.prefix(steps[1])
-        value, i, j = search(loss, P, N)
+        if self.structure == "limited":
+            return tables.limited_argmax(loss, P, N, self._inside)
+        value, i, j = (tables.monge_argmax if self.structure == "monge" else tables.scan_argmax)(loss, P, N)
         if value == -np.inf and np.isfinite(P[-1] + N[-1]):  # not the scores' doing
             raise ValueError(
                 f"the measure {self._measure.name!r} admits no table of {self.pos.total:g} positives and "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metrimax.measure.constrained import Constrained
 from metrimax.measure.own import TableFunction
 from metrimax.protocols import Labels, Measure
 
@@ -29,7 +30,7 @@ def doubtful_positive(measure: Measure, classes: Sequence[Any], labels: Labels) 
 
 def _alike(measure: Measure, labels: Labels) -> bool:
     """Whether the measure is the same with the classes exchanged; of a user's function nothing is known."""
-    if isinstance(measure, TableFunction):
+    if isinstance(measure, (Constrained, TableFunction)):  # with a constraint both values may be zero
         return False
     scores = np.random.default_rng(0).normal(size=len(labels))
     return bool(np.isclose(measure.score(labels, scores), measure.score(~labels, -scores)))

@@ -1,4 +1,4 @@
-"""The best contingency table: three ways to find it, and how the right one is chosen.
+"""The best contingency table: four ways to find it, and how the right one is chosen.
 
 With P and N the (concave) prefix sums of what flips give up, find ``max over (i, j) of D(i, j) + P[i] + N[j]``,
 i false negatives and j false positives, counted in units. What D looks like decides the way:
@@ -12,6 +12,8 @@ i false negatives and j false positives, counted in units. What D looks like dec
              O(n log n).
 ``monge``    any D whose cross-differences are never positive: the same, D being evaluated level by level, or, if it is
              a `Fraction`, where it is asked for.
+``limited``  for a given i, D is concave in j up to a limit and 1 beyond it (recall at a precision, precision at a
+             recall): a bisection for every i, O(n+ log n-).
 ``scan``     every table that the bound D <= 1 does not exclude: O(n+ n-).
 
 The registered measures state their structure and the tests verify it; a user's function is probed (`probe`).
@@ -27,7 +29,7 @@ import numpy.typing as npt
 
 from metrimax.protocols import Vector
 
-Structure = Literal["count", "product", "hypot", "max", "monge", "scan"]
+Structure = Literal["count", "product", "hypot", "max", "monge", "limited", "scan"]
 Indices = npt.NDArray[np.intp]
 TableLoss = Callable[[npt.NDArray[np.generic], npt.NDArray[np.generic]], Vector]
 """D as a function of (i, j) in units, vectorised; -inf where a table is not admissible."""
@@ -169,6 +171,35 @@ def monge_argmax(loss: TableLoss, P: Vector, N: Vector) -> tuple[float, int, int
             best = (float(totals[k]), int(rows[k]), int(column[rows[k]]))
         stride //= 2
     return best
+
+
+def limits(loss: TableLoss, n_pos: int, n_neg: int) -> Indices:
+    """For every i the number of j with D(i, j) < 1, which are the first, of the structure "limited"."""
+    rows = np.arange(n_pos + 1)
+    low, high = np.zeros(n_pos + 1, dtype=np.intp), np.full(n_pos + 1, n_neg + 1)
+    while (low < high).any():
+        middle = (low + high) // 2
+        inside = (low < high) & (loss(rows, np.minimum(middle, n_neg)) < 1)
+        low, high = np.where(inside, middle + 1, low), np.where(inside, high, np.minimum(middle, high))
+    return low
+
+
+def limited_argmax(loss: TableLoss, P: Vector, N: Vector, inside: Indices) -> tuple[float, int, int]:
+    """The best j of every i below its limit, by bisection, and beyond it, where only N counts."""
+    rows = np.arange(len(P))
+    low, high = np.zeros(len(P), dtype=np.intp), np.maximum(inside - 1, 0)
+    while (low < high).any():
+        middle = (low + high) // 2
+        following = np.minimum(middle + 1, len(N) - 1)
+        rises = (low < high) & (loss(rows, following) + N[following] > loss(rows, middle) + N[middle])
+        low, high = np.where(rises, middle + 1, low), np.where(rises, high, np.minimum(middle, high))
+    beyond = np.maximum(inside, int(np.argmax(N)))
+    columns = np.concatenate((low, np.minimum(beyond, len(N) - 1)))
+    possible = np.concatenate((inside > 0, inside < len(N)))
+    rows = np.concatenate((rows, rows))
+    values = np.where(possible, loss(rows, columns) + P[rows] + N[columns], -np.inf)
+    k = int(np.argmax(values))
+    return float(values[k]), int(rows[k]), int(columns[k])
 
 
 def scan_argmax(loss: TableLoss, P: Vector, N: Vector) -> tuple[float, int, int]:

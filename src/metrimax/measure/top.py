@@ -65,7 +65,8 @@ def whole_weights(name: str, sample_weight: Vector | None, n: int) -> npt.NDArra
     if sample_weight is None:
         return np.ones(n, dtype=np.intp)
     if not (sample_weight == np.round(sample_weight)).all():
-        raise ValueError(f"{name}: expected whole numbers as sample_weight, for examples that are repeated")
+        at_k = " (labellings='at_most' takes others, where k is not less than the positives)" if "_at_" in name else ""
+        raise ValueError(f"{name}: expected whole numbers as sample_weight, for examples that are repeated{at_k}")
     return sample_weight.astype(np.intp)
 
 

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from metrimax._validation import warn
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.base_loss import PAPER, Losses, wants_hinges
+from metrimax.measure.constrained import Constrained
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Measure, Solution, Vector
 from metrimax.training.folds import Sample, blocks, train_folds
@@ -63,6 +65,8 @@ def family(measure: Measure, scoring: Measure, *, together: bool = False) -> Fam
     """
     if not wants_hinges(measure) and not measure.ranks:
         return PLAIN
+    if isinstance(scoring, Constrained) and not together:
+        return Family((BOTH, LOGISTIC), ("folds",))  # training scores are too good to keep a constraint by
     placed = isinstance(scoring, ContingencyMeasure) and not scoring.ranks and not together
     return Family((BOTH, LOGISTIC), ("trained", "folds") if placed else ("trained",))
 
@@ -147,6 +151,7 @@ class ByFolds:
         pooled = np.concatenate([judged.pooled for judged in self._judged], axis=1)
         splits = np.concatenate([judged.splits for judged in self._judged], axis=2)
         thresholds = np.concatenate([judged.thresholds for judged in self._judged], axis=1)
+        assured = np.concatenate([judged.assured for judged in self._judged], axis=1)
         Cs, values = np.array([C for _, C in candidates]), shrunk(pooled, _positives(self._sample))
         chosen: list[Chosen] = []
         rules = self._family.thresholds
@@ -159,9 +164,16 @@ class ByFolds:
                 rule = "trained"
             elif rule == "folds":
                 threshold = float(thresholds[label, k])
+                self._warn_of_shortfall(float(assured[label, k]))
             chosen.append(Chosen(*candidates[k], rule, threshold, float(pooled[label, k, t])))
         times: int = self._sample.labels.shape[1] // len(chosen)
         return chosen * times
+
+    def _warn_of_shortfall(self, assured: float) -> None:
+        """Warn where the constraint of a measure is not sure to be kept."""
+        measure = self._sample.scoring(np.arange(len(self._sample.labels)))
+        if isinstance(measure, Constrained) and (text := measure.shortfall(assured)):
+            warn(text)
 
 
 def shrunk(pooled: Vector, positives: Vector) -> Vector:

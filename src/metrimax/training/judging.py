@@ -9,6 +9,7 @@ import numpy as np
 
 from metrimax.measure.base_loss import Losses
 from metrimax.measure.classes import score_classes
+from metrimax.measure.constrained import Constrained
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Vector
 from metrimax.training.folds import Held, Sample, varied
@@ -25,13 +26,15 @@ class Judged(NamedTuple):
     """Candidates (losses, C) and their scores by the measure; nan where there is none.
 
     ``pooled`` is by label, candidate and threshold, on the test rows of all folds together; ``splits`` by label, fold,
-    candidate and threshold; ``thresholds`` are those of the folds, by label and candidate.
+    candidate and threshold; ``thresholds`` are those of the folds, by label and candidate, and ``assured`` the
+    level that they keep surely, of a measure with a constraint.
     """
 
     candidates: list[Candidate]
     pooled: Vector
     splits: Vector
     thresholds: Vector
+    assured: Vector
 
 
 class _Pool:
@@ -57,9 +60,17 @@ class _Pool:
     def threshold(self, label: int, scores: Vector) -> float:
         """The threshold for the scores of all folds; nan where a class has too few examples."""
         y, measure = self.truth[:, label], self.measure
+        if isinstance(measure, Constrained) and self.varied[label]:
+            return measure.threshold(y, scores, self.weight)
         if measure.ranks or not isinstance(measure, ContingencyMeasure) or min(y.sum(), (~y).sum()) < FEW:
             return np.nan
         return choose_threshold(measure, y, scores, self.weight)
+
+    def assured(self, label: int, above: Vector) -> float:
+        """The level of a constraint that is kept surely; nan where there is none."""
+        if not isinstance(self.measure, Constrained):
+            return np.nan
+        return self.measure.assured_of(self.truth[:, label], above, self.weight)
 
 
 def judge(
@@ -73,7 +84,7 @@ def judge(
     pool, shape = _Pool(sample), (len(candidates), len(rules))
     pooled = np.full((1 if sample.together else len(labels), *shape), np.nan)
     splits = np.full((len(pooled), len(held), *shape), np.nan)
-    thresholds = np.full((len(labels), len(candidates)), np.nan)
+    thresholds, assured = np.full((2, len(labels), len(candidates)), np.nan)
     for k in range(len(candidates)):
         above = np.empty((len(rules), len(pool.truth), len(labels)))
         for j, label in enumerate(labels):
@@ -83,6 +94,7 @@ def judge(
                 if rule == "folds":
                     thresholds[j, k] = pool.threshold(label, scores)
                     above[t, :, j] = scores - thresholds[j, k]
+                    assured[j, k] = pool.assured(label, above[t, :, j])
                 else:
                     of_fold = [one.threshold if rule == "placed" else one.trained for one in fitted]
                     above[t, :, j] = scores - np.repeat(of_fold, pool.sizes)
@@ -91,7 +103,7 @@ def judge(
                 _judge_classes(pool, of_rule, pooled[0, k, t : t + 1], splits[0, :, k, t])
             elif not (rules[t] == "folds" and np.isnan(thresholds[:, k]).all()):
                 _judge_labels(pool, labels, of_rule, pooled[:, k, t], splits[:, :, k, t])
-    return Judged(candidates, pooled, splits, thresholds)
+    return Judged(candidates, pooled, splits, thresholds, assured)
 
 
 def _judge_labels(pool: _Pool, labels: range, above: Vector, pooled: Vector, splits: Vector) -> None:
