@@ -142,13 +142,14 @@ def rules(parent: Any = (0,), left: Any = (1,), right: Any = (1,), symbols: int 
 
 
 def cky(
-    weight: int = 1,
+    weight: tuple[int, int] = (1, 1),
     lexical: tuple[int, int] = (2, 2),
-    root: int = 0,
+    roots: tuple[int, ...] = (0,),
     gold: tuple[int, int] = (2, 2),
     price: float = 0.5,
 ) -> Any:
-    return _kernels.cky(rules(), full(weight), full(*lexical), root, full(*gold, dtype=np.int32), price)
+    tops = np.array(roots, dtype=np.int32)
+    return _kernels.cky(rules(), full(*weight), full(*lexical), tops, full(*gold, dtype=np.int32), price)
 
 
 def viterbi(

@@ -20,8 +20,11 @@ from metrimax.structured import (
     Grammar,
     binarise,
     constituent_f1,
+    constituents,
+    unbinarise,
 )
-from metrimax.structured.parsing import Parse, ParsingProblem, walk
+from metrimax.structured.grammar import Parse, walk
+from metrimax.structured.parsing import ParsingProblem
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -79,6 +82,121 @@ def test_parses_against_all_trees(seed):
         assert problem.loss(parses[k], parse) == pytest.approx(1 - constituent_f1(trees[k], tree))
 
 
+def lengths(words, start, end):
+    """Features of spans: their length, and the word at each end."""
+    return {f"length {end - start}": 1.0, f"first {words[start]}": 0.5, f"last {words[end - 1]}": 2.0}
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds, st.sampled_from(["f1", "hamming", "zero_one"]))
+def test_losses_and_features_of_spans_against_all_trees(seed, loss):
+    rng = np.random.default_rng(seed)
+    words = list(rng.choice(["a", "b", "c"], size=rng.integers(2, 6)).tolist())
+    trees = all_trees(tuple(words))
+    if not trees:
+        return
+    parser = CFGParser(grammar=GRAMMAR, features=lengths, loss=loss)
+    parser._learn([words], [trees[0]])
+    problem, (x,) = parser.problem_, parser._inputs([words])
+    parses = [problem.encode(words, tree, 0) for tree in trees]
+    w = rng.normal(size=problem.size([], [])) * rng.choice([0.0, 0.3, 3.0])
+    names = parser.vectorizer_.feature_names_
+    weight = dict(zip(names, w[len(GRAMMAR.rules) :].reshape(len(names), -1), strict=True))
+
+    def plain(tree):
+        """The score by its definition."""
+        total = 0.0
+        for node, start, _, end in walk(tree):
+            rule = (node[0], node[1]) if len(node) == 2 else (node[0], node[1][0], node[2][0])
+            total += w[GRAMMAR.index[rule]]
+            if len(rule) == 3:
+                given = lengths(words, start, end)
+                total += sum(size * weight[name][GRAMMAR.index[rule]] for name, size in given.items())
+        return total
+
+    scores = [plain(tree) for tree in trees]
+    for score, parse in zip(scores, parses, strict=True):
+        assert (problem.joint_feature(x, parse) @ w)[0] == pytest.approx(score)
+    assert (problem.joint_feature(x, problem.argmax(x, w)) @ w)[0] == pytest.approx(max(scores))
+    k = int(rng.integers(len(trees)))
+    spans = [{(n[0], start, end) for n, start, _, end in walk(tree) if len(n) == 3} for tree in trees]
+    wrong = np.array([len(own - spans[k]) for own in spans])
+    losses = {
+        "f1": wrong / max(1, len(words) - 1),
+        "hamming": wrong,
+        "zero_one": np.array([float(tree != trees[k]) for tree in trees]),
+    }[loss]
+    assert [problem.loss(parses[k], parse) for parse in parses] == pytest.approx(losses.tolist())
+    violator = problem.loss_augmented_argmax(x, parses[k], w)
+    reached = problem.loss(parses[k], violator) + (problem.joint_feature(x, violator) @ w)[0]
+    assert reached == pytest.approx(np.max(losses + scores))
+
+
+def test_features_of_spans_tell_what_rules_cannot():
+    """The same rules attach a phrase high in short sentences and low in long ones."""
+    np_ = ("NP", ("D", "d"), ("N", "n"))
+    pp = ("PP", ("P", "p"), np_)
+    high = ("VP", ("VP", ("V", "v"), np_), pp)
+    low = ("VP", ("V", "v"), ("NP", np_, ("PP", ("P", "p"), ("NP", np_, pp))))
+    X, y = [list("vdnpdn"), list("vdnpdnpdn")], [high, low]
+    rule_only = CFGParser(C=100.0).fit(X, y)
+    parser = CFGParser(C=100.0, features=lambda words, start, end: [f"{len(words)} {end - start}"]).fit(X, y)
+    assert parser.predict(X) == y
+    assert parser.score(X, y) == 1.0 > rule_only.score(X, y) - 1e-9
+    assert parser.gap_ <= 1e-3
+    assert parser.predict([["d", "n"], ["v", "d", "n"]])[1] == ("VP", ("V", "v"), np_)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"loss": "f2"}, "unknown loss 'f2': expected one of f1, hamming, zero_one"),
+        ({"features": "length"}, "expected features as a function"),
+        ({"features": lambda words, start, end: "length"}, "a list of names or a dict, got 'length'"),
+        ({"features": lambda words, start, end: 3}, "a list of names or a dict, got 3"),
+    ],
+)
+def test_parser_refuses_parameters(parameters, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        CFGParser(**parameters).fit([["a", "b"]], [("S", ("A", "a"), ("B", "b"))])
+
+
+def test_sentences_of_one_word_and_several_roots():
+    trees = [("S", ("A", "a"), ("B", "b")), ("T", ("B", "b"), ("A", "a")), ("A", "a")]
+    X = [["a", "b"], ["b", "a"], ["a"]]
+    for features in (None, lambda words, start, end: []):
+        parser = CFGParser(features=features, C=10.0).fit(X, trees)
+        assert parser.grammar_.roots == ["A", "S", "T"]
+        assert parser.predict(X) == trees
+    with pytest.raises(ValueError, match="expected a root among the symbols A, B, S, got 'T'"):
+        Grammar([("S", "A", "B")], root=["S", "T"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeds)
+def test_trees_come_back_from_normal_form(seed):
+    rng = np.random.default_rng(seed)
+
+    def grow(depth):
+        if depth == 0 or rng.random() < 0.3:
+            return ("t", str(rng.choice(list("abc"))))
+        return (str(rng.choice(["X", "Y", "Z"])), *(grow(depth - 1) for _ in range(rng.integers(1, 5))))
+
+    tree = ("TOP", grow(4), grow(3))
+    assert unbinarise(binarise(tree)) == tree
+
+    def spans(node, start):
+        if isinstance(node[1], str):
+            return [], start + 1
+        found, end = [], start
+        for child in node[1:]:
+            below, end = spans(child, end)
+            found += below
+        return [(node[0], start, end), *found], end
+
+    assert sorted(constituents(tree).elements()) == sorted(spans(tree, 0)[0])
+
+
 def test_unknown_words_may_be_anything():
     problem = ParsingProblem(GRAMMAR)
     w = np.random.default_rng(0).normal(size=len(GRAMMAR.rules))
@@ -116,7 +234,7 @@ def test_parser(solver):
     assert parser.predict(X) == [high, low]
     assert parser.score(X, [high, low]) == 1.0
     assert parser.gap_ <= 1e-3
-    assert CFGParser().fit(X, [high, low]).grammar_.root == "S"
+    assert CFGParser().fit(X, [high, low]).grammar_.roots == ["S"]
     threads = CFGParser(grammar=grammar, C=10.0, solver=solver, n_jobs=2).fit(X, [high, low])
     np.testing.assert_allclose(threads.coef_, parser.coef_)
     assert parser.predict([["d"]]) == [None]
@@ -177,8 +295,6 @@ def test_parser_says_what_is_wrong():
         CFGParser().fit([["a", "a"]], [tree])
     with pytest.raises(ValueError, match="tree 0: expected 'S' at the top, got 'A'"):
         CFGParser(grammar=GRAMMAR).fit([["a"]], [("A", "a")])
-    with pytest.raises(ValueError, match="same symbol at the top, got S, T"):
-        CFGParser().fit([["a", "b"], ["a", "b"]], [tree, ("T", *tree[1:])])
     for broken in (("S", ("A", "a")), ("S", ("A", "a"), ("B", "b"), ("B", "b")), "S"):
         with pytest.raises(ValueError, match=r"tree 0: expected nodes .*binarise"):
             CFGParser().fit([["a", "b"]], [broken])
@@ -202,9 +318,9 @@ def cky_arguments():
         "parent": np.array([0], dtype=np.int32),
         "left": np.array([1], dtype=np.int32),
         "right": np.array([1], dtype=np.int32),
-        "weight": np.zeros(1),
+        "weight": np.zeros((1, 1)),
         "lexical": np.array([[-np.inf, 0.0]] * 2),
-        "root": 0,
+        "roots": np.array([0], dtype=np.int32),
         "gold": np.full((2, 2), -1, dtype=np.int32),
         "price": 0.5,
     }
@@ -223,10 +339,10 @@ def cky(arguments):
         {"left": np.array([2], dtype=np.int32)},
         {"right": np.array([-1], dtype=np.int32)},
         {"parent": np.array([0, 0], dtype=np.int32)},
-        {name: np.array([1, 0], dtype=np.int32) for name in ("parent", "left", "right")} | {"weight": np.zeros(2)},
-        {"weight": np.zeros(2)},
+        {name: np.array([1, 0], dtype=np.int32) for name in ("parent", "left", "right")} | {"weight": np.zeros((1, 2))},
+        {"weight": np.zeros((1, 2))},
         {"gold": np.full((2, 1), -1, dtype=np.int32)},
-        {"root": 2},
+        {"roots": np.array([2], dtype=np.int32)},
         {"lexical": np.zeros((0, 2)), "gold": np.zeros((0, 0), dtype=np.int32)},
     ],
 )

@@ -35,23 +35,29 @@ struct PyRules {
     }
 };
 
-std::tuple<double, Out2<std::int32_t>, Out1<Symbol>> highest_tree(const PyRules &grammar, In1<double> weight,
-                                                                  In2<double> lexical, Symbol root, In2<Symbol> gold,
-                                                                  double price) {
+std::tuple<double, Out2<std::int32_t>, Out1<Symbol>> highest_tree(const PyRules &grammar, In2<double> weight,
+                                                                  In2<double> lexical, In1<Symbol> roots,
+                                                                  In2<Symbol> gold, double price) {
     const size_t n = lexical.shape(0);
     require(n > 0, "cky: expected one word or more, got none");
-    check_length("cky: weight", weight.size(), grammar.parent.size());
+    require(weight.shape(0) == 1 || weight.shape(0) == n * n, "cky: expected one row of weights, or n^2");
+    check_length("cky: columns of weight", weight.shape(1), grammar.parent.size());
     check_length("cky: symbols of lexical", lexical.shape(1), grammar.symbols);
     check_length("cky: rows of gold", gold.shape(0), n);
     check_length("cky: columns of gold", gold.shape(1), n);
-    require(root >= 0 && static_cast<size_t>(root) < grammar.symbols, "cky: expected a root among the symbols");
+    require(roots.size() > 0, "cky: expected one root or more, got none");
+    for (size_t k = 0; k < roots.size(); ++k)
+        require(roots.data()[k] >= 0 && static_cast<size_t>(roots.data()[k]) < grammar.symbols,
+                "cky: expected roots among the symbols");
     require(std::isfinite(price), "cky: expected a price that is finite");
+    const RuleWeights weights{weight.data(), weight.shape(0) == 1 ? 0 : weight.shape(1)};
+    const std::vector<Symbol> tops(roots.data(), roots.data() + roots.size());
     auto words = zeros<Symbol>(n);
     std::vector<Node> nodes;
     double score = 0;
     {
         nb::gil_scoped_release unlocked;
-        score = cky(grammar.rules, weight.data(), lexical.data(), n, grammar.symbols, root, gold.data(), price, nodes,
+        score = cky(grammar.rules, weights, lexical.data(), n, grammar.symbols, tops, gold.data(), price, nodes,
                     words.get());
     }
     auto out = empty<std::int32_t>(4 * nodes.size());
@@ -119,9 +125,9 @@ void bind_structured(nb::module_ &m) {
              nb::arg("left").noconvert(), nb::arg("right").noconvert(), nb::arg("symbols"),
              "By numbers below `symbols`.");
     m.def("cky", &highest_tree, nb::arg("rules"), nb::arg("weight").noconvert(), nb::arg("lexical").noconvert(),
-          nb::arg("root"), nb::arg("gold").noconvert(), nb::arg("price"),
+          nb::arg("roots").noconvert(), nb::arg("gold").noconvert(), nb::arg("price"),
           "The highest-scoring tree: its score, its nodes (rule, start, split, end) from the top, the labels of the "
-          "words.");
+          "words. `weight` has one row for all spans, or one for each at start * n + end - 1.");
 }
 
 } // namespace metrimax

@@ -1,6 +1,6 @@
 // Highest-scoring parse trees of a weighted context-free grammar in Chomsky normal form.
 //
-// Input    the rules and their weights, the scores of symbols over single words
+// Input    the rules and their weights, which may depend on the span, the scores of symbols over single words
 // Output   the tree of highest score
 //
 // By the algorithm of Cocke, Kasami (1965) and Younger (1967).
@@ -33,12 +33,21 @@ struct Node { // a constituent of a tree: the rule at its top, and its span [sta
     std::int32_t rule, start, split, end;
 };
 
-// The tree over words 0 .. n-1 with `root` at its top and the highest sum of the weights of its binary rules and of
-// lexical[i][A], the score of A over the word i alone; and a price for every constituent of two words or more that
-// differs from gold[start][end - 1], the label of the true tree there (-1 for none). By CKY, in O(n^3 rules).
+// The weights of the binary rules: one row for all spans (stride 0), or one row for each span, at start n + end - 1.
+struct RuleWeights {
+    const double *first;
+    size_t stride;
+
+    const double *of(size_t span) const { return first + span * stride; }
+};
+
+// The tree over words 0 .. n-1 with one of `roots` at its top and the highest sum of the weights of its binary rules
+// and of lexical[i][A], the score of A over the word i alone; and a price for every constituent of two words or more
+// that differs from gold[start][end - 1], the label of the true tree there (-1 for none). By CKY, in O(n^3 rules).
 // Returns the score, minus infinity without a tree; nodes in the order parent, left, right. Labels of words in `words`.
-inline double cky(const BinaryRules &rules, const double *weight, const double *lexical, size_t n, size_t symbols,
-                  Symbol root, const Symbol *gold, double price, std::vector<Node> &nodes, Symbol *words) {
+inline double cky(const BinaryRules &rules, const RuleWeights &weights, const double *lexical, size_t n, size_t symbols,
+                  const std::vector<Symbol> &roots, const Symbol *gold, double price, std::vector<Node> &nodes,
+                  Symbol *words) {
     constexpr double kNone = -std::numeric_limits<double>::infinity();
     struct Back {
         std::int32_t rule, split;
@@ -54,6 +63,7 @@ inline double cky(const BinaryRules &rules, const double *weight, const double *
             const size_t end = start + length;
             double *top = &best[cell(start, end)];
             Back *from = &back[cell(start, end)];
+            const double *weight = weights.of(start * n + end - 1);
             for (size_t split = start + 1; split < end; ++split) {
                 const double *lefts = &best[cell(start, split)], *rights = &best[cell(split, end)];
                 for (size_t left = 0; left < symbols; ++left) {
@@ -74,6 +84,10 @@ inline double cky(const BinaryRules &rules, const double *weight, const double *
                     top[s] += price;
         }
     nodes.clear();
+    Symbol root = roots.front();
+    for (const Symbol other : roots)
+        if (best[cell(0, n) + other] > best[cell(0, n) + root])
+            root = other;
     const double score = best[cell(0, n) + root];
     if (score == kNone)
         return score;

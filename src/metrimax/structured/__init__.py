@@ -3,7 +3,8 @@
 from metrimax.structured.adapted import AdaptedProblem
 from metrimax.structured.clustering import SupervisedClustering, pair_differences
 from metrimax.structured.estimator import StructuredSVM
-from metrimax.structured.parsing import CFGParser, Grammar, binarise, constituent_f1
+from metrimax.structured.grammar import Grammar, binarise, constituent_f1, constituents, unbinarise
+from metrimax.structured.parsing import CFGParser
 from metrimax.structured.problem import StructuredProblem
 from metrimax.structured.sequence import SequenceTagger, word_features
 
@@ -17,6 +18,8 @@ __all__ = [
     "SupervisedClustering",
     "binarise",
     "constituent_f1",
+    "constituents",
     "pair_differences",
+    "unbinarise",
     "word_features",
 ]

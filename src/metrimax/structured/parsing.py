@@ -2,97 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from reprlib import repr as repr_of
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
+from scipy import sparse
+from sklearn.feature_extraction import DictVectorizer
 
 from metrimax import _kernels
+from metrimax.designs import as_design
 from metrimax.protocols import Callback, Vector
 from metrimax.structured.estimator import StructuredSVM
+from metrimax.structured.grammar import Grammar, Parse, Symbols, Tree, constituent_f1, rule_of, walk
 from metrimax.structured.problem import StructuredProblem
 
-Symbols = npt.NDArray[np.int32]
-Tree = tuple[Any, ...]
-Rule = tuple[str, ...]
+LOSSES = ("f1", "hamming", "zero_one")
 
 
-class Grammar:
-    """A context-free grammar in Chomsky normal form.
+@dataclass(frozen=True)
+class Sentence:
+    """Words, and the features of their spans of two words or more: CSR, a row for each (start, end) in order."""
 
-    Parameters
-    ----------
-    rules : iterable of tuples
-        ``(parent, left, right)`` for two symbols, ``(parent, word)`` for a word.
-    root : str
-        The symbol at the top of every tree.
+    words: Sequence[str]
+    spans: Any
 
-    Examples
-    --------
-    >>> grammar = Grammar([("S", "NP", "VP"), ("NP", "Det", "N"), ("VP", "V", "NP"), ("N", "dog")], root="S")
-    >>> len(grammar.rules), grammar.symbols
-    (4, ['Det', 'N', 'NP', 'S', 'V', 'VP'])
-    """
-
-    def __init__(self, rules: Iterable[Rule], root: str) -> None:
-        known = {tuple(rule) for rule in rules}
-        for rule in known:
-            if len(rule) not in (2, 3):
-                raise ValueError(f"expected rules (parent, left, right) or (parent, word), got {rule!r}")
-        self.symbols = sorted({symbol for rule in known for symbol in (rule if len(rule) == 3 else rule[:1])})
-        self.root = root
-        if root not in self.symbols:
-            raise ValueError(f"expected a root among the symbols {', '.join(self.symbols)}, got {root!r}")
-        self.number = {symbol: k for k, symbol in enumerate(self.symbols)}
-        binary = sorted((rule for rule in known if len(rule) == 3), key=lambda rule: (rule[1], rule[2], rule[0]))
-        lexical = sorted(rule for rule in known if len(rule) == 2)
-        self.rules: list[Rule] = [*binary, *lexical]
-        self.n_binary = len(binary)
-        self.index = {rule: k for k, rule in enumerate(self.rules)}
-        #: symbols of the binary rules: parents, left and right ones
-        self.parent, self.left, self.right = (
-            np.array([self.number[rule[k]] for rule in binary], dtype=np.int32) for k in range(3)
-        )
-        #: for every word, the symbols above it and their rules
-        self.above: dict[str, tuple[list[int], list[int]]] = {}
-        for k, (parent, word) in enumerate(lexical, self.n_binary):
-            symbols, rules_of_word = self.above.setdefault(word, ([], []))
-            symbols.append(self.number[parent])
-            rules_of_word.append(k)
-        self.preterminals = sorted({self.number[rule[0]] for rule in lexical})
-
-    @classmethod
-    def from_trees(cls, trees: Iterable[Tree]) -> Grammar:
-        """The rules of given trees."""
-        trees = list(trees)
-        if not trees:
-            raise ValueError("expected at least one tree, got none")
-        rules = {_rule(node) for i, tree in enumerate(trees) for node, *_ in walk(tree, i)}
-        roots = {tree[0] for tree in trees}
-        if len(roots) > 1:
-            raise ValueError(f"expected trees with the same symbol at the top, got {', '.join(sorted(roots))}")
-        return cls(rules, roots.pop())
+    def __len__(self) -> int:
+        return len(self.words)
 
 
-class Parse(NamedTuple):
-    """A tree over n words: n - 1 nodes as (rule, start, split, end) from the top, and the symbols above the words."""
-
-    nodes: Symbols
-    words: Symbols
+def spans_of(n: int) -> list[tuple[int, int]]:
+    """The spans (start, end) of two words or more, in the order of the rows of `Sentence.spans`."""
+    return [(start, end) for start in range(n) for end in range(start + 2, n + 1)]
 
 
 class ParsingProblem(StructuredProblem):
-    """Trees of a sentence: the sum of the weights of the rules is the score, 1 - F1 over constituents the loss.
+    """Trees of a sentence: a sum of weights over the nodes of the tree is the score.
 
-    An input is a list of words, an output a `Parse`.
+    An input is a list of words, or a `Sentence` where spans have features; an output is a `Parse`. The score of a node
+    with the binary rule r over the span [start, end) is ``w_r + sum_f spans[start, end, f] V[f, r]``. V has a row for
+    each feature and a column for each binary rule; it follows the weights of the rules in the vector of all weights.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    n_features : int
+        d, the number of features of a span.
+    loss : {"f1", "hamming", "zero_one"}
+        1 - F1 over constituents; the number of wrong constituents; 1 for a tree with any mistake.
 
     Notes
     -----
     Constituents are labelled spans of two words or more. In Chomsky normal form every tree over n words has n - 1 of
-    them, so that precision, recall and F1 are all the share of shared ones, and the loss a sum over constituents,
-    1/(n - 1) for each that the true tree has not: CKY finds the exact argmax, in O(n^3 rules).
+    them, so that precision, recall and F1 are all the share of shared ones, and 1 - F1 is a sum over constituents,
+    1/(n - 1) for each that the true tree has not: CKY finds the exact argmax, in O(n^3 rules). For "zero_one" the
+    second-best tree is needed where the best one is true: the best tree without one of the true nodes or tags, for each
+    of these in turn, in O(n^4 rules).
 
     A word that the grammar does not know may have any symbol that stands above words, at no price.
 
@@ -103,42 +68,61 @@ class ParsingProblem(StructuredProblem):
 
     releases_gil: ClassVar[bool] = True
 
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
+    def __init__(self, grammar: Grammar, n_features: int = 0, loss: str = "f1") -> None:
+        self.grammar, self.n_features, self.kind = grammar, n_features, loss
 
     def size(self, X: Sequence[Any], Y: Sequence[Any]) -> int:
-        return len(self.grammar.rules)
+        return len(self.grammar.rules) + self.n_features * self.grammar.n_binary
 
-    def joint_feature(self, x: Sequence[str], y: Parse) -> Vector:
-        """How often the tree uses each rule."""
-        counts = np.bincount(y.nodes[:, 0], minlength=len(self.grammar.rules)).astype(np.float64)
-        for word, symbol in zip(x, y.words.tolist(), strict=True):
-            symbols, rules = self.grammar.above.get(word, ([], []))
+    def joint_feature(self, x: Any, y: Parse) -> Any:
+        """How often the tree uses each rule, and the features of the spans on which it uses each binary rule."""
+        grammar = self.grammar
+        counts = np.bincount(y.nodes[:, 0], minlength=len(grammar.rules)).astype(np.float64)
+        for word, symbol in zip(_words(x), y.words.tolist(), strict=True):
+            symbols, rules = grammar.above.get(word, ([], []))
             if symbol in symbols:
                 counts[rules[symbols.index(symbol)]] += 1
-        return counts
+        if not isinstance(x, Sentence):
+            return counts
+        n, (rule, start, _, end) = len(x), y.nodes.T.astype(np.int64)
+        used = x.spans[start * n - start * (start + 1) // 2 + end - start - 2].tocoo()  # the row of a span
+        columns = len(grammar.rules) + used.col.astype(np.int64) * grammar.n_binary + rule[used.row]
+        plain = np.flatnonzero(counts)
+        entries = np.concatenate((counts[plain], used.data)), np.concatenate((plain, columns))
+        return sparse.csr_array(
+            (entries[0], (np.zeros(len(entries[1]), dtype=np.int64), entries[1])), shape=(1, self.size([], []))
+        )
 
     def loss(self, y: Parse, z: Parse) -> float:
         gold, nodes = self._gold(y), z.nodes
+        if self.kind == "zero_one":
+            return float(not (np.array_equal(y.nodes, nodes) and np.array_equal(y.words, z.words)))
         wrong = gold[nodes[:, 1], nodes[:, 3] - 1] != self.grammar.parent[nodes[:, 0]]
-        return float(np.count_nonzero(wrong) / max(1, len(nodes)))
+        return float(np.count_nonzero(wrong) * self._price(y))
 
-    def loss_augmented_argmax(self, x: Sequence[str], y: Parse, w: Vector) -> Parse:
-        parse = self._cky(x, w, self._gold(y), 1 / max(1, len(y.nodes)))
+    def loss_augmented_argmax(self, x: Any, y: Parse, w: Vector) -> Parse:
+        chart = _Chart(self.grammar, x, w)
+        if self.kind != "zero_one":
+            _, parse = chart.best(self._gold(y), self._price(y))
+        else:
+            score, parse = chart.best()
+            if parse is not None and not self.loss(y, parse):
+                other, second = chart.best_other(y)
+                parse = second if other + 1 > score else parse
         if parse is None:
-            raise ValueError(f"the grammar has no tree for the sentence {' '.join(map(str, x))!r}")
+            raise ValueError(f"the grammar has no tree for the sentence {' '.join(map(str, _words(x)))!r}")
         return parse
 
-    def argmax(self, x: Sequence[str], w: Vector) -> Parse | None:
+    def argmax(self, x: Any, w: Vector) -> Parse | None:
         """The highest tree; None where the grammar has none for the sentence."""
-        return self._cky(x, w, np.full((len(x), len(x)), -1, dtype=np.int32), 0.0) if len(x) else None
+        return _Chart(self.grammar, x, w).best()[1] if len(x) else None
 
     def encode(self, words: Sequence[str], tree: Tree, i: int) -> Parse:
         """A tree as a `Parse` of the grammar."""
         grammar = self.grammar
         nodes, above, leaves = [], [], []
         for node, start, split, end in walk(tree, i):
-            rule = _rule(node)
+            rule = rule_of(node)
             if rule not in grammar.index:
                 raise ValueError(f"tree {i}: its rule {rule[0]} -> {' '.join(rule[1:])} is not in the grammar")
             if len(rule) == 3:
@@ -148,8 +132,8 @@ class ParsingProblem(StructuredProblem):
                 leaves.append(rule[1])
         if leaves != list(words):
             raise ValueError(f"tree {i}: expected the words of the sentence as its leaves, got {leaves}")
-        if tree[0] != grammar.root:
-            raise ValueError(f"tree {i}: expected {grammar.root!r} at the top, got {tree[0]!r}")
+        if tree[0] not in grammar.roots:
+            raise ValueError(f"tree {i}: expected {' or '.join(map(repr, grammar.roots))} at the top, got {tree[0]!r}")
         return Parse(np.array(nodes, dtype=np.int32).reshape(-1, 4), np.array(above, dtype=np.int32))
 
     def decode(self, words: Sequence[str], parse: Parse) -> Tree:
@@ -162,6 +146,10 @@ class ParsingProblem(StructuredProblem):
             built[start] = (self.grammar.rules[rule][0], built[start], built.pop(split))
         return built[0]
 
+    def _price(self, y: Parse) -> float:
+        """The loss of one wrong constituent."""
+        return 1.0 if self.kind == "hamming" else 1 / max(1, len(y.nodes))
+
     def _gold(self, y: Parse) -> Symbols:
         """The labels of the true constituents by start and last word, -1 for none."""
         n = len(y.words)
@@ -169,19 +157,58 @@ class ParsingProblem(StructuredProblem):
         gold[y.nodes[:, 1], y.nodes[:, 3] - 1] = self.grammar.parent[y.nodes[:, 0]]
         return gold
 
-    def _cky(self, x: Sequence[str], w: Vector, gold: Symbols, price: float) -> Parse | None:
-        grammar = self.grammar
-        lexical = np.full((len(x), len(grammar.symbols)), -np.inf)
-        for t, word in enumerate(x):
+
+class _Chart:
+    """The scores of a sentence's nodes and tags, from which trees are found by CKY."""
+
+    def __init__(self, grammar: Grammar, x: Any, w: Vector) -> None:
+        self.grammar, words = grammar, _words(x)
+        self.n = len(words)
+        self.lexical = np.full((self.n, len(grammar.symbols)), -np.inf)
+        for t, word in enumerate(words):
             if word in grammar.above:
                 symbols, rules = grammar.above[word]
-                lexical[t, symbols] = w[rules]
+                self.lexical[t, symbols] = w[rules]
             else:
-                lexical[t, grammar.preterminals] = 0.0
-        weight = np.ascontiguousarray(w[: grammar.n_binary])
-        binary = _kernels.BinaryRules(grammar.parent, grammar.left, grammar.right, len(grammar.symbols))
-        score, nodes, words = _kernels.cky(binary, weight, lexical, grammar.number[grammar.root], gold, price)
-        return Parse(nodes, words) if score > -np.inf else None
+                self.lexical[t, grammar.preterminals] = 0.0
+        #: of the binary rules: one row for all spans, or one for each at start n + end - 1
+        self.weight = np.ascontiguousarray(w[np.newaxis, : grammar.n_binary])
+        if isinstance(x, Sentence) and self.n > 1:
+            V = np.ascontiguousarray(w[len(grammar.rules) :].reshape(-1, grammar.n_binary))
+            rows = np.zeros((self.n * self.n, grammar.n_binary))
+            rows[[start * self.n + end - 1 for start, end in spans_of(self.n)]] = as_design(x.spans).matvec(V)
+            self.weight = rows + self.weight
+        self.binary = _kernels.BinaryRules(grammar.parent, grammar.left, grammar.right, len(grammar.symbols))
+        self.roots = np.array([grammar.number[root] for root in grammar.roots], dtype=np.int32)
+
+    def best(self, gold: Symbols | None = None, price: float = 0.0) -> tuple[float, Parse | None]:
+        """The highest tree and its score, with a price for every constituent that differs from the true ones."""
+        gold = np.full((self.n, self.n), -1, dtype=np.int32) if gold is None else gold
+        score, nodes, words = _kernels.cky(self.binary, self.weight, self.lexical, self.roots, gold, price)
+        return score, Parse(nodes, words) if score > -np.inf else None
+
+    def best_other(self, y: Parse) -> tuple[float, Parse | None]:
+        """The highest tree that differs from y, and its score: it lacks one of the nodes or tags of y."""
+        found: tuple[float, Parse | None] = (-np.inf, None)
+        n, grammar = self.n, self.grammar
+        if len(self.weight) == 1:
+            self.weight = np.repeat(self.weight, n * n, axis=0)
+        places: list[tuple[Vector, Any]] = [
+            (self.weight, (start * n + end - 1, grammar.parent == grammar.parent[rule]))
+            for rule, start, _, end in y.nodes.tolist()
+        ]
+        # a node of the same label over the same span by another rule, or split elsewhere, lacks what is below
+        places += [(self.lexical, (t, symbol)) for t, symbol in enumerate(y.words.tolist())]
+        for scores, place in places:
+            kept = scores[place].copy()
+            scores[place] = -np.inf
+            found = max(found, self.best(), key=lambda pair: pair[0])
+            scores[place] = kept
+        return found
+
+
+def _words(x: Any) -> Sequence[str]:
+    return x.words if isinstance(x, Sentence) else x
 
 
 class CFGParser(StructuredSVM):
@@ -191,21 +218,32 @@ class CFGParser(StructuredSVM):
     ----------
     grammar : Grammar or None, default=None
         None for the rules that occur in the training trees.
+    features : callable or None, default=None
+        ``features(words, start, end)`` returns the features of the span [start, end): a list of names, or a dict of
+        names and numbers. Each is combined with each binary rule, so that a rule may weigh more over one span than over
+        another. None for weights that depend on the rule alone.
+    loss : {"f1", "hamming", "zero_one"}, default="f1"
+        What a wrong tree costs in training: 1 - F1 over constituents, the number of wrong constituents, or 1.
     C, tol, max_iter, solver, n_jobs, verbose, callback
-        As in `StructuredSVM`; the loss of a tree is 1 - F1.
+        As in `StructuredSVM`.
 
     Attributes
     ----------
     grammar_ : Grammar
+    vectorizer_ : DictVectorizer or None
+        Of the features of spans.
     coef_ : ndarray
-        The weight of each of ``grammar_.rules``.
+        The weight of each of ``grammar_.rules``; then, for each feature of spans, its weight with each binary rule.
     gap_, status_, ...
         As in `StructuredSVM`.
 
     Notes
     -----
     A sentence is a list of words (or of their parts of speech), a tree a nested tuple: ``(label, left, right)``, and
-    ``(label, word)`` above a word. `binarise` brings other trees into this form.
+    ``(label, word)`` above a word. `binarise` brings other trees into this form, `unbinarise` brings them back.
+
+    With d features of spans there are d weights for each binary rule, and a sentence of n words needs n^2 numbers for
+    each binary rule while it is parsed.
 
     References
     ----------
@@ -226,6 +264,8 @@ class CFGParser(StructuredSVM):
         self,
         *,
         grammar: Grammar | None = None,
+        features: Callable[[Sequence[Any], int, int], Any] | None = None,
+        loss: str = "f1",
         C: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -235,6 +275,8 @@ class CFGParser(StructuredSVM):
         callback: Callback | None = None,
     ) -> None:
         self.grammar = grammar
+        self.features = features
+        self.loss = loss
         super().__init__(
             C=C, tol=tol, max_iter=max_iter, solver=solver, n_jobs=n_jobs, verbose=verbose, callback=callback
         )
@@ -257,82 +299,39 @@ class CFGParser(StructuredSVM):
         grammar = self.grammar if self.grammar is not None else Grammar.from_trees(y)
         if not isinstance(grammar, Grammar):
             raise TypeError(f"expected grammar as a metrimax.structured.Grammar or None, got {type(grammar).__name__}")
-        self.problem_, self.grammar_ = ParsingProblem(grammar), grammar
+        if self.loss not in LOSSES:
+            raise ValueError(f"unknown loss {self.loss!r}: expected one of {', '.join(LOSSES)}")
+        if not (self.features is None or callable(self.features)):
+            raise TypeError(f"expected features as a function of (words, start, end), or None, got {self.features!r}")
+        self.grammar_, self.vectorizer_, n_features = grammar, None, 0
+        if self.features is not None:
+            self.vectorizer_ = DictVectorizer()
+            self.vectorizer_.fit(named for x in X for named in self._named(x))
+            n_features = len(self.vectorizer_.feature_names_)
+        self.problem_ = ParsingProblem(grammar, n_features, self.loss)
+
+    def _inputs(self, X: Sequence[Any]) -> Sequence[Any]:
+        if self.vectorizer_ is None:
+            return super()._inputs(X)
+        return [Sentence(x, self._spans(x)) for x in super()._inputs(X)]
 
     def _outputs(self, y: Sequence[Any], inputs: Sequence[Any]) -> list[Parse]:
-        return [self.problem_.encode(words, tree, i) for i, (words, tree) in enumerate(zip(inputs, y, strict=True))]
+        return [self.problem_.encode(_words(x), tree, i) for i, (x, tree) in enumerate(zip(inputs, y, strict=True))]
 
+    def _spans(self, words: Sequence[Any]) -> Any:
+        """The features of all spans, CSR (number of spans, d)."""
+        named = self._named(words)
+        if not named:
+            return sparse.csr_array((0, self.problem_.n_features))
+        return sparse.csr_array(self.vectorizer_.transform(named))
 
-def walk(tree: Tree, i: int = 0) -> list[tuple[Tree, int, int, int]]:
-    """The nodes of a tree in Chomsky normal form from the top, each with its start, split and end; i is for errors."""
-    nodes: list[Tree] = []
-    todo: list[Any] = [tree]
-    while todo:  # no recursion: trees may be deeper than Python's stack
-        node = todo.pop()
-        if not isinstance(node, tuple) or len(node) not in (2, 3) or (len(node) == 2 and isinstance(node[1], tuple)):
-            raise ValueError(
-                f"tree {i}: expected nodes (label, left, right) or (label, word), got {repr_of(node)}; "
-                f"metrimax.structured.binarise brings other trees into this form"
-            )
-        nodes.append(node)
-        todo += reversed(node[1:]) if len(node) == 3 else ()
-    lengths: list[int] = []  # of the subtrees that have no parent yet, the leftmost last
-    borders: list[tuple[int, int]] = []
-    for node in reversed(nodes):
-        left, right = (lengths.pop(), lengths.pop()) if len(node) == 3 else (0, 1)
-        lengths.append(left + right)
-        borders.append((left, left + right))
-    found, start = [], 0
-    for node, (left, length) in zip(nodes, reversed(borders), strict=True):
-        found.append((node, start, start + left, start + length))
-        start += len(node) == 2
-    return found
-
-
-def constituent_f1(tree: Tree, predicted: Tree | None) -> float:
-    """F1 over labelled constituents of two words or more; 0 without a prediction, 1 where both trees have none."""
-    if predicted is None:
-        return 0.0
-    true, found = ({(n[0], start, end) for n, start, _, end in walk(t) if len(n) == 3} for t in (tree, predicted))
-    return 2 * len(true & found) / (len(true) + len(found)) if true or found else 1.0
-
-
-def binarise(tree: Tree) -> Tree:
-    """A tree with nodes ``(label, child, ...)`` in Chomsky normal form.
-
-    More than two children are grouped from the right, below a new label ``parent|``; a chain of single children
-    becomes one node whose labels are joined by ``+``.
-    """
-    done: list[Tree] = []
-    todo: list[Any] = [tree]
-    while todo:  # no recursion: trees may be deeper than Python's stack
-        node = todo.pop()
-        if isinstance(node, _Join):
-            right, left = done.pop(), done.pop()
-            done.append((node.label, left, right))
-            continue
-        if not isinstance(node, (tuple, list)) or len(node) < 2:
-            raise ValueError(
-                f"expected nodes (label, child, ...) or (label, word), got {repr_of(node)}: "
-                "a word has a label of its own, and no other words beside it"
-            )
-        label, *children = node
-        first, *rest = children
-        if rest:
-            new = label if label.endswith("|") else f"{label}|"
-            todo += [_Join(label), rest[0] if len(rest) == 1 else (new, *rest), first]
-        elif isinstance(first, (tuple, list)):
-            todo.append((f"{label}+{first[0]}", *first[1:]) if len(first) > 1 else first)
-        else:
-            done.append((label, first))
-    return done[0]
-
-
-class _Join(NamedTuple):
-    """Where the two trees made last become one."""
-
-    label: str
-
-
-def _rule(node: Tree) -> Rule:
-    return (node[0], node[1]) if len(node) == 2 else (node[0], node[1][0], node[2][0])
+    def _named(self, words: Sequence[Any]) -> list[dict[str, Any]]:
+        """The features of all spans by name."""
+        assert self.features is not None
+        found = [self.features(words, start, end) for start, end in spans_of(len(words))]
+        for one in found:
+            if isinstance(one, str) or not isinstance(one, Iterable):
+                raise TypeError(
+                    f"expected features(words, start, end) to return a list of names or a dict, got {one!r:.100}"
+                )
+        return [dict(one) if isinstance(one, Mapping) else dict.fromkeys(one, 1.0) for one in found]
