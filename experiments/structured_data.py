@@ -44,7 +44,7 @@ def letters(source: Path) -> tuple[list[Any], list[Any], Any]:
     return X, [np.asarray(y) for y in data["labels"]], np.asarray(data["folds"])
 
 
-def sentences(n: int, seed: int) -> tuple[list[list[str]], list[list[str]]]:
+def made_up_sentences(n: int, seed: int) -> tuple[list[list[str]], list[list[str]]]:
     """Sentences of made-up words from a hidden Markov model with 12 tags; endings and capitals depend on the tag.
 
     A tag prefers few of 30 endings and chooses among 3000 stems, 300 of which every tag uses. The same language for
@@ -80,7 +80,7 @@ def sentences(n: int, seed: int) -> tuple[list[list[str]], list[list[str]]]:
     return X, Y
 
 
-def treebank(n: int, seed: int, kinds: int) -> tuple[list[list[str]], list[Any]]:
+def made_up_trees(n: int, seed: int, kinds: int) -> tuple[list[list[str]], list[Any]]:
     """Sentences of 3 to 10 parts of speech and their trees, from a random grammar with 6 kinds of phrases.
 
     Each phrase comes in ``kinds`` subcategories with probabilities of their own, which the trees do not show: with 1
