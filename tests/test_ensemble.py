@@ -77,7 +77,7 @@ def test_scores_are_the_weighted_means_of_the_folds(fitted):
     rate = model._reader.rates[0]
     for m, folds in enumerate(model.estimators_):
         for models in folds:
-            p = 0.95 * models[0].predict_proba(X)[:, 1] + 0.05 * rate
+            p = 0.99 * models[0].predict_proba(X)[:, 1] + 0.01 * rate
             calibrated = stack.slopes[m] * np.log(p / (1 - p)) + stack.offsets[m]
             total += model.weights_[m] * calibrated / len(folds)
     expected = total + stack.bias - model.threshold_
@@ -92,7 +92,7 @@ def test_out_of_fold_scores_are_of_models_that_have_not_seen_the_row(fitted):
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
     given = few(cv=folds, estimators=[("tree", DecisionTreeClassifier(max_depth=4, random_state=5))]).fit(X, y)
     p = cross_val_predict(DecisionTreeClassifier(max_depth=4, random_state=5), X, y, cv=folds, method="predict_proba")
-    p = 0.95 * p[:, 1] + 0.05 * y.mean()
+    p = 0.99 * p[:, 1] + 0.01 * y.mean()
     order = np.argsort(np.log(p / (1 - p)))
     assert (np.diff(given.oof_scores_[order]) >= -1e-12).all()
     assert len(tree) == 3
@@ -228,6 +228,7 @@ def test_measures(measure):
     X, y = sample()
     model = few(measure=measure).fit(X, y)
     assert 0 < model.report_["score"] <= 1
+    assert model.report_["measure"] == (measure if isinstance(measure, str) else "fbeta")
     assert 0 < model.predict(X).mean() < 1
 
 

@@ -110,10 +110,43 @@ def test_many_values_are_cut_and_said():
     assert model.report_["score"] > 0.6
 
 
-def test_dates_are_refused_with_a_remedy():
-    X, y = table(60)
-    with pytest.raises(ValueError, match="expected numbers, categories or text in the column 'when'"):
-        MeasureEnsemble(estimators=FEW).fit(X.assign(when=pd.Timestamp("2020-01-01")), y)
+def test_dates_and_times_are_days():
+    days = pd.Series(pd.to_datetime(["2024-01-01 00:00", "2024-01-03 12:00", None]))
+    frame = pd.DataFrame({"when": days, "zone": days.dt.tz_localize("UTC"), "long": days - days[0]})
+    codes = Views(frame)(frame, {"codes"})["codes"]
+    np.testing.assert_allclose(codes - codes[0], np.tile([[0.0], [2.5], [np.nan]], 3))
+    np.testing.assert_array_equal(codes[0], [19723, 19723, 0])
+    X, y = table()
+    X["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.where(y, 300, 0) + np.arange(len(y)) % 7, unit="D")
+    model = MeasureEnsemble(estimators="fast", cv=3, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.99
+    with pytest.raises(ValueError, match="expected numbers or dates in the column 'when', as in the rows of fit"):
+        model.predict(X.assign(when="yesterday"))
+    with pytest.raises(ValueError, match="expected finite numbers or gaps in the column 'number', got infinity"):
+        model.predict(X.assign(number=np.inf))
+
+
+@pytest.mark.parametrize("estimators", [None, FEW])
+def test_a_column_of_gaps_alone(estimators):
+    X, y = table(120)
+    X["empty"], X["nearly"] = np.nan, np.where(np.arange(120) == 5, 1.0, np.nan)
+    model = MeasureEnsemble(estimators=estimators, cv=2, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.7
+
+
+def test_text_in_an_array_is_told_where_to_go():
+    with pytest.raises(ValueError, match="give a table with text as a pandas data frame"):
+        MeasureEnsemble(estimators=FEW).fit(np.array([["a", 1.0], ["b", 2.0]] * 10, dtype=object), [0, 1] * 10)
+
+
+def test_a_table_of_polars():
+    polars = pytest.importorskip("polars")
+    X, y = table(120)
+    X = X[["number", "colour", "flag"]]
+    same = polars.from_pandas(X)
+    model, other = (MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(own, y) for own in (X, same))
+    np.testing.assert_allclose(other.decision_function(same), model.decision_function(X))
+    assert other.feature_names_in_.tolist() == list(X.columns)
 
 
 def test_arrays_with_gaps():

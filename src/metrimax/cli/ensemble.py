@@ -59,6 +59,11 @@ class EnsembleModel(LinearModel):
         scores: Vector = self.ensemble.set_params(n_jobs=n_threads).decision_function(X)
         return scores.reshape(len(scores), -1)
 
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each member, on average over the labels."""
+        return {name: own["weight"] for name, own in self.ensemble.report_["members"].items()}
+
 
 def tune_ensemble(arguments: argparse.Namespace) -> int:
     """Train an ensemble on a table, write it, report."""

@@ -159,7 +159,23 @@ def _evaluate_ranking(arguments: argparse.Namespace, data: Data, model: LinearMo
 
 def info(arguments: argparse.Namespace) -> int:
     """Describe a model file."""
-    model = load_ensemble(arguments.model) if is_ensemble(arguments.model) else load_model(arguments.model)
+    model: LinearModel
+    if is_ensemble(arguments.model):
+        model = loaded = load_ensemble(arguments.model)
+        shown = [f"{name} {weight:.2f}" for name, weight in loaded.weights.items()]
+        inside: dict[str, Any] = {
+            "weights": loaded.weights if arguments.json else shown,
+            "threshold": model.threshold.tolist(),
+        }
+    else:
+        model = load_model(arguments.model)
+        inside = {
+            "nonzero_weights": int(np.count_nonzero(model.coef)),
+            "norm": float(np.linalg.norm(model.coef)),
+            "intercept": model.intercept.tolist(),
+            "threshold": model.threshold.tolist(),
+            "index_base": model.index_base,
+        }
     training = dict(model.training)
     results: dict[str, Any] = {
         "model": str(arguments.model),
@@ -167,11 +183,7 @@ def info(arguments: argparse.Namespace) -> int:
         "measure": model.measure or "unknown",
         "classes": model.classes if arguments.json else [show(c) for c in model.classes],
         "features": model.n_features,
-        "nonzero_weights": int(np.count_nonzero(model.coef)),
-        "norm": float(np.linalg.norm(model.coef)),
-        "intercept": model.intercept.tolist(),
-        "threshold": model.threshold.tolist(),
-        "index_base": model.index_base,
+        **inside,
     }
     if arguments.json:
         results["feature_names"] = model.feature_names

@@ -120,9 +120,19 @@ def _fit(task: Task, X: Any, target: Target) -> Fit:
     with config_context(enable_metadata_routing=task.routed and _routing_enabled()), warnings.catch_warnings():
         if not task.routed:  # our own members are stopped early
             warnings.simplefilter("ignore", ConvergenceWarning)
-        models = target.fit(estimator, _safe_indexing(X, task.train), task.train, task.parameters)
+        models = target.fit(estimator, _training_rows(X, task), task.train, task.parameters)
     scores = target.read(task.member.name, models, _safe_indexing(X, task.test))
     return Fit(models, scores, time.process_time() - cpu, time.perf_counter() - began)
+
+
+def _training_rows(X: Any, task: Task) -> Any:
+    """The rows to train on; a column of codes that has only gaps in them is zero: boosting takes no such column."""
+    rows = _safe_indexing(X, task.train)
+    if task.member.view == "codes":
+        empty = np.isnan(rows).all(axis=0)
+        if empty.any():
+            rows = np.where(empty, 0.0, rows)
+    return rows
 
 
 def _shown(fits: Iterable[Fit], tasks: list[Task], title: str) -> Iterator[Fit]:

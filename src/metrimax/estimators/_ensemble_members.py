@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -75,15 +75,15 @@ def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
     if not is_sparse or n * X.shape[1] <= DENSE_ENTRIES:
         members.append(Member("boosting", HistGradientBoostingClassifier(categorical_features=mask), "codes"))
     if name != "fast":
-        forest = RandomForestClassifier(_trees(50, n), max_samples=min(0.5, FOREST_ROWS / n))
+        forest = RandomForestClassifier(_fewer(50, n), max_samples=min(0.5, FOREST_ROWS / n))
         members.append(Member("forest", forest, trees))
     few = {"bootstrap": True, "max_samples": FOREST_ROWS / n} if n > FOREST_ROWS else {}
-    members.append(Member("extra_trees", ExtraTreesClassifier(40 if name == "fast" else _trees(100, n), **few), trees))
+    members.append(Member("extra_trees", ExtraTreesClassifier(_fewer(40 if name == "fast" else 100, n), **few), trees))
     logistic = LogisticRegression(max_iter=200)
     members.append(Member("linear", logistic if is_sparse else make_pipeline(StandardScaler(), logistic), "matrix"))
     if not is_sparse and n <= KERNEL_ROWS:
         features, C = (200, 10.0) if name == "fast" else (300, 100.0)
-        members.append(Member("kernel", _kernel(n, X.shape[1], features, C), "matrix"))
+        members.append(Member("kernel", _kernel(n, X.shape[1], _fewer(features, n), C), "matrix"))
     return members + _further(n, few) if name == "best" and not is_sparse else members
 
 
@@ -129,15 +129,16 @@ KERNEL_ROWS = 50_000
 """A larger table has no kernel member: its 300 features would take more memory than the table."""
 
 MANY_ROWS = 4_000
-"""Of a larger table a forest has fewer trees, down to four tenths: its cost grows faster than that of boosting. With
-twice as many trees, each on all rows, the random forest gains nothing and costs four times as much.
+"""Of a larger table a forest has fewer trees and the kernel fewer features, down to four tenths: their cost grows
+faster than that of boosting. With twice as many trees, each on all rows, the random forest gains nothing and costs four
+times as much.
 """
 
 FOREST_ROWS = 10_000
 """A tree of a forest is grown on no more rows: its cost grows faster than that of boosting."""
 
 
-def _trees(most: int, n: int) -> int:
+def _fewer(most: int, n: int) -> int:
     return round(most * max(0.4, min(1.0, MANY_ROWS / n)))
 
 
@@ -255,9 +256,29 @@ class Target(NamedTuple):
 
 
 def _fitted(estimator: Any, X: Any, y: Array, parameters: dict[str, Any]) -> Any:
-    if not is_regressor(estimator) and (y == y[0]).all():  # a fold with one class
+    if is_regressor(estimator):
+        return clone(estimator).fit(X, y, **parameters)
+    if (y == y[0]).all():  # a fold with one class
         return DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), y)
-    return clone(estimator).fit(X, y, **parameters)
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    coded = type(last).__module__.startswith("xgboost.")
+    return (Coded(clone(estimator)) if coded else clone(estimator)).fit(X, y, **parameters)
+
+
+class Coded(ClassifierMixin, BaseEstimator):
+    """A classifier that knows no classes but 0, 1, 2 ..., as those of XGBoost, for any classes."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Array, **parameters: Any) -> Coded:
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.estimator.fit(X, codes, **parameters)
+        return self
+
+    def predict_proba(self, X: Any) -> Vector:
+        p: Vector = self.estimator.predict_proba(X)
+        return p
 
 
 def _answers(name: str, model: Any, X: Any) -> tuple[Vector, bool]:

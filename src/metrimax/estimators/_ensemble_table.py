@@ -1,8 +1,8 @@
 """Tables as people have them, with categories, text and gaps, as the members of an ensemble take them.
 
-A table has three views. "codes" is one float column for each column, categories as whole numbers and gaps as NaN: trees
-take it as it is. "matrix" has a column of zeros and ones for each category and no gaps, for everything else. "given" is
-what the user gave, for pipelines, which know its columns by name.
+A table has three views. "codes" is one float column for each column, categories as whole numbers, dates in days, gaps
+as NaN: trees take it as it is. "matrix" has a column of zeros and ones for each category and no gaps, for everything
+else. "given" is what the user gave, for pipelines, which know its columns by name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Table:
                 values[MOST_CATEGORIES:] = []
                 warn(
                     f"the column {name!r} has more than {MOST_CATEGORIES} different values: the {MOST_CATEGORIES} most "
-                    "frequent ones are told apart, the others are one; drop a column that only names the rows"
+                    "frequent ones are told apart, the others are one; drop a column that only names the rows, and "
+                    "convert dates with pandas.to_datetime"
                 )
 
     @property
@@ -57,22 +58,32 @@ class Table:
 
 
 def _categories(column: Any) -> list[Any] | None:
-    """The values of a column of categories or text, the most frequent first; None for a column of numbers."""
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in "biuf":
+    """The values of a column of categories or text, the most frequent first; None for numbers, dates and times."""
+    if getattr(column.dtype, "kind", "O") in "biufmM":
         return None
-    if kind in "mM":
-        raise ValueError(
-            f"expected numbers, categories or text in the column {column.name!r}, got {column.dtype}: convert it, as "
-            "with (column - column.min()).dt.days"
-        )
     counts = column.value_counts()  # without gaps
     return [value for value, count in counts.items() if count > 0]
 
 
 def _coded(column: Any, values: list[Any] | None) -> Vector:
     if values is None:
-        numbers: Vector = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        kind = getattr(column.dtype, "kind", "O")
+        if kind in "mM":  # days; dates since 1970, in UTC where they have a zone
+            days: Vector = column.to_numpy(dtype=f"{kind}8[s]").astype(np.float64) / 86_400
+            days[column.isna().to_numpy()] = np.nan
+            return days
+        try:
+            numbers: Vector = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"expected numbers or dates in the column {column.name!r}, as in the rows of fit, got others: {error}. "
+                "Convert it, as with pandas.to_numeric or pandas.to_datetime"
+            ) from None
+        if np.isinf(numbers).any():
+            raise ValueError(
+                f"expected finite numbers or gaps in the column {column.name!r}, got infinity: make it a gap, as with "
+                "column.replace([np.inf, -np.inf], np.nan)"
+            )
         return numbers
     ranks = {value: float(k) for k, value in enumerate(values)}
     # a value that `fit` has not seen is one of the others

@@ -56,7 +56,8 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
 
     Each member is trained on the folds of a cross-validation. Its log-odds for the rows that it was not trained on are
     calibrated by a logistic fit, and combined by non-negative weights. The measure places the threshold on these
-    out-of-fold scores. A new row gets the mean over the models of all folds.
+    out-of-fold scores; one of rankings may give a member that ranks better more weight. A new row gets the mean over
+    the models of all folds.
 
     Parameters
     ----------
@@ -103,9 +104,9 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
 
     Notes
     -----
-    Data frames may have categories, text columns of few values and gaps: boosting takes them as they are, other members
-    get them encoded. Arrays may have gaps, too (NaN). Sparse X is taken; one that is too large to be made dense has no
-    boosting. With several classes each is judged against the rest and the highest score is predicted.
+    Data frames may have categories, text columns of few values, dates (taken as days) and gaps: boosting gets them as
+    they are, other members encoded. Arrays may have gaps, too (NaN). Sparse X is taken; one too large to be made dense
+    has no boosting. With several classes each is judged against the rest and the highest score is predicted.
 
     ``report_["score"]`` is that of models of one fold; the ensemble has the mean of all folds and does slightly better.
 
@@ -186,7 +187,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
             for k, (train, test) in enumerate(splits)
             for member, given in ((member, routed[member.name].fit) for member in members if not member.frozen)
         ]
-        title = f"MeasureEnsemble({measure.name})" if self.verbose else None
+        title = f"MeasureEnsemble({_name(self.measure, measure)})" if self.verbose else None
         fits = cross_fit(tasks, views(X, {member.view for member in members}), target, self.n_jobs, title)
         fits |= self._given(members, oof_scores or {}, target, len(splits))
         twin._combine(measure, target, members, fits, splits, weight, int(rng.randint(2**31 - 1)))
@@ -312,7 +313,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
             for m, member in enumerate(members)
         }
         self.report_ = {
-            "measure": measure.name,
+            "measure": _name(self.measure, measure),
             **seen.estimate(parts, range(len(members)), seed)._asdict(),
             "cpu_seconds": sum(own["cpu_seconds"] for own in every.values()),
             "members": every,
@@ -425,16 +426,22 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         return tags
 
 
+def _name(given: Any, measure: Measure) -> str:
+    """The name of a measure, as the user gave it."""
+    return given if isinstance(given, str) else measure.name
+
+
 def _checked(estimator: MeasureEnsemble, X: Any, *, reset: bool) -> Any:
     """X as a data frame, as it is, or as a float matrix in which NaN is a gap; its columns as in `fit`."""
+    if not is_frame(X) and hasattr(X, "to_pandas"):  # of Polars, or of Arrow
+        X = X.to_pandas()
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
-    return validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite="allow-nan",
-    )
+    kinds: Any = [np.float64, np.float32]
+    try:
+        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite="allow-nan")
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"{error}: give a table with text as a pandas data frame") from None
+        raise

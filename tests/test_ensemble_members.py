@@ -1,0 +1,195 @@
+"""`MeasureEnsemble` with boosting of other packages, and with what users know of their data."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier, LGBMRegressor
+from scipy.special import expit
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from metrimax import MeasureEnsemble, TableFunction
+from metrimax.estimators._ensemble_stack import choose_stack, fit_stack
+from metrimax.measure import get_measure
+
+
+def table(n=400, seed=0):
+    """A table with gaps and categories, and the words to be told."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"amount": rng.normal(size=n), "country": rng.choice(["DE", "FR", None], n)})
+    rare = (frame["amount"].abs() > 0.8) & (frame["country"] == "FR")
+    frame.loc[rng.random(n) < 0.1, "amount"] = np.nan
+    return frame, np.where(rare | (rng.random(n) < 0.03), "fraud", "legit")
+
+
+def lightgbm():
+    return LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1)
+
+
+def lightgbm_regressor():
+    return LGBMRegressor(n_estimators=20, verbose=-1, n_jobs=1)
+
+
+def xgboost():
+    return pytest.importorskip("xgboost").XGBClassifier(n_estimators=20, n_jobs=1)
+
+
+def catboost():
+    options = {"iterations": 20, "verbose": 0, "thread_count": 1, "allow_writing_files": False}
+    return pytest.importorskip("catboost").CatBoostClassifier(**options)
+
+
+@pytest.mark.parametrize("make", [lightgbm, lightgbm_regressor, xgboost, catboost])
+def test_boosting_of_other_packages(make):
+    frame, y = table()
+    members = [("boosting", make()), ("linear", LogisticRegression())]
+    model = MeasureEnsemble("f1", members, cv=3, pos_label="fraud", random_state=0).fit(frame, y)
+    assert model.weights_[0] > model.weights_[1]
+    others, truth = table(seed=1)
+    assert model.score(others, truth) > 0.7
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict(others), model.predict(others))
+    classes = np.where(np.arange(len(y)) % 5 == 0, "other", y)
+    several = MeasureEnsemble("f1", members, cv=3, class_weight="balanced", random_state=0).fit(frame, classes)
+    assert set(several.predict(frame)) == {"fraud", "legit", "other"}
+    labels = np.column_stack([y == "fraud", frame["country"] == "DE"])
+    assert MeasureEnsemble("f1", members, cv=3, random_state=0).fit(frame, labels).score(frame, labels) > 0.8
+
+
+def test_classes_of_xgboost_are_encoded_in_pipelines_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    y = np.where(X[:, 0] > 0, 7, 3)
+    y[:2] = 5  # a fold may have no example of this class
+    members = [("boosting", make_pipeline(StandardScaler(), xgboost()))]
+    model = MeasureEnsemble(
+        "error", members, cv=[(np.arange(45, 90), np.arange(45)), (np.arange(45), np.arange(45, 90))]
+    )
+    assert (model.fit(X, y).predict(X) == y).mean() > 0.9
+
+
+def few(measure, **changes):
+    members = [("extra", ExtraTreesClassifier(20)), ("linear", LogisticRegression())]
+    return MeasureEnsemble(measure, members, cv=3, random_state=0, **changes)
+
+
+def recall(tp, fp, fn, tn):
+    return tp / np.maximum(tp + fn, 1e-9)
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        lambda tp, fp, fn, tn: tp >= 0.8 * (tp + fp),  # recall at a precision
+        lambda tp, fp, fn, tn: tp + fp <= 0.05 * (tp + fp + fn + tn),  # a budget of alarms
+    ],
+)
+def test_constraints_hold_out_of_fold(allowed):
+    frame, y = table(800)
+    positive = y == "fraud"
+    model = few(TableFunction(recall, where=allowed)).fit(frame, positive)
+    called = model.oof_scores_ > 0
+    pairs = (called, positive), (called, ~positive), (~called, positive), (~called, ~positive)
+    counts = [int(np.sum(a & b)) for a, b in pairs]
+    assert allowed(*counts)
+    assert 0.2 < recall(*counts) < 1
+    free = few(TableFunction(recall)).fit(frame, positive)
+    assert (free.oof_scores_ > 0).sum() > called.sum()
+
+
+def test_a_constraint_that_no_threshold_meets_is_said():
+    frame, y = table(100)
+    with pytest.raises(ValueError, match="admits no threshold"):
+        few(TableFunction(recall, where=lambda tp, fp, fn, tn: tp > 1 + tp + fp)).fit(frame, y == "fraud")
+
+
+def distorted(n=3000, seed=0):
+    """A member that ranks well with poor probabilities, and one with better probabilities that ranks worse."""
+    rng = np.random.default_rng(seed)
+    odds = 2 * rng.normal(size=n) - 2
+    y = rng.random(n) < 1 / (1 + np.exp(-odds))
+    return np.column_stack([np.sign(odds) * np.abs(odds) ** 7, odds + 1.2 * rng.normal(size=n)]), y
+
+
+def test_a_ranking_measure_prefers_the_member_that_ranks_better():
+    scores, y = distorted()
+    one, score = np.ones(len(y)), get_measure("average_precision").score
+    parts = [np.arange(k, len(y), 5) for k in range(5)]
+    plain, chosen = fit_stack(scores, y, one), choose_stack(scores, y, one, score, parts)
+    assert plain.weights[1] > plain.weights[0]
+    assert chosen.weights[0] > chosen.weights[1]
+    others, truth = distorted(seed=1)
+    assert average_precision_score(truth, chosen(others)) > average_precision_score(truth, plain(others)) + 0.01
+    assert np.mean(expit(chosen(scores))) == pytest.approx(y.mean(), abs=0.02)
+
+
+def test_a_ranking_measure_keeps_the_stack_where_nothing_is_better_throughout():
+    rng = np.random.default_rng(0)
+    y = rng.random(500) < 0.3
+    scores = y[:, None] + rng.normal(size=(500, 3))
+    one, score = np.ones(500), get_measure("roc_area").score
+    parts = [np.arange(k, 500, 5) for k in range(5)]
+    np.testing.assert_array_equal(choose_stack(scores, y, one, score, parts).weights, fit_stack(scores, y, one).weights)
+    nobody = [np.flatnonzero(~y), np.flatnonzero(y)]  # parts of one class have no ranking
+    assert choose_stack(scores, y, one, score, nobody) is not None
+
+
+def test_the_ranking_measure_is_asked_by_the_class():
+    """Frozen members, so that the scores out of fold are given."""
+    scores, y = distorted()
+    model = {}
+    for measure in ("f1", "average_precision"):
+        members = [(name, _frozen(k)) for k, name in enumerate(("ranks", "probable"))]
+        given = {"ranks": scores[:, 0], "probable": scores[:, 1]}
+        model[measure] = MeasureEnsemble(measure, members, cv=3, random_state=0).fit(scores, y, oof_scores=given)
+    ratio = {measure: own.weights_[0] / own.weights_.sum() for measure, own in model.items()}
+    assert ratio["f1"] < 0.5 < ratio["average_precision"]
+
+
+def _frozen(k):
+    class Own(RegressorMixin, BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return X[:, k]
+
+        def __sklearn_is_fitted__(self):
+            return True
+
+    return FrozenEstimator(Own())
+
+
+SMOOTH = [
+    ("squares", make_pipeline(PolynomialFeatures(), LogisticRegression())),
+    ("linear", LogisticRegression()),
+]
+TREES = [("extra", ExtraTreesClassifier(20)), ("linear", LogisticRegression())]
+
+
+@pytest.mark.parametrize(("members", "least"), [(SMOOTH, -0.7), (TREES, -3.0)])
+def test_the_report_is_within_noise_of_the_truth(members, least):
+    """In standard errors, over 14 samples: never too high on average; too low where the mean over folds gains much."""
+    fresh, truth = ring(10_000, seed=99)
+    away = []
+    for seed in range(14):
+        X, y = ring(300, seed)
+        model = MeasureEnsemble("f1", members, cv=3, random_state=0).fit(X, y)
+        away.append((model.report_["score"] - model.score(fresh, truth)) / model.report_["std"])
+    assert least < np.mean(away) < 0.7
+    assert np.std(away) < 1.7
+
+
+def ring(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, (X**2).sum(axis=1) + 2 * rng.normal(size=n) > 5.5
