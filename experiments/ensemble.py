@@ -1,4 +1,4 @@
-"""`MeasureEnsemble` beside boosting and forests with tuned thresholds, on 20 tables; what each of its parts gains.
+"""`MeasureEnsemble` beside what else is good on tables, on 20 tables and imbalanced sets; what each of its parts gains.
 
 A stratified 60 % of each table are for training. Baselines tune their threshold by `TunedThresholdClassifierCV`. The
 members of the ensemble are trained once per table and combined for every measure: the folds and the random states do
@@ -12,10 +12,14 @@ another split.
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +27,13 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.model_selection import TunedThresholdClassifierCV, train_test_split
+from sklearn.model_selection import RandomizedSearchCV, TunedThresholdClassifierCV, train_test_split
 
+from experiments.data import _svm
 from experiments.ensemble_page import ABLATION, ENSEMBLE, FAST, page
 from experiments.harness import Options, Program, Row, Task
 from metrimax import MeasureEnsemble
-from metrimax.estimators._ensemble_folds import CrossFit
+from metrimax.estimators._ensemble_folds import CrossFit, tested_parts
 from metrimax.estimators._ensemble_members import Member, Target, preset
 from metrimax.estimators._ensemble_rule import OutOfFold, Rule
 from metrimax.estimators._ensemble_stack import Stack
@@ -36,7 +41,11 @@ from metrimax.measure import get_measure
 from metrimax.training.threshold import choose_threshold
 
 SEED = 11
+IMBALANCED = ("abalone", "abalone_19", "car_eval_34", "coil_2000", "libras_move", "oil", "optical_digits", "satimage",
+              "yeast_me2", "yeast_ml8")  # fmt: skip
+"""Sets of imbalanced-learn's collection, of at most 10,000 rows, one of each source."""
 SCORERS = {"f1": "f1", "balanced_error": "balanced_accuracy", "mcc": "matthews_corrcoef"}
+RANKINGS = {"average_precision": average_precision_score, "roc_area": roc_auc_score}
 
 
 class Sample(NamedTuple):
@@ -50,6 +59,9 @@ class Sample(NamedTuple):
 def load(name: str, options: Options) -> Sample:
     if name.startswith("made"):
         X, y = make_classification(300, 6, weights=[0.8], flip_y=0.05, random_state=int(name[-1]))
+    elif name.startswith("imblearn/"):
+        X, y = _svm(options.data / f"{name}.svm.xz")
+        X = X.toarray()
     else:
         found = np.load(options.data / "tables20" / f"{name}.npz")
         X, y = found["X"].astype(float), found["y"]
@@ -62,13 +74,19 @@ def tasks(options: Options) -> Iterator[Task]:
     for method, run in list(METHODS.items())[: 3 if options.quick else None]:  # the dearest last
         for k, name in enumerate(["made 0", "made 1"] if options.quick else names):
             half = ("development", "confirmation")[k % 2]
-            key = {"data": name, "half": half, "method": method, "seed": SEED}
-            yield Task(key, run, prepare=partial(load, name, options))
+            if not method.startswith("AutoGluon") or (AUTOGLUON and k % 3 == 0):
+                key = {"data": name, "half": half, "method": method, "seed": SEED}
+                yield Task(key, run, prepare=partial(load, name, options))
+    for method in () if options.quick else ON_IMBALANCED:
+        for name in IMBALANCED:
+            key = {"data": f"imblearn/{name}", "half": "imbalanced", "method": method, "seed": SEED}
+            yield Task(key, METHODS[method], prepare=partial(load, key["data"], options))
 
 
-def tuned(estimator: Any, sample: Sample) -> Iterator[Row]:
-    """A classifier with its threshold tuned for each of three measures, and its ranking."""
-    for measure, scoring in SCORERS.items():
+def tuned(estimator: Any, sample: Sample, measures: tuple[str, ...] = tuple(SCORERS)) -> Iterator[Row]:
+    """A classifier with its threshold tuned for each of the measures, and its ranking."""
+    for measure in measures:
+        scoring = SCORERS[measure]
         began = time.process_time()
         model = TunedThresholdClassifierCV(estimator, scoring=scoring).fit(sample.X, sample.y)
         seconds = time.process_time() - began
@@ -78,14 +96,52 @@ def tuned(estimator: Any, sample: Sample) -> Iterator[Row]:
 
 
 def _rankings(scores: Any, sample: Sample) -> Iterator[Row]:
-    yield {"measure": "average_precision", "score": average_precision_score(sample.y_test, scores), "cpu_seconds": 0.0}
-    yield {"measure": "roc_area", "score": roc_auc_score(sample.y_test, scores), "cpu_seconds": 0.0}
+    for measure, score in RANKINGS.items():
+        yield {"measure": measure, "score": score(sample.y_test, scores), "cpu_seconds": 0.0}
 
 
 def lightgbm(sample: Sample) -> Iterator[Row]:
     from lightgbm import LGBMClassifier  # not needed by anything else
 
     yield from tuned(LGBMClassifier(random_state=0, n_jobs=1, verbose=-1), sample)
+
+
+def searched_lightgbm(sample: Sample) -> Iterator[Row]:
+    """The best of 20 random settings by its average precision on 3 folds; then the threshold."""
+    from lightgbm import LGBMClassifier
+
+    settings = {
+        "num_leaves": [3, 7, 15, 31, 63],
+        "learning_rate": [0.01, 0.02, 0.05, 0.1],
+        "n_estimators": [50, 100, 200],
+        "min_child_samples": [5, 10, 20, 50],
+        "subsample": [0.5, 0.8, 1.0],
+        "subsample_freq": [1],
+        "colsample_bytree": [0.5, 0.8, 1.0],
+        "reg_lambda": [0.0, 1.0, 10.0],
+    }
+    model = LGBMClassifier(random_state=0, n_jobs=1, verbose=-1)
+    began = time.process_time()
+    search = RandomizedSearchCV(model, settings, n_iter=20, scoring="average_precision", cv=3, random_state=0)
+    best = search.fit(sample.X, sample.y).best_params_
+    seconds = time.process_time() - began
+    for row in tuned(model.set_params(**best), sample):
+        yield row | {"cpu_seconds": row["cpu_seconds"] + seconds}
+
+
+def autogluon(preset: str, limit: int, sample: Sample) -> Iterator[Row]:
+    """AutoGluon for F1, in the environment that METRIMAX_AUTOGLUON names."""
+    with tempfile.TemporaryDirectory() as folder:
+        table, out = Path(folder) / "table.npz", Path(folder) / "out.npz"
+        np.savez(table, X=sample.X, y=sample.y, X_test=sample.X_test)
+        program = Path(__file__).with_name("ensemble_autogluon.py")
+        command = [AUTOGLUON, str(program), preset, str(limit), str(table), str(out)]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder)
+        found = np.load(out)
+        called = np.where(found["called"], 1.0, -1.0)
+        score = get_measure("f1").score(sample.y_test, called)
+        yield {"measure": "f1", "score": score, "cpu_seconds": float(found["cpu_seconds"])}
+        yield from _rankings(found["p"], sample)
 
 
 def stacking(sample: Sample) -> Iterator[Row]:
@@ -111,15 +167,16 @@ class Kept(MeasureEnsemble):
     ) -> None:  # fmt: skip
         super()._combine(measure, target, members, fits, splits, weight, seed)
         scores = np.stack([fits[member.name].scores for member in members], axis=2)
-        self.kept_ = target, scores, {member.name: fits[member.name].models for member in members}
+        models = {member.name: fits[member.name].models for member in members}
+        self.kept_ = target, scores, models, tested_parts(splits, len(scores))
 
 
 def ensemble(estimators: str | None, sample: Sample) -> Iterator[Row]:
-    """The class itself for F1, with its own estimate; the other measures, and the parts, from the same members."""
+    """The class itself for F1; the other measures, what it says of them, and the parts, from the same members."""
     began = time.process_time()
     model = Kept("f1", estimators, random_state=0).fit(sample.X, sample.y)
     seconds = time.process_time() - began
-    target, scores, models = model.kept_
+    target, scores, models, parts = model.kept_
     views = model._views(sample.X_test, {member.view for member in model._members})
     test = np.stack(
         [np.mean([target.read(m.name, own, views[m.view]) for own in models[m.name]], axis=0) for m in model._members],
@@ -130,15 +187,23 @@ def ensemble(estimators: str | None, sample: Sample) -> Iterator[Row]:
         members = [k for k, name in enumerate(names) if variant not in (f"without {name}", f"{names[0]} alone")]
         members = [0] if variant == f"{names[0]} alone" else members
         part, others = scores[:, :, members], test[:, :, members]
-        for measure in SCORERS:
-            seen = OutOfFold(get_measure(measure), target, part, np.ones(len(part)))
+        for measure in (*SCORERS, *RANKINGS):
+            own = get_measure(measure)
+            seen = OutOfFold(own, target, part, np.ones(len(part)))
             rule = varied(seen.learn(np.arange(len(part))), variant, part, sample.y, measure)
+            above = rule(others)[:, 0]
             row = {"variant": variant, "measure": measure, "cpu_seconds": seconds}
-            if measure == "f1" and not variant:
-                row |= {"estimate": model.report_["score"], "error": model.report_["std"]}
-            yield row | {"score": get_measure(measure).score(sample.y_test, rule(others)[:, 0])}
-        for row in _rankings(rule(others)[:, 0], sample):
-            yield row | {"variant": variant}
+            if not variant:
+                told = seen.estimate(parts, range(len(members)), seed=0)
+                row |= {"estimate": told.score, "error": told.std, "test_error": spread(own, sample.y_test, above)}
+            yield row | {"score": RANKINGS.get(measure, own.score)(sample.y_test, above)}
+
+
+def spread(measure: Any, y: Any, scores: Any) -> float:
+    """The standard error of a measure by the jackknife, 20 groups of rows left out one by one."""
+    groups = np.random.default_rng(0).permutation(len(y)) % 20
+    without = [measure.score(y[groups != g], scores[groups != g]) for g in range(20)]
+    return float(np.sqrt(19 * np.var(without)))
 
 
 def varied(rule: Rule, variant: str, scores: Any, y: Any, measure: str) -> Rule:
@@ -164,8 +229,14 @@ METHODS: dict[str, Any] = {
     ENSEMBLE: partial(ensemble, None),
     FAST: partial(ensemble, "fast"),
     "LightGBM + threshold": lightgbm,
-    "RandomForest + threshold": partial(tuned, RandomForestClassifier(random_state=0)),
+    "RandomForest + threshold": partial(tuned, RandomForestClassifier(random_state=0), measures=("f1",)),
+    "tuned LightGBM + threshold": searched_lightgbm,
     "StackingClassifier + threshold": stacking,
+    "AutoGluon medium_quality": partial(autogluon, "medium_quality", 600),
+    "AutoGluon good_quality": partial(autogluon, "good_quality", 1200),
 }
+ON_IMBALANCED = list(METHODS)[:5]
+AUTOGLUON = os.environ.get("METRIMAX_AUTOGLUON", "")
+"""The Python of an environment with AutoGluon; without it these rows are left out."""
 
 main = Program("ensemble", tasks, page).main
