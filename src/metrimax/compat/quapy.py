@@ -93,7 +93,20 @@ class SVMperf(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.host_folder = host_folder
 
     def fit(self, X: Any, y: Any) -> SVMperf:
-        """Train on X (dense or sparse) and y, labels of two classes; the one that sorts last is the positive one."""
+        """Train on X (dense or sparse) and y, labels of two classes; the one that sorts last is the positive one.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix (n, p)
+            The rows.
+        y : array (n,)
+            Two classes.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         if self.loss not in self.valid_losses:
             raise ValueError(f"unknown loss {self.loss!r}: expected one of {', '.join(self.valid_losses)}")
         check_positive("C", self.C)
@@ -117,14 +130,38 @@ class SVMperf(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any, y: Any = None) -> Vector:
-        """Scores, (n,); positive means the second of `classes_`. ``y`` is ignored."""
+        """Scores, (n,); positive means the second of `classes_`. ``y`` is ignored.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix (n, p)
+            The rows.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray (n,)
+            The scores.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         scores: Vector = as_design(X).matvec(np.ascontiguousarray(self.coef_[0])) + self.intercept_[0]
         return scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels: the second of `classes_` where the score is above 0."""
+        """Labels: the second of `classes_` where the score is above 0.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix (n, p)
+            The rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            Classes.
+        """
         called = (self.decision_function(X) > 0).astype(int)
         labels: npt.NDArray[Any] = self.classes_[called]
         return labels
@@ -137,7 +174,15 @@ class SVMperf(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def install() -> None:
-    """Let QuaPy use this class wherever it uses SVM-perf; no SVMPERF_HOME is needed any more."""
+    """Let QuaPy use this class wherever it uses SVM-perf; no SVMPERF_HOME is needed any more.
+
+    Examples
+    --------
+    >>> import metrimax.compat.quapy
+    >>> metrimax.compat.quapy.install()
+    >>> from quapy.method.aggregative import newSVMQ
+    >>> quantifier = newSVMQ(C=1)
+    """
     import quapy
     import quapy.classification.svmperf
     import quapy.method.aggregative

@@ -27,6 +27,11 @@ def as_design(X: Any, *, intercept_scaling: float | None = None, n_threads: int 
     n_threads : int or None
         The most threads a product may use; None for all cores available to the process.
 
+    Returns
+    -------
+    Design
+        With ``shape``, ``matvec`` and ``rmatvec``.
+
     Examples
     --------
     >>> import numpy as np

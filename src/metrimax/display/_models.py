@@ -17,8 +17,11 @@ class CoefficientDisplay:
     Parameters
     ----------
     names : sequence of str
+        The features.
     coefficients : array (number of names,)
+        Their weights.
     title : str, default=""
+        Of the plot.
 
     Attributes
     ----------
@@ -77,7 +80,18 @@ class CoefficientDisplay:
         return cls(np.asarray(feature_names)[kept], coefficients[kept]).plot(ax)
 
     def plot(self, ax: Any = None) -> CoefficientDisplay:
-        """Draw one bar for each coefficient."""
+        """Draw one bar for each coefficient.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        CoefficientDisplay
+            Itself, with `ax_` and `figure_`.
+        """
         ax = new_axes(ax)
         colours = np.where(self.coefficients < 0, "C1", "C0")
         places = np.arange(len(self.names))
@@ -195,7 +209,18 @@ class ReliabilityDisplay:
         return cls(*np.array(means).T, name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> ReliabilityDisplay:
-        """Draw the points with two standard errors, and the diagonal on which they should lie."""
+        """Draw the points with two standard errors, and the diagonal on which they should lie.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Itself, with `ax_` and `figure_`.
+        """
         ax = new_axes(ax)
         error = 2 * np.sqrt(np.maximum(self.observed * (1 - self.observed), 0) / self.counts)
         ax.plot([0, 1], [0, 1], linestyle=":", color="grey", label="as often as said")

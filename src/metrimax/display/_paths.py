@@ -24,6 +24,7 @@ class EstimateDisplay:
     Parameters
     ----------
     Cs : array (number of C,)
+        The grid.
     estimate, holdout : array (number of C,)
         The score by which C is chosen, and the score on data not trained on.
     name : str
@@ -35,6 +36,12 @@ class EstimateDisplay:
     ----------
     ax_, figure_
         Set by `plot`.
+
+    Examples
+    --------
+    >>> from metrimax.display import EstimateDisplay
+    >>> EstimateDisplay([0.1, 1.0, 10.0], [0.7, 0.8, 0.75], [0.68, 0.79, 0.77], name="F1").plot().ax_.get_ylabel()
+    'F1'
     """
 
     def __init__(
@@ -60,6 +67,22 @@ class EstimateDisplay:
 
         For every C a model is trained on (X, y) once more, with the losses that were the best for it; its threshold is
         placed on the training scores where that of the folds was.
+
+        Parameters
+        ----------
+        model : MeasureSVCCV
+            Fitted.
+        X, y : arrays
+            What it was trained on.
+        X_test, y_test : arrays
+            Rows that it was not trained on.
+        ax : matplotlib axes or None, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        EstimateDisplay
+            With `ax_` and `figure_`.
         """
         if not isinstance(model, MeasureSVCCV):
             raise TypeError(f"expected a fitted MeasureSVCCV, got {type(model).__name__}")
@@ -81,7 +104,18 @@ class EstimateDisplay:
         return cls(model.Cs_, estimates, held, name=name, chosen=chosen).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> EstimateDisplay:
-        """Draw both curves, C on a logarithmic axis, and a dotted line at the C chosen."""
+        """Draw both curves, C on a logarithmic axis, and a dotted line at the C chosen.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        EstimateDisplay
+            Itself, with `ax_` and `figure_`.
+        """
         ax = new_axes(ax)
         ax.plot(self.Cs, self.estimate, marker="o", label="estimate")
         ax.plot(self.Cs, self.holdout, marker="s", label="hold-out")
@@ -102,9 +136,11 @@ class LearningCurveDisplay:
     Parameters
     ----------
     sizes : array (number of sizes,)
+        Examples trained on.
     curves : mapping from measure to array (number of sizes, 4)
         Mean estimate, mean hold-out, and their standard deviations.
     title : str
+        Of the whole plot.
 
     Attributes
     ----------
@@ -114,6 +150,13 @@ class LearningCurveDisplay:
     References
     ----------
     Joachims (2000), Figures 4-6.
+
+    Examples
+    --------
+    >>> from metrimax.display import LearningCurveDisplay
+    >>> curves = {"f1": [[0.5, 0.6, 0.1, 0.1], [0.6, 0.65, 0.05, 0.05]]}
+    >>> len(LearningCurveDisplay([100, 200], curves).plot().axes_)
+    1
     """
 
     def __init__(self, sizes: npt.ArrayLike, curves: Mapping[str, npt.ArrayLike], *, title: str = "") -> None:
@@ -125,7 +168,22 @@ class LearningCurveDisplay:
     def from_repeats(
         cls, sizes: npt.ArrayLike, pairs: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], *, title: str = ""
     ) -> LearningCurveDisplay:
-        """From the (estimate, hold-out) of every single run, for each measure, and the run's training size."""
+        """From the (estimate, hold-out) of every single run, for each measure, and the run's training size.
+
+        Parameters
+        ----------
+        sizes : array (number of runs,)
+            The training size of each run.
+        pairs : mapping from measure to (array, array)
+            The estimate and the hold-out of each run.
+        title : str, default=""
+            Of the whole plot.
+
+        Returns
+        -------
+        LearningCurveDisplay
+            Not drawn yet.
+        """
         runs = np.asarray(sizes)
         grid = np.unique(runs)
         curves = {}
@@ -138,7 +196,18 @@ class LearningCurveDisplay:
         return cls(grid, curves, title=title)
 
     def plot(self, axes: Any = None) -> LearningCurveDisplay:
-        """Draw one panel per measure, in percent: means above, standard deviations (dashed) below."""
+        """Draw one panel per measure, in percent: means above, standard deviations (dashed) below.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib axes or None, default=None
+            One for each measure; None for a new figure.
+
+        Returns
+        -------
+        LearningCurveDisplay
+            Itself, with `axes_` and `figure_`.
+        """
         if axes is None:
             _, axes = plt.subplots(1, len(self.curves), figsize=(4.5 * len(self.curves), 3.6), layout="constrained")
         axes = np.ravel(axes)
@@ -202,7 +271,18 @@ class ConvergenceDisplay:
         return cls([history] if isinstance(history[0], Record) else history).plot(ax)
 
     def plot(self, ax: Any = None) -> ConvergenceDisplay:
-        """Draw objective and bound of one label; of several labels the gaps, on a logarithmic axis."""
+        """Draw objective and bound of one label; of several labels the gaps, on a logarithmic axis.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            Itself, with `ax_` and `figure_`.
+        """
         ax = new_axes(ax)
         if len(self.histories) == 1:
             passes = [record.n_passes for record in self.histories[0]]
@@ -287,7 +367,18 @@ class PathDisplay:
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> PathDisplay:
-        """Draw a line with one standard deviation for each kind of candidate, and a dotted line at the C chosen."""
+        """Draw a line with one standard deviation for each kind of candidate, and a dotted line at the C chosen.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        PathDisplay
+            Itself, with `ax_` and `figure_`.
+        """
         ax = new_axes(ax)
         for label, values in self.curves.items():
             C, mean, spread = values.T

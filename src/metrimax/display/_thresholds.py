@@ -149,7 +149,18 @@ class ThresholdDisplay:
         return cls(places, _curve(judge, labels, scores, places), folds=folds, chosen=threshold, name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> ThresholdDisplay:
-        """Draw the curve, a band from the lowest to the highest fold, and a dotted line at the threshold chosen."""
+        """Draw the curve, a band from the lowest to the highest fold, and a dotted line at the threshold chosen.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        ThresholdDisplay
+            Itself, with `ax_` and `figure_`.
+        """
         ax = new_axes(ax)
         ax.plot(self.thresholds, self.values, label="all rows")
         if self.folds is not None:
@@ -265,7 +276,18 @@ class OperatingPointDisplay:
         return cls(precision, recall, point=point, name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> OperatingPointDisplay:
-        """Draw the curve, and a dot where the classifier works."""
+        """Draw the curve, and a dot where the classifier works.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        OperatingPointDisplay
+            Itself, with `ax_` and `figure_`.
+        """
         ax = new_axes(ax)
         [line] = ax.step(self.recall, self.precision, where="post", label=self.name)
         if self.point is not None:

@@ -75,6 +75,18 @@ def estimator_table(
     References
     ----------
     Joachims (2000), section 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from metrimax import MeasureSVC
+    >>> from metrimax.estimates.resampling import estimator_table
+    >>> X, species = load_iris(return_X_y=True)
+    >>> X, y = X[50:], species[50:] == 2
+    >>> model = MeasureSVC("error", C=1.0, solver="dual_cd").fit(X, y)
+    >>> rows = estimator_table(model, X, y, k=3, n_bootstrap=2, exact=False)
+    >>> sorted(rows[0])
+    ['error', 'estimator', 'f1', 'precision', 'recall', 'seconds']
     """
     check_whole("n_bootstrap", n_bootstrap)
     X = X if hasattr(X, "shape") else np.asarray(X)

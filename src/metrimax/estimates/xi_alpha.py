@@ -66,6 +66,11 @@ def xi_alpha(
         The weights that the model was trained with. What is counted are examples, whatever they weigh; one without
         weight is not in the sample.
 
+    Returns
+    -------
+    XiAlpha
+        The estimates ``error``, ``recall``, ``precision`` and ``f1``, and what they rest on.
+
     Notes
     -----
     Exactly: a hyperplane through the origin of its feature space obeys the bound with rho = 1 and ``K(x, x)`` for R2,

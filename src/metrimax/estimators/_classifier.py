@@ -32,7 +32,18 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     _expansion: Expansion | None = None  # what a kernel's scores are made of
 
     def decision_function(self, X: Any) -> Vector:
-        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
+        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+
+        Returns
+        -------
+        ndarray (n,) or (n, L)
+            The scores.
+        """
         check_is_fitted(self)
         if self._expansion is not None and is_design(X):
             raise self._out_of_reach(X)
@@ -47,7 +58,18 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
 
     def predict(self, X: Any) -> Array:
-        """Labels by the rule frozen at fit, example by example; with several labels a matrix (n, L) of 0 and 1."""
+        """Labels by the rule frozen at fit, example by example; with several labels a matrix (n, L) of 0 and 1.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+
+        Returns
+        -------
+        ndarray (n,) or (n, L)
+            Classes, or a matrix of 0 and 1.
+        """
         scores = self.decision_function(X)
         if self._multilabel:
             return (scores > 0).astype(int)
@@ -59,6 +81,18 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         """Labels that call exactly ``k`` examples of this batch positive: those with the highest scores.
 
         For two classes, or for every column of a label indicator matrix. Ties go by position.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+        k : int
+            How many are called positive.
+
+        Returns
+        -------
+        ndarray (n,) or (n, L)
+            Classes, or a matrix of 0 and 1.
         """
         scores = self.decision_function(X)
         if not self._binary and not self._multilabel:
@@ -78,6 +112,20 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         mean over classes, each against the rest, but for ``error``, which is the plain accuracy. The mean for a
         measure of rankings is over those that vary in the batch: of the others it says nothing.
         The labels of a dataset whose rows may have several are those of `label_values_`.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+        y : array (n,), or an indicator matrix (n, L)
+            The classes, or labels; None for a dataset, which brings them.
+        sample_weight : array (n,) or None, default=None
+            How often each row counts.
+
+        Returns
+        -------
+        float
+            The value of the measure.
         """
         scores = self.decision_function(X)
         if y is None and hasattr(self, "label_values_") and hasattr(X, "indicators"):

@@ -187,7 +187,24 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         return Bunch(**dict(zip(self._names, self.estimators_, strict=True)))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> CAPOClassifier:
-        """Train the auxiliaries (unless ``prefit``) and adapt them."""
+        """Train the auxiliaries (unless ``prefit``) and adapt them.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+        y : array (n,), or an indicator matrix (n, L)
+            The classes, or labels; None for a dataset, which brings them.
+        sample_weight : array (n,) or None, default=None
+            How often each row counts.
+        **params : object
+            Metadata that the auxiliaries request.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         measure, solver = get_measure(self.measure), self._solver()
         self._check_parameters()
         refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
@@ -230,7 +247,18 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         return self
 
     def decision_function(self, X: Any) -> Vector:
-        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label."""
+        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+
+        Returns
+        -------
+        ndarray (n,) or (n, L)
+            The scores.
+        """
         check_is_fitted(self)
         given = X
         X = check_rows(self, X)

@@ -121,6 +121,22 @@ class MeasureRanker(CertifiedEstimator):
         """Train on X (dense, sparse, or a design), labels y, and the group (query) of each example; None for one group.
 
         A dataset (`metrimax.open_dataset`) brings its labels and groups; any other X needs y.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+        y : array (n,)
+            Grades, the higher the better; None for a dataset, which brings them.
+        groups : array (n,) or None, default=None
+            The query of each row; None for one group, or those that a dataset brings.
+        sample_weight : array (n,) or None, default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         measure = self._measure()
         solver = self._solver()
@@ -153,16 +169,55 @@ class MeasureRanker(CertifiedEstimator):
         return made
 
     def decision_function(self, X: Any) -> Vector:
-        """Scores (n,): the higher, the earlier in its group."""
+        """Scores (n,): the higher, the earlier in its group.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            The scores.
+        """
         check_is_fitted(self)
         return as_design(self._check_rows(X), n_threads=self.n_threads).matvec(self.coef_)
 
     def predict(self, X: Any) -> Vector:
-        """The scores, as other rankers do."""
+        """The scores, as other rankers do.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            The scores.
+        """
         return self.decision_function(X)
 
     def score(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> float:
-        """The mean of the measure over the groups whose labels vary; a dataset brings its labels and groups."""
+        """The mean of the measure over the groups whose labels vary; a dataset brings its labels and groups.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+        y : array (n,)
+            Grades, the higher the better; None for a dataset, which brings them.
+        groups : array (n,) or None, default=None
+            The query of each row; None for one group, or those that a dataset brings.
+        sample_weight : array (n,) or None, default=None
+            How often each row counts.
+
+        Returns
+        -------
+        float
+            The mean of the measure.
+        """
         measure = self._measure()
         scores = self.decision_function(X)
         y = _grades(labels_of(X, y))

@@ -211,6 +211,20 @@ class MeasureSVC(CertifiedClassifier):
 
         Of two classes the greater is positive. ``sample_weight`` (n,) means repetition. A dataset
         (`metrimax.open_dataset`) brings its labels; any other X needs y. Returns self.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+        y : array (n,), or an indicator matrix (n, L)
+            The classes, or labels; None for a dataset, which brings them.
+        sample_weight : array (n,) or None, default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         measure, solver = get_measure(self.measure), self._solver()
         checkpoint = as_checkpoint(self.checkpoint)

@@ -73,6 +73,8 @@ class MeasureSVCCV(MeasureSVC):
     n_jobs : int or None, default=None
         Folds trained at a time, each then in one thread. Those of a dataset (`metrimax.open_dataset`), or of what Dask
         holds, are always trained side by side: each pass over the rows serves them all.
+    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight
+        As for `MeasureSVC`.
     hinge, logistic, risk : float or None, default=None
         As for `MeasureSVC`. If one of them is given, or ``balanced``, there are no other candidates than these losses:
         with ``hinge=0, threshold="trained"`` this is the method of Joachims (2005). That is also the default for the
@@ -83,10 +85,12 @@ class MeasureSVCCV(MeasureSVC):
         "folds" is the best threshold for the scores of all rows, each from the fold that held it out
         (`metrimax.training.threshold`); with fewer than 10 examples of a class that of training. The others as for
         `MeasureSVC`. None chooses between "trained" and "folds".
-    tol, max_iter, solver, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback, checkpoint
-        As for `MeasureSVC`.
     kernel, gamma, degree, coef0, cache_size, n_components
         As for `MeasureSVC`; the kernel's values are computed once per training part.
+    n_threads, verbose, callback, checkpoint
+        As for `MeasureSVC`.
+    certificate : bool, default=False
+        As for `MeasureSVC`; not with ``selection="xi_alpha"``.
 
     Attributes
     ----------
@@ -192,6 +196,22 @@ class MeasureSVCCV(MeasureSVC):
         """Choose C, then train on X and y with it; a dataset (`metrimax.open_dataset`) brings its labels.
 
         ``groups`` (n,) go to the splitter ``cv``, such as scikit-learn's `GroupKFold`.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+        y : array (n,), or an indicator matrix (n, L)
+            The classes, or labels; None for a dataset, which brings them.
+        sample_weight : array (n,) or None, default=None
+            How often each row counts.
+        groups : array (n,) or None, default=None
+            For the splitter ``cv``.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         if self.selection not in SELECTIONS:
             raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
@@ -263,7 +283,18 @@ class MeasureSVCCV(MeasureSVC):
         self.Cs_ = np.unique(self.cv_results_["param_C"])
 
     def plain(self, **changes: Any) -> MeasureSVC:
-        """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C."""
+        """A `MeasureSVC` with the parameters that both have; ``changes`` give the others, such as C.
+
+        Parameters
+        ----------
+        **changes : object
+            Parameters of the result.
+
+        Returns
+        -------
+        MeasureSVC
+            Not fitted.
+        """
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state} | changes
         given["risk"] = 1.0 if given["risk"] is None else given["risk"]

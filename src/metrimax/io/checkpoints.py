@@ -53,6 +53,16 @@ class Checkpoint:
         Created if it does not exist.
     minutes : float
         Time between two saves; 0 saves after every iteration.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from metrimax import MeasureSVC
+    >>> from metrimax.io.checkpoints import Checkpoint
+    >>> X, species = load_iris(return_X_y=True)
+    >>> print(MeasureSVC("f1", checkpoint=Checkpoint(tempfile.mkdtemp(), minutes=5)).fit(X, species == 0).status_)
+    converged: the duality gap is within tol
     """
 
     def __init__(self, folder: Name, *, minutes: float = MINUTES) -> None:

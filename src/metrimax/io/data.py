@@ -95,6 +95,21 @@ def load_data(
         be a number.
     drop : list of str
         Columns of a table to leave out, by name or by number from 0.
+
+    Returns
+    -------
+    Data
+        With ``X``, ``y`` and what the file says of its columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from metrimax.io.data import load_data
+    >>> file = Path(tempfile.mkdtemp()) / "small.svm"
+    >>> print("1 1:0.5 3:2", "-1 2:1", sep=chr(10), file=file.open("w"))
+    >>> load_data(file).X.shape
+    (2, 3)
     """
     kind = kind or file_kind(path)
     if drop and kind not in ("csv", "parquet"):

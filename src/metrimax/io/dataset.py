@@ -152,6 +152,11 @@ def open_dataset(
     drop : list of str
         Columns of tables to leave out.
 
+    Returns
+    -------
+    dataset
+        For `fit`, `predict` and `score`: it has a ``shape``, and the labels as ``y``.
+
     Notes
     -----
     Binary shards are mapped into memory, and read at the speed of memory while the system has them in its cache. Other

@@ -38,9 +38,10 @@ KINDS = ("binary", "multiclass", "multilabel", "ranking")
 class LinearModel:
     """A trained linear model: scores are ``X coef' + intercept``.
 
-    Attributes
+    Parameters
     ----------
     coef : ndarray (L, p)
+        The weights.
     intercept : ndarray (L,)
         The trained intercept minus the threshold.
     threshold : ndarray (L,)
@@ -64,6 +65,14 @@ class LinearModel:
     columns : list of Column or None
         How text, gaps and numbers of a table become features, which ``load_data(..., columns=model.columns)`` does;
         None where they are taken as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.io.models import LinearModel
+    >>> model = LinearModel(np.array([[1.0, -2.0]]), np.zeros(1), np.zeros(1), ["no", "yes"])
+    >>> model.predict(model.scores(np.eye(2)))
+    [['yes'], ['no']]
     """
 
     coef: Vector
@@ -86,10 +95,24 @@ class LinearModel:
 
     @property
     def n_features(self) -> int:
+        """The number of columns that X has to have."""
         return int(self.coef.shape[1])
 
     def scores(self, X: Any, n_threads: int | None = None) -> Vector:
-        """Scores, (n, L); an error where they overflow."""
+        """Scores, (n, L); an error where they overflow.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix (n, p)
+            The rows.
+        n_threads : int or None, default=None
+            The most threads; None for all cores.
+
+        Returns
+        -------
+        ndarray (n, L)
+            The scores.
+        """
         from metrimax.designs import as_design
 
         with np.errstate(over="ignore", invalid="ignore"):
@@ -122,7 +145,18 @@ class LinearModel:
         return replace(self, coef=coef, intercept=intercept, feature_names=names, certificates=None, columns=None)
 
     def predict(self, scores: Vector) -> list[list[Any]]:
-        """The labels of each example: one, or any number for a multilabel model."""
+        """The labels of each example: one, or any number for a multilabel model.
+
+        Parameters
+        ----------
+        scores : ndarray (n, L)
+            What `scores` returned.
+
+        Returns
+        -------
+        list of lists
+            Labels.
+        """
         if self.kind == "multilabel":
             return [[self.classes[k] for k in np.flatnonzero(row > 0)] for row in scores]
         choice = (scores[:, 0] > 0).astype(int) if self.kind == "binary" else scores.argmax(axis=1)
@@ -130,7 +164,26 @@ class LinearModel:
 
 
 def save_model(path: Name, model: LinearModel) -> None:
-    """Write a model file, complete or not at all."""
+    """Write a model file, complete or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; one that is there is replaced.
+    model : LinearModel
+        What to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from metrimax.io.models import LinearModel, save_model
+    >>> file = Path(tempfile.mkdtemp()) / "my.model"
+    >>> save_model(file, LinearModel(np.array([[1.0, -2.0]]), np.zeros(1), np.zeros(1), ["no", "yes"]))
+    >>> file.exists()
+    True
+    """
     from metrimax import __version__
 
     given = {name: getattr(model, name) for name in RULE} | _stacked(model.certificates)
@@ -158,6 +211,29 @@ def load_model(path: Name, *, limit: Limit = None) -> LinearModel:
     """Read a model: this library's format, or the linear models of SVM-perf and SVM-light.
 
     ``limit`` is the most that a compressed file may expand to; see `metrimax.io.data.load_data`.
+
+    Parameters
+    ----------
+    path : str or path
+        A model file, which may be compressed.
+    limit : int, str or None, default=None
+        The most that it may expand to, as for `metrimax.io.data.load_data`.
+
+    Returns
+    -------
+    LinearModel
+        The model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from metrimax.io.models import LinearModel, load_model, save_model
+    >>> file = Path(tempfile.mkdtemp()) / "my.model"
+    >>> save_model(file, LinearModel(np.array([[1.0, -2.0]]), np.zeros(1), np.zeros(1), ["no", "yes"]))
+    >>> load_model(file).scores(np.eye(2)).tolist()
+    [[1.0], [-2.0]]
     """
     raw = read_bytes(path, limit=limit, begins=(MAGIC, b"SVM-light")).tobytes()
     if raw.startswith(MAGIC):

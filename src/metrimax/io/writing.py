@@ -34,6 +34,19 @@ class ShardWriter:
         Approximate size of a shard in bytes, or as in ``"64MiB"``.
     dtype : {"float32", "float64"} or None
         Type of the values; None keeps that of the rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from metrimax import open_dataset
+    >>> from metrimax.io.writing import ShardWriter
+    >>> folder = Path(tempfile.mkdtemp()) / "shards"
+    >>> with ShardWriter(folder) as writer:
+    ...     writer.add(np.eye(3), [1, -1, 1])
+    >>> open_dataset(folder).shape
+    (3, 3)
     """
 
     def __init__(self, folder: Name, *, shard_size: int | str = 64 * 2**20, dtype: str | None = None) -> None:
@@ -93,6 +106,15 @@ class ShardWriter:
         """Append rows: an array or a sparse matrix; their labels, a list of arrays if rows have several; their groups.
 
         Any object with data, indices, indptr (by rows) and shape serves as a sparse matrix.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix (n, p)
+            The rows.
+        labels : array (n,), or list of arrays
+            Their labels.
+        groups : array (n,) or None, default=None
+            Their groups.
         """
         if not hasattr(self, "_beside"):
             raise FileError(
@@ -163,6 +185,18 @@ class ShardWriter:
         """Write the last shard and the manifest, and give the folder its name; returns the manifest.
 
         The end of the ``with`` block calls it if nobody did.
+
+        Parameters
+        ----------
+        index_base : int or None, default=None
+            The index of the first feature in svmlight text, for the manifest.
+        feature_names : list of str or None, default=None
+            The names of the columns, for the manifest.
+
+        Returns
+        -------
+        dict
+            The manifest.
         """
         self._flush()
         if self.n == 0:

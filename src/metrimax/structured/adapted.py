@@ -26,10 +26,29 @@ class AdaptedProblem(StructuredProblem):
     Parameters
     ----------
     problem : StructuredProblem
+        The problem as it is without them.
     auxiliary : ndarray (p,)
         v, the weights of the given machine on the problem's joint features.
     B : float
         Price of relying on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.structured import AdaptedProblem, StructuredProblem, StructuredSVM
+    >>> class Sign(StructuredProblem):
+    ...     def joint_feature(self, x, y):
+    ...         return x * y
+    ...     def loss(self, y, z):
+    ...         return float(y != z)
+    ...     def argmax(self, x, w):
+    ...         return 1 if x @ w > 0 else -1
+    ...     def loss_augmented_argmax(self, x, y, w):
+    ...         return max((-1, 1), key=lambda z: self.loss(y, z) + x @ w * z)
+    >>> X, y = np.array([[1.0, 0.2], [-1.0, 0.3], [0.8, -0.1], [-0.9, 0.0]]), [1, -1, 1, -1]
+    >>> given = np.array([1.0, 0.0])  # of another machine
+    >>> StructuredSVM(AdaptedProblem(Sign(), given)).fit(X, y).predict(X)
+    [1, -1, 1, -1]
     """
 
     def __init__(self, problem: StructuredProblem, auxiliary: Vector, B: float = 1.0) -> None:

@@ -125,11 +125,37 @@ class SupervisedClustering(StructuredSVM):
         )
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> SupervisedClustering:
-        """Train on sets of items X and the numbers or names of their clusters y, one array per set."""
+        """Train on sets of items X and the numbers or names of their clusters y, one array per set.
+
+        Parameters
+        ----------
+        X : sequence of arrays (m, d)
+            The items of each set.
+        y : sequence of arrays (m,)
+            The cluster of each item.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         return super().fit(X, y)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Mean over the sets of the share of pairs that are rightly together or apart (the Rand index)."""
+        """Mean over the sets of the share of pairs that are rightly together or apart (the Rand index).
+
+        Parameters
+        ----------
+        X : sequence of arrays (m, d)
+            The items of each set.
+        y : sequence of arrays (m,)
+            The cluster of each item.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         return 1 - float(self._losses(X, y).mean())
 
     def _compared(self, outputs: list[Any]) -> list[Any]:
@@ -187,7 +213,25 @@ class SupervisedClustering(StructuredSVM):
 
 
 def pair_differences(items: Vector) -> Vector:
-    """Features of all pairs of items (m, d): a constant 1, and the absolute differences of their features."""
+    """Features of all pairs of items (m, d): a constant 1, and the absolute differences of their features.
+
+    Parameters
+    ----------
+    items : ndarray (m, d)
+        The items of one set.
+
+    Returns
+    -------
+    ndarray (m (m - 1) / 2, d + 1)
+        The features of each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.structured import pair_differences
+    >>> pair_differences(np.array([[1.0], [4.0]]))
+    array([[1., 3.]])
+    """
     if items.ndim != 2:
         raise ValueError(f"expected a set of items as a matrix (m, d), got shape {items.shape}")
     i, j = np.triu_indices(len(items), 1)

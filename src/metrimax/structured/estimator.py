@@ -137,7 +137,20 @@ class StructuredSVM(CertifiedEstimator):
         self.callback = callback
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
-        """Train on a sequence of inputs and a sequence of their outputs."""
+        """Train on a sequence of inputs and a sequence of their outputs.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs, of whatever kind the problem takes.
+        y : sequence
+            Their outputs.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         solver = self._solver()
         if self.rescaling not in ("margin", "slack"):
             raise ValueError(f"unknown rescaling {self.rescaling!r}: expected one of margin, slack")
@@ -158,12 +171,36 @@ class StructuredSVM(CertifiedEstimator):
         return self
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
-        """The outputs with the highest ``w @ joint_feature(x, z)``, as a list."""
+        """The outputs with the highest ``w @ joint_feature(x, z)``, as a list.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs.
+
+        Returns
+        -------
+        list
+            Outputs.
+        """
         check_is_fitted(self)
         return self._names(self.problem_.outputs(self._inputs(X), self.coef_, n_jobs=self.n_jobs))
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Minus the mean loss of the predictions: higher is better."""
+        """Minus the mean loss of the predictions: higher is better.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs.
+        y : sequence
+            Their outputs.
+
+        Returns
+        -------
+        float
+            0 at best.
+        """
         return -float(self._losses(X, y).mean())
 
     def _losses(self, X: Sequence[Any], y: Sequence[Any]) -> Any:

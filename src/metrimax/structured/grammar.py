@@ -106,7 +106,27 @@ def walk(tree: Tree, i: int = 0) -> list[tuple[Tree, int, int, int]]:
 
 
 def constituent_f1(tree: Tree, predicted: Tree | None) -> float:
-    """F1 over labelled constituents of two words or more; 0 without a prediction, 1 where both trees have none."""
+    """F1 over labelled constituents of two words or more; 0 without a prediction, 1 where both trees have none.
+
+    Parameters
+    ----------
+    tree : tuple
+        The true tree.
+    predicted : tuple or None
+        The predicted one.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from metrimax.structured import constituent_f1
+    >>> tree = ("S", ("A", "a"), ("T", ("B", "b"), ("C", "c")))
+    >>> constituent_f1(tree, ("S", ("T", ("A", "a"), ("B", "b")), ("C", "c")))
+    0.5
+    """
     if predicted is None:
         return 0.0
     true, found = ({(n[0], start, end) for n, start, _, end in walk(t) if len(n) == 3} for t in (tree, predicted))
@@ -118,6 +138,22 @@ def binarise(tree: Tree) -> Tree:
 
     More than two children are grouped from the right, below a new label ``parent|``; a chain of single children
     becomes one node whose labels are joined by ``+``.
+
+    Parameters
+    ----------
+    tree : tuple
+        ``(label, child, ...)``, where a leaf is ``(label, word)``.
+
+    Returns
+    -------
+    tuple
+        The same tree with one or two children below every node.
+
+    Examples
+    --------
+    >>> from metrimax.structured import binarise
+    >>> binarise(("S", ("A", "a"), ("B", "b"), ("C", "c")))
+    ('S', ('A', 'a'), ('S|', ('B', 'b'), ('C', 'c')))
     """
     done: list[Tree] = []
     todo: list[Any] = [tree]

@@ -282,16 +282,53 @@ class CFGParser(StructuredSVM):
         )
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> CFGParser:
-        """Train on sentences X and their trees y."""
+        """Train on sentences X and their trees y.
+
+        Parameters
+        ----------
+        X : sequence of lists of str
+            Sentences.
+        y : sequence of trees
+            One for each sentence, in Chomsky normal form (`binarise`).
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         return super().fit(X, y)
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
-        """The highest tree of every sentence; None where the grammar has none for it."""
+        """The highest tree of every sentence; None where the grammar has none for it.
+
+        Parameters
+        ----------
+        X : sequence of lists of str
+            Sentences.
+
+        Returns
+        -------
+        list
+            Trees, or None.
+        """
         parses = super().predict(X)
         return [None if z is None else self.problem_.decode(x, z) for x, z in zip(X, parses, strict=True)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Mean F1 over constituents; a sentence without a tree counts 0."""
+        """Mean F1 over constituents; a sentence without a tree counts 0.
+
+        Parameters
+        ----------
+        X : sequence of lists of str
+            Sentences.
+        y : sequence of trees
+            One for each sentence.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         self._check_lengths(X, y)
         return float(np.mean([constituent_f1(tree, z) for tree, z in zip(y, self.predict(X), strict=True)]))
 

@@ -47,6 +47,23 @@ class StructuredProblem:
 
     ``releases_gil`` is True where the argmax spends its time in compiled code that other threads can run beside;
     ``n_jobs`` then means threads, otherwise processes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax.structured import StructuredProblem, StructuredSVM
+    >>> class Sign(StructuredProblem):
+    ...     def joint_feature(self, x, y):
+    ...         return x * y
+    ...     def loss(self, y, z):
+    ...         return float(y != z)
+    ...     def argmax(self, x, w):
+    ...         return 1 if x @ w > 0 else -1
+    ...     def loss_augmented_argmax(self, x, y, w):
+    ...         return max((-1, 1), key=lambda z: self.loss(y, z) + x @ w * z)
+    >>> X, y = np.array([[1.0, 0.2], [-1.0, 0.3], [0.8, -0.1], [-0.9, 0.0]]), [1, -1, 1, -1]
+    >>> StructuredSVM(Sign()).fit(X, y).predict(X)
+    [1, -1, 1, -1]
     """
 
     inference: Inference = "exact"

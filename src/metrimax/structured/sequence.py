@@ -229,7 +229,20 @@ class SequenceTagger(StructuredSVM):
         )
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> SequenceTagger:
-        """Train on sequences X and their tags y, one list of tags per sequence."""
+        """Train on sequences X and their tags y, one list of tags per sequence.
+
+        Parameters
+        ----------
+        X : sequence of lists
+            Tokens, or their features.
+        y : sequence of lists
+            The tags of the tokens.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         return super().fit(X, y)
 
     @property
@@ -248,7 +261,20 @@ class SequenceTagger(StructuredSVM):
         return self.problem_.parts(self.coef_)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Share of the tokens that get the right tag."""
+        """Share of the tokens that get the right tag.
+
+        Parameters
+        ----------
+        X : sequence of lists
+            Tokens, or their features.
+        y : sequence of lists
+            The tags of the tokens.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         return 1 - float(self._losses(X, y).sum()) / max(1, sum(len(tags) for tags in y))
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
@@ -324,6 +350,17 @@ def word_features(words: Sequence[str], affix: int = 4) -> list[dict[str, Any]]:
         One sentence.
     affix : int
         Length of the longest prefix and suffix.
+
+    Returns
+    -------
+    list of dict
+        The features of each word, by name.
+
+    Examples
+    --------
+    >>> from metrimax.structured import word_features
+    >>> word_features(["the", "dogs"], affix=1)[1]["suffix"]
+    ['s']
     """
     features = []
     for t, word in enumerate(words):

@@ -123,12 +123,22 @@ def path(
         Finite values.
     y : array (n,)
         Two classes; the greater one is positive.
-    measure, tol, max_iter, fit_intercept, intercept_scaling, n_threads, callback
+    measure : str, measure or callable, default="f1"
         As for `MeasureSVC`.
     Cs : sequence of float
         The grid, in any order; 2^-6 .. 2^6 by default.
+    tol, max_iter, fit_intercept, intercept_scaling
+        As for `MeasureSVC`.
     sample_weight : array (n,), optional
         As for `MeasureSVC`: repetition.
+    n_threads, callback
+        As for `MeasureSVC`.
+
+    Returns
+    -------
+    Path
+        ``Cs``, and for each of them one of ``solutions``, with ``w``, ``objective``, ``bound``, ``gap`` and ``status``.
+        `decision_function` scores rows by all of them.
 
     Notes
     -----
