@@ -4,7 +4,7 @@ Recall at a precision that was promised
 
 Of the cases that are called, at least 80 in 100 must be real. As many real cases as possible are to be found.
 
-The measure is recall, over the labellings that keep the promise. A logistic loss beside it learns from every example.
+The measure is recall where the promise is kept. A logistic loss beside it learns from every example.
 """
 
 import matplotlib.pyplot as plt
@@ -14,24 +14,15 @@ from sklearn.metrics import precision_recall_curve
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
-from metrimax import MeasureSVC, TableFunction
+from metrimax import MeasureSVC, RecallAtPrecision
 
 PROMISE = 0.8
 X, y = make_classification(4000, 20, n_informative=6, n_clusters_per_class=2, weights=[0.9], random_state=0)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 
-
 # %%
-# The measure, and the tables that it admits.
-def recall(tp, fp, fn, tn):
-    return tp / (tp + fn)
-
-
-def promised(tp, fp, fn, tn):
-    return tp >= PROMISE * (tp + fp)
-
-
-trained = MeasureSVC(TableFunction(recall, where=promised), C=1.0, logistic=3.0, threshold="placed").fit(X, y)
+# ``RecallAtPrecision`` is recall where the precision is high enough, and 0 elsewhere.
+trained = MeasureSVC(RecallAtPrecision(PROMISE), C=1.0, logistic=3.0).fit(X, y)
 plain = LinearSVC(C=0.01).fit(X, y)
 print(f"{trained.status_}: gap {trained.gap_:.1e}")
 

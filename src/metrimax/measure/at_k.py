@@ -244,6 +244,13 @@ class RecallAtBudget(RecallAtK):
     -----
     `predict` calls about the same share of other data positive. To call exactly k, take the k highest of
     `decision_function`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax import RecallAtBudget
+    >>> round(RecallAtBudget(1).score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    0.5
     """
 
     k: float | str = "10%"

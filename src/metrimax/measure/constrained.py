@@ -36,7 +36,15 @@ CONFIDENCE = 0.75
 
 
 class Constrained(ContingencyMeasure):
-    """A measure that counts where a proportion of the table keeps a level."""
+    """A measure that counts where a proportion of the table keeps a level.
+
+    Examples
+    --------
+    >>> from metrimax import RecallAtPrecision
+    >>> from metrimax.measure import Constrained
+    >>> isinstance(RecallAtPrecision(0.8), Constrained), RecallAtPrecision(0.8).level
+    (True, 0.8)
+    """
 
     ranks: ClassVar[bool] = True
     structure: ClassVar[Structure] = "limited"
@@ -170,6 +178,13 @@ class PrecisionAtRecall(Constrained):
         The least recall, above 0 and at most 1.
     confidence : float
         As for `RecallAtPrecision`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax import PrecisionAtRecall
+    >>> round(PrecisionAtRecall(0.9).score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    0.667
     """
 
     recall: float = 0.9
@@ -203,6 +218,13 @@ class TPRAtFPR(Constrained):
         The greatest false positive rate, at least 0 and below 1.
     confidence : float
         As for `RecallAtPrecision`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metrimax import TPRAtFPR
+    >>> round(TPRAtFPR(0.1).score(np.array([1, 1, 0, 0]), np.array([2.0, -1.0, 1.0, -3.0])), 3)
+    0.5
     """
 
     fpr: float = 0.01
