@@ -183,6 +183,16 @@ def binarise(tree: Tree) -> Tree:
 def unbinarise(tree: Tree) -> Tree:
     """The tree that `binarise` was given, with its labels, except that chains of single children are written out.
 
+    Parameters
+    ----------
+    tree : tuple
+        What `binarise` returned, or `CFGParser.predict`.
+
+    Returns
+    -------
+    tuple
+        With nodes ``(label, child, ...)``.
+
     Examples
     --------
     >>> tree = ("S", ("NP", ("D", "the"), ("A", "old"), ("N", "dog")), ("VP", ("V", "slept")))
@@ -205,6 +215,16 @@ def unbinarise(tree: Tree) -> Tree:
 
 def constituents(tree: Tree) -> Counter[tuple[str, int, int]]:
     """Labelled spans ``(label, start, end)`` of a tree of any form, and how often each occurs; tags of words are none.
+
+    Parameters
+    ----------
+    tree : tuple
+        With nodes ``(label, child, ...)``, where a leaf is ``(label, word)``.
+
+    Returns
+    -------
+    Counter
+        From the span to its number.
 
     Examples
     --------
