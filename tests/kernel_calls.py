@@ -69,6 +69,11 @@ def counts(n_pos: int = 2, m_low: int = 0, u: Any = BY_COUNT, v: Any = BY_COUNT)
     return _kernels.CountLoss(n_pos, m_low, u, v)
 
 
+def count_smoothing(size: int = N, pos: Any = POS, neg: Any = NEG, loss: Any = None, step: float = 1 / N) -> Any:
+    classes = _kernels.PairClass(pos, 1.0, NONE), _kernels.PairClass(neg, -1.0, NONE)
+    return _kernels.CountSmoothing(size, *classes, step, counts() if loss is None else loss)
+
+
 def csr(data: Any, indices: Any, indptr: Any, n_cols: int = 3, trusted: bool = False) -> Any:
     indices, indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
     return _kernels.csr_matrix(np.ones(data), indices, indptr, n_cols, trusted=trusted)

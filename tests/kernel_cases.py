@@ -18,6 +18,7 @@ from kernel_calls import (
     bundle_steps,
     by_mistakes,
     cky,
+    count_smoothing,
     counts,
     csr,
     descend,
@@ -188,6 +189,18 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: pair_search(pos=full(0, dtype=np.uint32)),
         ],
     ),
+    "CountSmoothing": (
+        [count_smoothing, lambda: count_smoothing(loss=counts(n_pos=2, m_low=2, u=full(5), v=full(5)))],
+        [
+            lambda: count_smoothing(pos=FAR),
+            lambda: count_smoothing(neg=FAR),
+            lambda: count_smoothing(size=5),
+            lambda: count_smoothing(pos=full(0, dtype=np.uint32)),
+            lambda: count_smoothing(loss=counts(u=full(0), v=full(0))),
+            lambda: count_smoothing(loss=counts(m_low=1)),
+            lambda: count_smoothing(step=0.0),
+        ],
+    ),
     "Queue": ([queue, lambda: queue(0)], [lambda: queue(2, -1), lambda: queue(2, 2**60)]),
     "CountLoss": (
         [counts, lambda: counts(u=full(0), v=full(0))],
@@ -235,14 +248,6 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: _kernels.count_bounds(counts(m_low=1), 4),
             lambda: _kernels.count_bounds(counts(u=full(0), v=full(0)), 4),
         ],
-    ),
-    "count_values": (
-        [
-            lambda q=q, c=c: _kernels.count_values(q, q, c)
-            for q in (queue(0), queue(3, 5), queue(9))
-            for c in (counts(), counts(m_low=90), counts(n_pos=0), counts(u=full(0), v=full(0)))
-        ],
-        [],
     ),
     "monge_argmax": (
         [lambda: _kernels.monge_argmax("max", queue(), queue(), full(3), full(3))],

@@ -9,7 +9,20 @@ import inspect
 
 import numpy as np
 import pytest
-from kernel_calls import POS, RISKS, SCORES, N, csr, flips, full, groups, pair_search, table_search
+from kernel_calls import (
+    POS,
+    RISKS,
+    SCORES,
+    N,
+    count_smoothing,
+    counts,
+    csr,
+    flips,
+    full,
+    groups,
+    pair_search,
+    table_search,
+)
 from kernel_cases import CASES
 
 from metrimax import _kernels
@@ -60,6 +73,7 @@ def test_many_scores_that_are_no_numbers():
         _kernels.TopSearch(y, 100, 1.0, -0.5),
         _kernels.TopRankingSearch(np.arange(n), y.astype(np.int64), np.arange(2.0), np.ones(10) / 10, 1e-3, n),
     ]
+    smoothing = count_smoothing(n, pos, neg, counts(len(pos), 0, full(n + 1), full(n + 1)), 1 / n)
     for share in (0.01, 0.5, 1.0):
         for values in ([np.nan], [np.nan, np.inf, -np.inf], [np.inf], [1e308, -1e308]):
             scores = rng.normal(size=n)
@@ -68,6 +82,9 @@ def test_many_scores_that_are_no_numbers():
             for risk in risks:
                 risk.cut(scores)
                 _kernels.Line(risk, rng.normal(size=n), scores)(0.1)
+            for smoothed in (*risks[1::2][:2], smoothing):
+                for mu in (1e-3, 1.0):
+                    smoothed.smooth(scores, mu)
 
 
 TYPES = {
@@ -110,3 +127,12 @@ def test_a_risk_cannot_be_made_of_nothing():
     assert inspect.isclass(_kernels.Risk)
     with pytest.raises(TypeError):
         _kernels.Risk()
+
+
+def test_smoothed_risks_check_their_arguments():
+    for search in (pair_search(), _kernels.TopSearch(SCORES > 0, 2, 1.0, -0.5), count_smoothing()):
+        with pytest.raises(ValueError, match="smooth: scores: expected length"):
+            search.smooth(full(len(SCORES) + 1), 0.1)
+        for mu in (0.0, -1.0, np.nan, np.inf):
+            with pytest.raises(ValueError, match="smooth: mu: expected a positive number"):
+                search.smooth(SCORES, mu)

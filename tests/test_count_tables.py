@@ -40,7 +40,9 @@ def test_one_number_for_all_counts_is_as_good_as_a_vector(alike):
     for both in ((u, v), (u.copy(), v.copy())):
         search = table_search(pos, neg, *both, top=10.0)
         counts = _kernels.CountLoss(len(pos), 0, *both)
-        values, argmax = _kernels.count_values(*queues, counts), _kernels.count_argmax(*queues, counts)
+        argmax = _kernels.count_argmax(*queues, counts)
+        classes = (_kernels.PairClass(at, sign, np.empty(0)) for at, sign in ((pos, 1.0), (neg, -1.0)))
+        values = _kernels.CountSmoothing(60, *classes, 1 / 60, counts).smooth(scores, 0.1)[2]
         loss, slope = search.cut(scores)
         found.append(np.concatenate((argmax, values, [loss], slope, _kernels.Line(search, scores, move)(0.5))))
     np.testing.assert_array_equal(*found)

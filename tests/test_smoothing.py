@@ -7,9 +7,10 @@ import itertools
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from smoothed_reference import count_pieces, smoothed_count_risk
 
 from metrimax.measure import FBeta, PrecisionAtK, RecallAtK, TableFunction, get_measure, measures
 from metrimax.measure import smoothing as sm
@@ -105,30 +106,94 @@ def test_cut_is_a_mixture_of_labellings(name):
         assert cut.loss <= -found.fun + 1e-8
 
 
+def by_count(oracle):
+    """u and v of D = u[m] + v[m] tp, which is not unique where m leaves tp no choice."""
+    return np.broadcast_arrays(oracle._u, oracle._v)
+
+
 @pytest.mark.parametrize("name", ["f1", "mcc", "kappa"])
-def test_count_family_against_quadratic_programs(name):
-    """Every number m of predicted positives as a quadratic program of its own, then the entropy over m."""
+def test_count_pieces_against_quadratic_programs(name):
+    """Every range of m as a quadratic program of its own, then the entropy over the ranges."""
     y, s = sample(n=9, share=0.4, seed=3)
     oracle = get_measure(name).oracle(y)
     n, n_pos = len(y), int(y.sum())
+    u, v = by_count(oracle)
     for mu in (1.0, 0.1, 0.01):
         values = []
-        for m in range(n + 1):
-            # half of mu for the quadratic term, which is the same at every labelling with m positives
-            q = mu / max(m * (n - m) / n, 0.5)
-            beta = cp.Variable(n)
-            tp = n_pos - cp.sum(beta[y])
-            tps = np.array([max(0, m - (n - n_pos)), min(m, n_pos)], dtype=float)
-            D = get_measure(name).table_loss(tps, m - tps, n_pos - tps, n - n_pos - m + tps)
-            v = (D[1] - D[0]) / (tps[1] - tps[0]) if tps[1] > tps[0] else 0.0
-            called = y - cp.multiply(np.where(y, 1, -1), beta)
-            prox = q / 2 * cp.sum_squares(called - m / n)
-            gain = D[0] + v * (tp - tps[0]) - (np.where(y, 1, -1) * s / n) @ beta - prox
-            problem = cp.Problem(cp.Maximize(gain), [beta >= 0, beta <= 1, tp + cp.sum(beta[~y]) == m])
-            values.append(problem.solve(solver=cp.CLARABEL))
-        T = mu / 2 / np.log(n + 1)
-        expected = T * np.log(np.exp(np.array(values) / T).sum()) - mu / 2
+        for lo, hi, u_least, v_least in count_pieces(u, v, 0, n_pos, 0.2 * mu):
+            centre = (lo + hi) / 2 / n
+            farthest = max(m * (1 - centre) ** 2 + (n - m) * centre**2 for m in range(lo, hi + 1))
+            called = cp.Variable(n)
+            gain = u_least + v_least * cp.sum(called[y]) + (called - y) @ s / n
+            prox = 0.5 * mu / max(farthest, 0.5) * cp.sum_squares(called - centre)
+            limits = [called >= 0, called <= 1, cp.sum(called) >= lo, cp.sum(called) <= hi]
+            values.append(cp.Problem(cp.Maximize(gain - prox), limits).solve(solver=cp.CLARABEL))
+        T = 0.3 * mu / np.log(len(values))
+        expected = T * np.log(np.exp((np.array(values) - max(values)) / T).sum()) + max(values) - 0.3 * mu
         assert oracle.smooth(s, mu)[0] == pytest.approx(expected, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["f1", "mcc", "kappa", "kld", "rae"]),
+    st.integers(8, 60),
+    st.integers(0, 10_000),
+    st.sampled_from([1.0, 0.1, 1e-2, 1e-3, 1e-4]),
+    st.booleans(),
+)
+def test_compiled_count_smoothing_against_numpy(name, n, seed, mu, tied):
+    """From one call to the next the scores move a little, a lot, or not at all: windows must not be believed."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.4
+    y[:2] = True, False
+    oracle = get_measure(name).oracle(y)
+    assume(not isinstance(oracle.smooth, sm.ContingencySmoothing))  # linear on this sample: one plane
+    u, v = by_count(oracle)
+    s = rng.normal(size=n) * 10 ** rng.uniform(-1, 1.5) + y
+    for move in (0.0, 1e-3, 0.1, 3.0, 0.0, 1e-3):
+        s = s + move * rng.normal(size=n)
+        if tied:
+            s = np.round(s)
+        value, cut = oracle.smooth(s, mu)
+        expected, loss, slope = smoothed_count_risk(y, s, u, v, 0, mu)
+        assert value == pytest.approx(expected, abs=1e-9)
+        assert cut.loss == pytest.approx(loss, abs=1e-7)
+        np.testing.assert_allclose(cut.slope, slope, atol=1e-7 / n)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_compiled_smoothing_of_a_large_sample_along_a_path(seed):
+    """A search that was asked before gives the same answers as one that was not."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(20_000) < (0.02, 0.3, 0.8)[seed]
+    s, move = rng.normal(size=len(y)) + y - 1, rng.normal(size=len(y)) + 0.3 * y
+    for name in ("f1", "prbep", "roc_area"):
+        oracle = get_measure(name).oracle(y)
+        for mu in (0.1, 1e-3, 1e-4):
+            for t in (0.0, 1e-3, 0.03, 1.0, 30.0, 0.0):
+                value, cut = oracle.smooth(s + t * move, mu)
+                expected, other = get_measure(name).oracle(y).smooth(s + t * move, mu)
+                assert value == pytest.approx(expected, abs=1e-11)
+                assert cut.loss == pytest.approx(other.loss, abs=1e-9)
+                np.testing.assert_allclose(cut.slope, other.slope, atol=1e-9 / len(y) / y.mean())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(3, 40), st.integers(0, 10_000), st.sampled_from([1.0, 0.1, 1e-2, 1e-4]), st.booleans())
+def test_compiled_top_against_ramps(n, seed, mu, tied):
+    """Without weights by selection, with weights by sorted prefix sums: the same function."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.4
+    y[:2] = True, False
+    s = rng.normal(size=n) * 10 ** rng.uniform(-1, 1.5) + y
+    if tied:
+        s = np.round(s)
+    measure = PrecisionAtK(int(rng.integers(1, n)))
+    value, cut = measure.oracle(y).smooth(s, mu)
+    expected, other = measure.oracle(y, np.ones(n)).smooth(s, mu)
+    assert value == pytest.approx(expected, abs=1e-9)
+    assert cut.loss == pytest.approx(other.loss, abs=1e-6)
+    np.testing.assert_allclose(cut.slope, other.slope, atol=1e-6 / n)
 
 
 def test_roc_area_against_all_pairs():

@@ -71,6 +71,11 @@ class TopSearch(Risk):
 
     def __init__(self, y: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, u: float, v: float) -> None: ...
 
+    def smooth(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float) -> tuple[float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        The smoothed risk without R >= 0, no more than mu below: its value, and loss and slope of its plane.
+        """
+
 class PairClass:
     """One class of the pairs: its members, and their weights or none."""
 
@@ -80,6 +85,11 @@ class PairSearch(Risk):
     """The pairs inside the margin, of classes of which one is sorted."""
 
     def __init__(self, size: int, sorted: PairClass, other: PairClass, pairs: float) -> None: ...
+
+    def smooth(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float) -> tuple[float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.
+        """
 
 class Queue:
     """
@@ -127,16 +137,24 @@ class Ramp:
 
     def __init__(self, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
+class CountSmoothing:
+    """The smoothed risk of a loss by count."""
+
+    def __init__(self, size: int, pos: PairClass, neg: PairClass, step: float, loss: CountLoss) -> None:
+        """
+        Weights of members and the loss are in units of which each weighs `step` of the sample.
+        """
+
+    def smooth(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float) -> tuple[float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.
+        """
+
 def ramp_sums(ramp: Ramp, t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
     """Number and gain of the flips under each ramp (t, h)."""
 
 def ramp_thresholds(pos: Ramp, neg: Ramp, tau: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
     """Thresholds t with count(neg, t) - count(pos, tau - t) = target."""
-
-def count_values(pos: Queue, neg: Queue, loss: CountLoss) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
-    """
-    The best value for every number m of predicted positives, for costs of all units.
-    """
 
 class CutPool:
     """

@@ -94,21 +94,6 @@ class PyTableSearch : public TableSearch {
     PyTables losses;
 };
 
-struct PyPairClass {
-    In1<Place> members;
-    double sign;
-    In1<double> weights;
-
-    PyPairClass(In1<Place> members, double sign, In1<double> weights) : members(members), sign(sign), weights(weights) {
-        if (weights.size() > 0)
-            check_length("PairClass: weights", weights.size(), members.size());
-    }
-
-    PairClass view() const {
-        return {{members.data(), size_of(members), sign}, weights.size() ? weights.data() : nullptr};
-    }
-};
-
 class PyPairSearch : public PairSearch {
   public:
     PyPairSearch(Index size, const PyPairClass &sorted, const PyPairClass &other, double pairs)
@@ -237,13 +222,17 @@ void bind_risks(nb::module_ &m) {
             [](TopSearch *self, In1<bool> y, Index k, double u, double v) {
                 new (self) TopSearch(reinterpret_cast<const unsigned char *>(y.data()), size_of(y), k, u, v);
             },
-            nb::arg("y").noconvert(), nb::arg("k"), nb::arg("u"), nb::arg("v"));
+            nb::arg("y").noconvert(), nb::arg("k"), nb::arg("u"), nb::arg("v"))
+        .def("smooth", &smooth<TopSearch>, nb::arg("scores").noconvert(), nb::arg("mu"),
+             "The smoothed risk without R >= 0, no more than mu below: its value, and loss and slope of its plane.");
     nb::class_<PyPairClass>(m, "PairClass", "One class of the pairs: its members, and their weights or none.")
         .def(nb::init<In1<Place>, double, In1<double>>(), nb::arg("members").noconvert(), nb::arg("sign"),
              nb::arg("weights").noconvert());
     nb::class_<PyPairSearch, Risk>(m, "PairSearch", "The pairs inside the margin, of classes of which one is sorted.")
         .def(nb::init<Index, const PyPairClass &, const PyPairClass &, double>(), nb::arg("size"), nb::arg("sorted"),
-             nb::arg("other"), nb::arg("pairs"));
+             nb::arg("other"), nb::arg("pairs"))
+        .def("smooth", &smooth<PyPairSearch>, nb::arg("scores").noconvert(), nb::arg("mu"),
+             "The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.");
 }
 
 } // namespace

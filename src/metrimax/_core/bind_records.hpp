@@ -2,7 +2,11 @@
 #pragma once
 
 #include "bindings.hpp"
+#include "pair_search.hpp"
 #include "table_argmax.hpp"
+
+#include <tuple>
+#include <utility>
 
 namespace metrimax {
 
@@ -41,5 +45,34 @@ struct PyCounts {
         return {pos, neg, P, N, n_pos, m_low, m_low + size_of(u) - 1, by_count(u), by_count(v)};
     }
 };
+
+// One class of a sample: its members, and their weights or none.
+struct PyPairClass {
+    In1<Place> members;
+    double sign;
+    In1<double> weights;
+
+    PyPairClass(In1<Place> members, double sign, In1<double> weights) : members(members), sign(sign), weights(weights) {
+        if (weights.size() > 0)
+            check_length("PairClass: weights", weights.size(), members.size());
+    }
+
+    PairClass view() const {
+        return {{members.data(), size_of(members), sign}, weights.size() ? weights.data() : nullptr};
+    }
+};
+
+// The smoothed risk of a search that has one: its value, and the loss and the slope of its plane.
+template <class Search> std::tuple<double, double, Out1<double>> smooth(Search &search, In1<double> scores, double mu) {
+    check_length("smooth: scores", scores.size(), search.size());
+    check_positive("smooth: mu", mu);
+    auto slope = empty<double>(search.size());
+    std::pair<double, double> found;
+    {
+        nb::gil_scoped_release unlocked;
+        found = search.smooth(scores.data(), mu, slope.get());
+    }
+    return {found.first, found.second, make_array(std::move(slope), search.size())};
+}
 
 } // namespace metrimax

@@ -1,8 +1,10 @@
 // Python bindings of the kernels of the smoothed measures.
 #include "bind_records.hpp"
+#include "count_smoothing.hpp"
 #include "ramp_sums.hpp"
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <utility>
 
@@ -58,31 +60,36 @@ Out1<double> ramp_thresholds(const PyRamp &pos, const PyRamp &neg, In1<double> t
     return make_array(std::move(t), size);
 }
 
-Out1<double> count_values(const PyQueue &pos, const PyQueue &neg, const PyCounts &loss) {
-    const size_t size = loss.u.size();
-    const Queue p = pos.view(), q = neg.view();
-    auto values = empty<double>(size);
-    {
-        nb::gil_scoped_release unlocked;
-        std::fill_n(values.get(), size, -std::numeric_limits<double>::infinity()); // where there is no table
-        const auto P = p.prefix(), N = q.prefix();
-        loss.scan(p, q, P, N).visit([&](Index m, double value, Index, Index) { values[m - loss.m_low] = value; });
+class PyCountSmoothing : public CountSmoothing {
+  public:
+    PyCountSmoothing(Index size, const PyPairClass &pos, const PyPairClass &neg, double step, const PyCounts &loss)
+        : CountSmoothing(size, pos.view(), neg.view(), step, loss.m_low, by_count(loss.u), by_count(loss.v),
+                         size_of(loss.u)),
+          pos(pos), neg(neg), loss(loss) {
+        check_positive("CountSmoothing: step", step);
     }
-    return make_array(std::move(values), size);
-}
+
+  private:
+    PyPairClass pos, neg;
+    PyCounts loss;
+};
 
 } // namespace
 
 void bind_smoothing(nb::module_ &m) {
     nb::class_<PyRamp>(m, "Ramp", "Costs of a class, ascending, and their weights or none, to be summed under ramps.")
         .def(nb::init<In1<double>, In1<double>>(), nb::arg("costs").noconvert(), nb::arg("weights").noconvert());
+    nb::class_<PyCountSmoothing>(m, "CountSmoothing", "The smoothed risk of a loss by count.")
+        .def(nb::init<Index, const PyPairClass &, const PyPairClass &, double, const PyCounts &>(), nb::arg("size"),
+             nb::arg("pos"), nb::arg("neg"), nb::arg("step"), nb::arg("loss"),
+             "Weights of members and the loss are in units of which each weighs `step` of the sample.")
+        .def("smooth", &smooth<PyCountSmoothing>, nb::arg("scores").noconvert(), nb::arg("mu"),
+             "The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.");
     m.def("ramp_sums", &ramp_sums, nb::arg("ramp"), nb::arg("t").noconvert(), nb::arg("h").noconvert(),
           "Number and gain of the flips under each ramp (t, h).");
     m.def("ramp_thresholds", &ramp_thresholds, nb::arg("pos"), nb::arg("neg"), nb::arg("tau").noconvert(),
           nb::arg("target").noconvert(), nb::arg("h").noconvert(),
           "Thresholds t with count(neg, t) - count(pos, tau - t) = target.");
-    m.def("count_values", &count_values, nb::arg("pos"), nb::arg("neg"), nb::arg("loss"),
-          "The best value for every number m of predicted positives, for costs of all units.");
 }
 
 } // namespace metrimax

@@ -58,12 +58,12 @@ METRIMAX_CLONES bool few_below(const double *METRIMAX_RESTRICT x, const std::int
     return more != 0;
 }
 
-// 1 - cost, but no less than the least.
-METRIMAX_CLONES inline void reach_from(const double *METRIMAX_RESTRICT costs, Index size, double least,
+// margin - cost, but no less than the least.
+METRIMAX_CLONES inline void reach_from(const double *METRIMAX_RESTRICT costs, Index size, double margin, double least,
                                        double *METRIMAX_RESTRICT out) {
 #pragma omp simd
     for (Index k = 0; k < size; ++k) {
-        const double reach = 1 - costs[k];
+        const double reach = margin - costs[k];
         out[k] = reach > least ? reach : least;
     }
 }

@@ -112,50 +112,116 @@ class MarginPairs {
         return total;
     }
 
+    // The smoothed risk: every pair flips by the share clip((margin - cost_i - cost_j) / h, 0, 1), h = 8 mu and the
+    // margin 1 + h/2. Writes the slopes, and returns the sums over all pairs of  share (margin - cost_i - cost_j) - h/2
+    // share^2  and of the shares. Costs of the sorted class count from their mean: sums of squares would drown in it.
+    // Zhang, Saha & Vishwanathan (2011), section 3.2; there both classes are sorted.
+    std::pair<double, double> ramps(double mu, double share, double *slope) {
+        struct Sums {
+            double weight = 0, costs = 0, squares = 0;
+        };
+        struct Ends {
+            double full = 0, full_t = 0, part = 0, part_t = 0; // weights, and these times t, of ramps that end there
+        };
+        const double h = 8 * mu, mean = nodes.back().costs / nodes.back().weight;
+        std::vector<Sums> sums(nodes.size());
+        for (Index k = 0; k < own.members.size; ++k) {
+            const double w = own.weight(order.place(k)), c = order[k] - mean;
+            sums[k + 1] = {sums[k].weight + w, sums[k].costs + w * c, sums[k].squares + w * c * c};
+        }
+        std::vector<Ends> ends(nodes.size());
+        double total = 0, flips = 0;
+        margin = 1 + h / 2;
+        visit(point(other), [&](const Index *places, const double *reach, const std::int32_t *part, Index size) {
+            double begin[kBlock + 1];
+            std::int32_t full[kBlock];
+            for (Index k = 0; k < size; ++k)
+                begin[k] = reach[k] - h;
+            look_up(begin, size, full);
+            for (Index k = 0; k < size; ++k) {
+                const double w = other.weight(places[k]), t = reach[k] - mean;
+                const Sums &a = sums[full[k]], &b = sums[part[k]];
+                const double some = b.weight - a.weight, cost = b.costs - a.costs, square = b.squares - a.squares;
+                const double count = a.weight + (some * t - cost) / h;
+                total += w * (a.weight * (t - h / 2) - a.costs + ((some * t - 2 * cost) * t + square) / (2 * h));
+                flips += w * count;
+                Ends &first = ends[full[k]], &last = ends[part[k]];
+                first.full += w;
+                first.full_t += w * t;
+                last.part += w;
+                last.part_t += w * t;
+                slope[other.members.example(places[k])] = -other.members.sign * share * w * count;
+            }
+        });
+        Ends above; // of ramps that reach beyond k
+        double back = 0;
+        for (Index k = own.members.size; k-- > 0;) {
+            const Ends &here = ends[k + 1];
+            above = {above.full + here.full, above.full_t + here.full_t, above.part + here.part,
+                     above.part_t + here.part_t};
+            const double c = order[k] - mean, w = own.weight(order.place(k));
+            const double ramp = above.part_t - above.full_t - c * (above.part - above.full);
+            const double count = std::max(0.0, above.full + ramp / h);
+            back += w * count;
+            slope[own.members.example(order.place(k))] = -own.members.sign * share * w * count;
+        }
+        const double even = back > 0 ? flips / back : 1.0; // or rounding would count times what all scores share
+        for (Index k = 0; k < own.members.size; ++k)
+            slope[own.members.example(k)] *= even;
+        return {total, flips};
+    }
+
   private:
     static constexpr Index kNear = Index{1} << 13; // so many nodes are in the cache anyway
 
     PointCosts point(const PairClass &of) const { return {scores, of.members}; }
     LineCosts line(const PairClass &of) const { return {scores, move, of.members, t}; }
 
-    // Call f(places, 1 - costs, numbers of the sorted class below these, size) for the examples of the other class that
-    // any of them is below, a block at a time. Where these are many it is called for all: the others, with none of them
-    // below, add nothing to any sum.
+    // Call f(places, margin - costs, numbers of the sorted class below these, size) for the examples of the other class
+    // that any of them is below, a block at a time. Where these are many it is called for all: the others, with none of
+    // them below, add nothing to any sum.
     template <class Costs, class F> void visit(const Costs &costs, F &&f) const {
         constexpr double kAll = -std::numeric_limits<double>::infinity();
-        const double most = 1 - order[0];
-        const bool far = own.members.size > kNear, dense = std::isfinite(most);
+        const double most = margin - order[0];
+        const bool dense = std::isfinite(most);
         for_blocks(other.members.extent(), [&](Index first, Index count) {
             double block[kBlock], reach[kBlock + 1];
             Index places[kBlock + 1], size = 0;
-            std::int32_t cells[kBlock], inside[kBlock];
+            std::int32_t inside[kBlock];
             costs.block(first, count, block);
             if (dense && 2 * count_where<std::less<>>(block, count, most) > count) {
-                reach_from(block, count, order[0], reach);
+                reach_from(block, count, margin, order[0], reach);
                 for (; size < count; ++size)
                     places[size] = first + size;
             } else {
                 for_inside<std::less<>>(block, count, kAll, most, [&](Index k, bool counts) {
-                    reach[size] = 1 - block[k];
+                    reach[size] = margin - block[k];
                     places[size] = first + k;
                     size += counts;
                 });
             }
-            order.cells(reach, size, cells);
-            if (far) {
-                for (Index k = 0; k < size; ++k)
-                    order.expect(cells[k]);
-                for (Index k = 0; k < size; ++k)
-                    order.expect_numbers(cells[k]);
-            }
-            order.below(reach, cells, size, inside);
+            look_up(reach, size, inside);
             f(places, reach, inside, size);
         });
+    }
+
+    // How many of the sorted class are below each of some numbers, at most a block.
+    void look_up(const double *reach, Index size, std::int32_t *inside) const {
+        std::int32_t cells[kBlock];
+        order.cells(reach, size, cells);
+        if (own.members.size > kNear) {
+            for (Index k = 0; k < size; ++k)
+                order.expect(cells[k]);
+            for (Index k = 0; k < size; ++k)
+                order.expect_numbers(cells[k]);
+        }
+        order.below(reach, cells, size, inside);
     }
 
     PairClass own, other;
     const double *scores, *move;
     double t;
+    double margin = 1; // inside which a pair counts
     CellOrder &order;
     std::vector<Node> &nodes;
 };
@@ -180,6 +246,16 @@ class PairSearch : public Risk {
         std::fill_n(slope, n, 0.0);
         return scratch.lend([&](MarginPairs::Room &room) {
             return MarginPairs(sorted, other, scores, nullptr, 0.0, room).slopes(1 / pairs, slope) / pairs;
+        });
+    }
+
+    // The value of the smoothed risk, and the loss of its plane; its slope is written.
+    std::pair<double, double> smooth(const double *scores, double mu, double *slope) {
+        std::fill_n(slope, n, 0.0);
+        return scratch.lend([&](MarginPairs::Room &room) {
+            const auto [total, flips] =
+                MarginPairs(sorted, other, scores, nullptr, 0.0, room).ramps(mu, 1 / pairs, slope);
+            return std::pair(total / pairs - mu, flips / pairs);
         });
     }
 

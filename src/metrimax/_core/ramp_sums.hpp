@@ -28,9 +28,20 @@ struct RampSums {
 
 class Ramp {
   public:
-    // costs ascending; weights in the same order, or null for all 1.
-    Ramp(const double *costs, const double *weights, Index size)
-        : costs(costs), size(size), W(size + 1), S(size + 1), Q(size + 1) {
+    Ramp() = default;
+    Ramp(const double *costs, const double *weights, Index size) { fill(costs, weights, size); }
+
+    // costs ascending; weights in the same order, or null for all 1. What flips before them, if anything, has that
+    // weight, and that sum of costs. Memory is kept from one call to the next.
+    void fill(const double *its, const double *weights, Index count, double before = 0, double before_sum = 0) {
+        costs = its;
+        size = count;
+        for (std::vector<double> *sums : {&W, &S, &Q})
+            if (sums->size() < static_cast<std::size_t>(size) + 1)
+                sums->resize(static_cast<std::size_t>(size) + 1);
+        W[0] = before;
+        S[0] = before_sum;
+        Q[0] = 0;
         for (Index k = 0; k < size; ++k) {
             const double w = weights ? weights[k] : 1.0;
             W[k + 1] = W[k] + w;
@@ -57,8 +68,8 @@ class Ramp {
         return gallop(guess, 0, size, [&](Index k) { return costs[k] <= t; });
     }
 
-    const double *costs;
-    Index size;
+    const double *costs = nullptr;
+    Index size = 0;
     std::vector<double> W, S, Q;
 };
 

@@ -109,6 +109,54 @@ METRIMAX_CLONES inline double call_by_shares(Shares share, const double *METRIMA
     return hits;
 }
 
+// Sums over examples called positive by their shares: of shares, of their squares, of (called - y) y, and of
+// (called - y) times the score less `from`; and how many are called in part.
+struct Mixed {
+    double sum = 0, squares = 0, hits = 0, value = 0, parts = 0;
+
+    void operator+=(const Mixed &other) {
+        parts += other.parts;
+        sum += other.sum;
+        squares += other.squares;
+        hits += other.hits;
+        value += other.value;
+    }
+};
+METRIMAX_CLONES inline Mixed mix_by_shares(Shares share, const double *METRIMAX_RESTRICT scores,
+                                           const double *METRIMAX_RESTRICT y, Index size, double bonus, double scale,
+                                           double from, double *METRIMAX_RESTRICT slope) {
+    double sum = 0, squares = 0, hits = 0, value = 0, parts = 0;
+#pragma omp simd reduction(+ : sum, squares, hits, value, parts)
+    for (Index i = 0; i < size; ++i) {
+        const double called = share(top_cost(scores[i], bonus * y[i])), change = called - y[i];
+        sum += called;
+        parts += called > 0.0 && called < 1.0 ? 1.0 : 0.0;
+        squares += called * called;
+        hits += change * y[i];
+        value += change * (scores[i] - from);
+        slope[i] = change * scale;
+    }
+    return {sum, squares, hits, value, parts};
+}
+
+// Add to the slopes of those called in part.
+METRIMAX_CLONES inline void add_to_parts(Shares share, const double *METRIMAX_RESTRICT scores,
+                                         const double *METRIMAX_RESTRICT y, Index size, double bonus, double each,
+                                         double *METRIMAX_RESTRICT slope) {
+#pragma omp simd
+    for (Index i = 0; i < size; ++i) {
+        const double called = share(top_cost(scores[i], bonus * y[i]));
+        slope[i] += called > 0.0 && called < 1.0 ? each : 0.0;
+    }
+}
+
+METRIMAX_CLONES inline void top_costs(const double *METRIMAX_RESTRICT scores, const double *METRIMAX_RESTRICT y,
+                                      Index size, double bonus, double *METRIMAX_RESTRICT out) {
+#pragma omp simd
+    for (Index i = 0; i < size; ++i)
+        out[i] = top_cost(scores[i], bonus * y[i]);
+}
+
 class TopSearch : public Risk {
   public:
     // Labels are copied: 0 for negative, anything else for positive.
@@ -125,6 +173,13 @@ class TopSearch : public Risk {
 
     double plane(const double *scores, double mu, double *slope) override {
         return scratch.lend([&](State &now) { return cut(now, scores, mu, slope); });
+    }
+
+    // The smoothed risk over the labellings with k positives, without R >= 0: the maximum over shares called in [0, 1]
+    // that sum up to k of their plane less q/2 sum (called - k/n)^2, which is mu at every labelling. Returns the value
+    // and the loss of the plane; its slope is written.
+    std::pair<double, double> smooth(const double *scores, double mu, double *slope) {
+        return scratch.lend([&](State &now) { return mixture(now, scores, mu, slope); });
     }
 
     Line line(const double *scores, const double *move) override {
@@ -189,6 +244,53 @@ class TopSearch : public Risk {
             hits += call_by_shares(shares, scores + first, labels, count, bonus, scale, slope + first);
         });
         return loss(hits);
+    }
+
+    std::pair<double, double> mixture(State &now, const double *scores, double mu, double *slope) const {
+        const double all = static_cast<double>(n), wanted = static_cast<double>(k);
+        const double reach = std::max(wanted * (1 - wanted / all), 1e-6 * all), h = 2 * mu * all / reach;
+        const auto [called, last] = find(now, Point{*this, scores, slope});
+        if (!resolves(h, last))
+            return {value(called) - mu, loss(called.hits)};
+        const Shares shares = shared(now, scores, last, h);
+        Mixed sums;
+        for_blocks(n, [&](Index first, Index count) {
+            double labels[kBlock];
+            as_numbers(&y[first], count, labels);
+            sums += mix_by_shares(shares, scores + first, labels, count, bonus, scale, -last, slope + first);
+        });
+        if (sums.parts > 0 && sums.sum != wanted)
+            balance(scores, shares, (wanted - sums.sum) * scale / sums.parts, slope);
+        const double plane = loss(sums.hits) + scale * (sums.value - last * (wanted - static_cast<double>(n_pos)));
+        return {plane - h / 2 * scale * (sums.squares - wanted * wanted / all), loss(sums.hits)};
+    }
+
+    // The shares that sum up to k. Where the ramp holds a few examples only, these are noted and gone through.
+    Shares shared(State &now, const double *scores, double last, double h) const {
+        const Index few = count_where<std::less_equal<>>(now.sampled, static_cast<Index>(sample.size()), last + h) -
+                          count_where<std::less<>>(now.sampled, static_cast<Index>(sample.size()), last - h);
+        double wanted = static_cast<double>(k);
+        if (8 * few > static_cast<Index>(sample.size())) {
+            for_blocks(n, [&](Index first, Index count) {
+                double labels[kBlock];
+                as_numbers(&y[first], count, labels);
+                top_costs(scores + first, labels, count, bonus, now.costs.get() + first);
+            });
+            now.size = n;
+        } else {
+            wanted -= pass(now, Point{*this, scores, nullptr}, last - h, last + h).count;
+        }
+        return share_out(now.costs.get(), now.size, EqualWeight{}, wanted, last, h);
+    }
+
+    // The slopes of those called in part share what the sum of the shares lacks: it would count times what all scores
+    // have in common.
+    void balance(const double *scores, Shares shares, double each, double *slope) const {
+        for_blocks(n, [&](Index first, Index count) {
+            double labels[kBlock];
+            as_numbers(&y[first], count, labels);
+            add_to_parts(shares, scores + first, labels, count, bonus, each, slope + first);
+        });
     }
 
     // The risk at scores + t * move, and its slope in t.

@@ -23,7 +23,7 @@ from metrimax import _kernels
 from metrimax._validation import is_number, is_whole, warn
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, of_one, ratio
 from metrimax.measure.sample import SampleOracle
-from metrimax.measure.smoothing import top_smoothing
+from metrimax.measure.smoothing import searched_smoothing, top_smoothing
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split
@@ -290,8 +290,11 @@ class TopOracle(SampleOracle):
         self._v = (high - low) / (most - least) if most > least else 0.0
         self._u = low - self._v * least
         self.price = max(1.0, self.n / 2 * -self._v)  # of one swap
+        self.compiled = None
         self.smooth = top_smoothing(pos, neg, k, self._u, self._v)
-        self.compiled = _kernels.TopSearch(self._y, round(k), self._u, self._v) if sample_weight is None else None
+        if sample_weight is None:
+            self.compiled = _kernels.TopSearch(self._y, round(k), self._u, self._v)
+            self.smooth = searched_smoothing(self.compiled, truth=k == pos.total)
 
     @property
     def can(self) -> Capabilities:

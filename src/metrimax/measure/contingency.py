@@ -288,7 +288,7 @@ class ContingencyOracle(SampleOracle):
     def smooth(self) -> Smooth | None:
         """The smoothed risk, ``(scores, mu) -> (value, cut)``; None where there is none."""
         count = (self._first_count, self._u, self._v) if self.structure == "count" else None
-        return contingency_smoothing(self.pos, self.neg, self._loss, self.structure or "scan", count)
+        return contingency_smoothing(self.size, self.pos, self.neg, self._loss, self.structure or "scan", count)
 
     def _compile(self) -> _kernels.TableSearch | None:
         """The search in one compiled call, for the structures that have one."""

@@ -129,36 +129,6 @@ class NumberedFamily(Family):
         raise NotImplementedError
 
 
-class CountFamily(NumberedFamily):
-    """The loss is ``u[m - low] + v[m - low] tp`` for m predicted positives; one piece per m."""
-
-    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, low: int, u: Vector, v: Vector) -> None:
-        super().__init__(pos, neg, n)
-        self._low, self._u, self._v = low, u, v
-        self.pieces = len(u)
-        m = np.arange(low, low + len(u))
-        # twice the prox of every labelling with m positives, centred where all are called positive by the share m / n
-        self._reach = np.maximum(m * (1 - m / (self.n_pos + self.n_neg)), 0.5)
-
-    def exact(self, pos: Vector, neg: Vector) -> Vector:
-        fn, fp = (_kernels.Queue(costs, 0, 0.0, self.steps[0]) for costs in (pos, neg))
-        return _kernels.count_values(fn, fp, _kernels.CountLoss(self.n_pos, self._low, self._u, self._v))
-
-    def smoothed(self, pos: Vector, neg: Vector, mu: float, at: tables.Indices) -> tuple[Vector, ...]:
-        step = self.steps[0]
-        largest = max(abs(costs[end]) for costs in (pos, neg) for end in (0, -1))
-        h = np.maximum(2 * mu / (step * self._reach[at]), 1e-15 * largest)  # a narrower ramp would be rounding
-        m = (at + self._low).astype(np.float64)
-        tau = h - self._v[at] / step
-        t_neg = ramp_thresholds(pos, neg, tau, m - self.n_pos, h)
-        t_pos = tau - t_neg
-        fn, gain_pos = ramp_sums(pos, t_pos, h)
-        _, gain_neg = ramp_sums(neg, t_neg, h)
-        losses = self._u[at] + self._v[at] * (self.n_pos - fn)
-        centre = h * (fn + (m * m / (self.n_pos + self.n_neg) - self.n_pos) / 2)
-        return losses + step * (gain_pos + gain_neg + centre), losses, t_pos, t_neg, h, h
-
-
 class RowFamily(NumberedFamily):
     """The loss is ``1 - g[j] + rise g[j] fn`` for j false positives; one piece per j."""
 

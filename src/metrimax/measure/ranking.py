@@ -11,7 +11,7 @@ import numpy.typing as npt
 from metrimax import _kernels
 from metrimax.measure.at_k import PRBEP
 from metrimax.measure.sample import SampleOracle
-from metrimax.measure.smoothing import pair_smoothing
+from metrimax.measure.smoothing import searched_smoothing
 from metrimax.measure.units import split
 from metrimax.protocols import Capabilities, Cut, Labels, Oracle, Vector
 
@@ -103,7 +103,7 @@ class ROCOracle(SampleOracle):
             _kernels.PairClass(u.members, u.sign, w) for u, w in zip((small, large), weights, strict=True)
         )
         self.compiled = _kernels.PairSearch(self.size, ordered, other, pairs)
-        self.smooth = pair_smoothing(pos, neg)
+        self.smooth = searched_smoothing(self.compiled)
 
     @property
     def can(self) -> Capabilities:

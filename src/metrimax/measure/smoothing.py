@@ -42,7 +42,6 @@ from metrimax._validation import check_positive
 from metrimax.measure import tables
 from metrimax.measure.pieces import (
     NONE,
-    CountFamily,
     Family,
     PlaneFamily,
     Ramps,
@@ -87,13 +86,14 @@ class ContingencySmoothing:
 
 
 def contingency_smoothing(
+    size: int,
     pos: ClassUnits,
     neg: ClassUnits,
     loss: TableLoss,
     structure: Structure,
     count: tuple[int, Vector, Vector] | None,
 ) -> Smooth | None:
-    """The smoothing that fits the loss, or None where there is none that is cheap enough.
+    """The smoothing that fits the loss on a sample of that size, or None where there is none that is cheap enough.
 
     ``count`` holds the least m and the coefficients u and v of the structure "count". With fractional weights, where an
     example may flip in part, none is offered: the tables reached are not all mixtures of flips.
@@ -104,17 +104,19 @@ def contingency_smoothing(
     truth = bool(np.isfinite(loss(np.zeros(1), np.zeros(1))[0]))
     family: Family | None = None
     if count is not None and (len(count[1]) < pos.count + neg.count + 1 or not _is_linear(loss, pos.count, neg.count)):
-        family = CountFamily(pos, neg, n, *count)
-        truth = count[0] <= pos.count < count[0] + len(count[1])
-    else:
-        planes = _planes(loss, structure, pos.count, neg.count)
-        if planes is not None:
-            family = PlaneFamily(pos, neg, n, planes)
-        elif structure == "product":
-            i, j = np.arange(pos.count + 1), np.arange(neg.count + 1)
-            f, g = 1 - loss(i, 0 * i), 1 - loss(0 * j, j)
-            if _is_line(f):
-                family = RowFamily(pos, neg, n, 1 - float(f[1]), g)
+        low, u, v = count
+        classes = [_kernels.PairClass(one.members, one.sign, NONE if one.whole else one.weight) for one in (pos, neg)]
+        by_count = _kernels.CountLoss(pos.count, low, u, v)
+        search = _kernels.CountSmoothing(size, *classes, pos.unit / n, by_count)
+        return searched_smoothing(search, truth=low <= pos.count < low + len(u))
+    planes = _planes(loss, structure, pos.count, neg.count)
+    if planes is not None:
+        family = PlaneFamily(pos, neg, n, planes)
+    elif structure == "product":
+        i, j = np.arange(pos.count + 1), np.arange(neg.count + 1)
+        f, g = 1 - loss(i, 0 * i), 1 - loss(0 * j, j)
+        if _is_line(f):
+            family = RowFamily(pos, neg, n, 1 - float(f[1]), g)
     if family is None and (pos.count + 1) * (neg.count + 1) <= MOST_TABLES:
         family = TableFamily(pos, neg, n, loss)
     return None if family is None else ContingencySmoothing(pos, neg, n, family, truth=truth)
@@ -172,13 +174,29 @@ def _is_line(values: Vector) -> bool:
     return bool(np.abs(values - line).max() <= 1e-12)
 
 
+def searched_smoothing(
+    search: _kernels.PairSearch | _kernels.TopSearch | _kernels.CountSmoothing, *, truth: bool = True
+) -> Smooth:
+    """The smoothed risk of a compiled search that has one; where the truth is not admissible, with R >= 0 beside it."""
+
+    def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
+        check_positive("mu", mu)
+        value, loss, slope = search.smooth(scores, mu if truth else mu / 2)
+        if truth:
+            return value, Cut(loss, slope)
+        value, share = above_zero(value, mu / 2)
+        return value, Cut(share * loss, share * slope)
+
+    return smooth
+
+
 def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float) -> Smooth:
     """The smoothed risk over the labellings with exactly k predicted positives and loss ``u + v tp``, for any weights.
 
     The shares of flips are a box with one equation, ``sum over negatives - sum over positives = k - n+``.
     """
     n = pos.total + neg.total
-    reach = max(k * (1 - k / n), 1e-9 * n)  # twice the prox of every labelling
+    reach = max(k * (1 - k / n), 1e-6 * n)  # twice the prox of every labelling
     truth = abs(k - pos.total) <= 1e-9 * n
 
     def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
@@ -204,35 +222,6 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
         for units, at in zip((pos, neg), t, strict=True):
             units.spread(scores, Ramps(np.ones(1), at, h).shares, n, slope)
         return value, Cut(share * loss, share * _balanced(slope, (k - pos.total) / n))
-
-    return smooth
-
-
-def pair_smoothing(pos: ClassUnits, neg: ClassUnits) -> Smooth:
-    """The smoothed risk of ROC area: the Huber hinge of every pair, summed from sorted prefix sums in O(n log n).
-
-    References
-    ----------
-    Zhang et al. (2011), section 3.2.
-    """
-    pairs = pos.total * neg.total
-
-    def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
-        check_positive("mu", mu)
-        slope = np.zeros(len(scores))
-        scores = scores - _level(scores, neg)
-        queues = [units.sorted(scores) for units in (pos, neg)]
-        value = loss = 0.0
-        for (own, weight, order), (other, other_weight, _), units in zip(
-            queues, reversed(queues), (pos, neg), strict=True
-        ):
-            # a pair flips by the ramp of 1 - own cost - other cost
-            t = 1 + 4 * mu - own
-            count, gain = ramp_sums(other, t, np.full(len(t), 8 * mu), other_weight)
-            slope[units.members[order]] = -units.sign / pairs * weight * count
-            value = _kernels.dot(weight, gain + t * count) / pairs - mu
-            loss = _kernels.dot(weight, count) / pairs
-        return value, Cut(loss, _balanced(slope, 0.0))
 
     return smooth
 
