@@ -23,6 +23,7 @@ PROGRAMS = {
     "structured": "tagging, parsing and clustering against baselines on the same features",
     "xi_alpha": "Joachims (2000), xi-alpha estimates",
     "capo": "Li, Tsang & Zhou (2013), classifier adaptation",
+    "capo_defaults": "CAPOClassifier's defaults beside its auxiliaries, on tables and imbalanced sets",
     "smoothing": "Zhang, Saha & Vishwanathan (2011), smoothing",
     "summary": "the one-page summary, from the CSV files of the others",
 }

@@ -43,6 +43,8 @@ SWEEP = [2.0**e for e in range(-6, 7, 2)]
 SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 BASES = (250, 500, 1000, 2000)
 COSTS = (0.25, 1.0, 4.0, 16.0)
+RISK: dict[str, Any] = {"hinge": 0, "threshold": "trained"}
+"""The measure's risk alone, as in the paper."""
 
 
 def tasks(options: Options) -> Iterator[Task]:
@@ -68,7 +70,8 @@ def tasks(options: Options) -> Iterator[Task]:
 def capo(measure: str, m: int, C: float, **options: Any) -> CAPOClassifier:
     """CAPO on rows whose first m columns are the scores of the auxiliaries."""
     columns = [(f"f{k}", k) for k in range(m)]
-    return CAPOClassifier(columns, measure=measure, C=C, n_threads=1, **options)
+    paper = {"outputs": "label", **RISK}
+    return CAPOClassifier(columns, measure=measure, C=C, n_threads=1, **(paper | options))
 
 
 def join(F: Any, X: Any) -> Any:
@@ -140,9 +143,9 @@ def table2(problem: Problem) -> Iterator[Row]:
     yield from adaptations(problem)
     for measure, key in problem.measures.items():
         C, seconds = choose(
-            lambda C, key=key: MeasureSVC(key, C=C, n_threads=1), problem.X, problem, problem.grids["lin"]
+            lambda C, key=key: MeasureSVC(key, C=C, n_threads=1, **RISK), problem.X, problem, problem.grids["lin"]
         )
-        clf = MeasureSVC(key, C=C, n_threads=1).fit(problem.X, problem.y)
+        clf = MeasureSVC(key, C=C, n_threads=1, **RISK).fit(problem.X, problem.y)
         value = clf.score(problem.X_test, problem.y_test)
         yield {"measure": measure, "method": "lin", "value": value, "C": C, "seconds": seconds, "n_iter": clf.n_iter_}
     yield from kernel_rows(problem)
@@ -164,7 +167,7 @@ def kernel_rows(problem: Problem) -> Iterator[Row]:
     for measure, key in problem.measures.items():
 
         def make(C: float, key: str = key) -> MeasureSVC:
-            return MeasureSVC(key, C=C, kernel=kernel, n_threads=1)
+            return MeasureSVC(key, C=C, kernel=kernel, n_threads=1, **RISK)
 
         began = time.process_time()
         inside = X[np.ix_(problem.inside, problem.inside)] if exact else X[problem.inside]
@@ -256,8 +259,8 @@ def sweep(values: Sequence[float], problem: Problem) -> Iterator[Row]:
     for measure, key in problem.measures.items():
         for C in values:
             runs = {name: (capo(key, m, C, solver="bundle"), X, X_test) for name, (X, X_test, m) in data.items()}
-            runs["lin"] = MeasureSVC(key, C=C, solver="bundle", n_threads=1), problem.X, problem.X_test
-            runs["rbf"] = MeasureSVC(key, C=C, solver="bundle", n_threads=1), *mapped
+            runs["lin"] = MeasureSVC(key, C=C, solver="bundle", n_threads=1, **RISK), problem.X, problem.X_test
+            runs["rbf"] = MeasureSVC(key, C=C, solver="bundle", n_threads=1, **RISK), *mapped
             for name, run in runs.items():
                 yield {"measure": measure, "method": name, "parameter": "C", "at": C, **fit_and_test(problem, *run)}
         for B in values:
@@ -286,7 +289,10 @@ def size(shares: Sequence[float], whole: Problem) -> Iterator[Row]:
                 row = fit_and_test(problem, clf, join(F, problem.X), join(F_test, problem.X_test))
                 before = sum(outputs.seconds[outputs.names[k]] for k in which)
                 yield {"measure": measure, "method": name, "share": share, "auxiliaries": before, **row}
-            lin, rbf = MeasureSVC(key, n_threads=1), kernel_svm("rbf", problem.gamma, None).set_params(measure=key)
+            lin, rbf = (
+                MeasureSVC(key, n_threads=1, **RISK),
+                kernel_svm("rbf", problem.gamma, None).set_params(measure=key),
+            )
             for name, clf in (("lin", lin), ("rbf", rbf)):
                 row = fit_and_test(problem, clf, problem.X, problem.X_test)
                 yield {"measure": measure, "method": name, "share": share, **row}
@@ -305,7 +311,7 @@ def components(sizes: Sequence[int], problem: Problem) -> Iterator[Row]:
             else:
                 chosen = np.unique(kmeans_plusplus(X, size, random_state=0)[1])
             design = LowRank(kernel, X, chosen, n_threads=1)
-            clf = MeasureSVC("f1", C=10.0, n_threads=1).fit(design.X, y)
+            clf = MeasureSVC("f1", C=10.0, n_threads=1, **RISK).fit(design.X, y)
             seconds = time.process_time() - began
             scores = design.expansion(clf.coef_[0]).scores(X_held) + clf.intercept_[0]
             value = get_measure("f1").score(y_held, scores)
@@ -321,7 +327,9 @@ def memory(name: str, options: Options) -> Iterator[Row]:
 def alone(name: str, options: Options) -> Row:
     problem = load(name, options)
     began = time.perf_counter()
-    clf = MeasureSVC("f1", kernel="rbf", gamma="mean_distance", C=10.0, random_state=0).fit(problem.X, problem.y)
+    clf = MeasureSVC("f1", kernel="rbf", gamma="mean_distance", C=10.0, random_state=0, **RISK).fit(
+        problem.X, problem.y
+    )
     row = {"seconds": time.perf_counter() - began, "MiB": resident("VmHWM") / 2**20}
     return row | {"value": clf.score(problem.X_test, problem.y_test), "status": clf.status_.name}
 

@@ -76,7 +76,7 @@ def test_rows_that_are_out_of_reach(dataset):
     with pytest.raises(ValueError, match="expected kernel='linear' with Dataset"):
         MeasureSVCCV(kernel="rbf").fit(dataset)
     with pytest.raises(TypeError, match="got Dataset: the auxiliaries see the rows; MeasureSVC trains on datasets"):
-        CAPOClassifier([("logistic", LogisticRegression())]).fit(dataset, dataset.y)
+        CAPOClassifier([("regression", LogisticRegression())]).fit(dataset, dataset.y)
 
 
 class Stop(Exception):

@@ -85,7 +85,7 @@ def test_kernels_and_adapted_classifiers(measure):
     np.testing.assert_allclose(kernel.decision_function(new), scores, rtol=1e-10, atol=1e-10)
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     adapted = CAPOClassifier([("tree", tree)], measure=measure, prefit=True).fit(X, y)
-    f = 2.0 * tree.predict(new) - 1
+    f = 2.0 * tree.predict_proba(new)[:, 1] - 1
     scores = f * adapted.aux_weights_ + new @ adapted.coef_[0] + adapted.intercept_
     np.testing.assert_allclose(adapted.decision_function(new), scores, rtol=1e-10, atol=1e-10)
 

@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params
 
-from metrimax._validation import dense
+from metrimax._validation import dense, is_whole
 from metrimax.estimators._targets import judge
 from metrimax.measure.classes import highest
 from metrimax.protocols import Array, Labels, Measure, Vector
+from metrimax.training.label import FittedLabel
+from metrimax.training.threshold import choose_threshold
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,56 @@ def _one_vs_one(auxiliary: Any) -> bool:
     return bool(getattr(auxiliary, "decision_function_shape", "ovr") == "ovo")
 
 
+def unseen(
+    auxiliary: Any, inputs: Any, problem: AuxiliaryOutputs, folds: list[tuple[Any, Any]], extra: dict[str, Any]
+) -> Vector:
+    """What an auxiliary says of examples that it was not trained on: (n, L)."""
+    target, block = problem.target(auxiliary), np.full(problem.labels.shape, np.nan)
+    for train, test in folds:
+        part = _check_method_params(inputs, extra, indices=train)
+        fold = clone(auxiliary).fit(_safe_indexing(inputs, train), target[train], **part)
+        block[test] = problem.output(fold, _safe_indexing(inputs, test))
+    if np.isnan(block).any():
+        raise ValueError("expected a cv that tests every example: its test sets leave some out")
+    return block
+
+
+def is_column(auxiliary: Any) -> bool:
+    """Whether an auxiliary is the number of a column of X, not an estimator."""
+    return is_whole(auxiliary)
+
+
+def fixed(n_auxiliaries: int, n_labels: int) -> Vector:
+    """The weights that add up the auxiliaries, label by label."""
+    return np.tile(np.eye(n_labels), (n_auxiliaries, 1))
+
+
+def inputs_of(given: Any, X: Any, rest: Any) -> Any:
+    """What the auxiliaries see: the table that was given, with its names, or the checked array."""
+    return given if rest is X and hasattr(given, "columns") else rest
+
+
+def without(X: Any, columns: list[int]) -> Any:
+    """X without the columns that hold outputs."""
+    if not columns:
+        return X
+    p = X.shape[1]
+    wrong = [c for c in columns if not 0 <= c < p]
+    if wrong:
+        raise ValueError(f"expected columns of outputs from 0 to {p - 1}, got {wrong}")
+    return X[:, np.setdiff1d(np.arange(p), columns)]
+
+
+def placed(
+    measure: Measure, fitted: list[FittedLabel], scores: Vector, labels: Labels, weight: Vector | None
+) -> list[FittedLabel]:
+    """The labels with the thresholds that the training scores (n, L) ask for, unless a label does not vary."""
+    return [
+        one if one.constant else one._replace(threshold=choose_threshold(measure, y, own, weight))
+        for one, y, own in zip(fitted, labels.T, scores.T, strict=True)
+    ]
+
+
 def report(
     measure: Measure,
     problem: AuxiliaryOutputs,
@@ -132,13 +186,18 @@ def report(
         judged = np.ascontiguousarray(block[:, 0]) if single else block
         return judge(measure, judged, problem.y, problem.classes, weight, several=problem.multilabel)
 
+    before = {name: value(block) for name, block in zip(names, blocks, strict=True)}
+    after = value(scores)
+    flipped = {
+        name: int(np.count_nonzero((called(block) != called(scores)).any(axis=1)))
+        for name, block in zip(names, blocks, strict=True)
+    }
+    same = [name for name in names if flipped[name] == 0 and abs(after - before[name]) < 1e-12]
     return {
         "measure": measure.name,
         "n": len(problem.labels),
-        "before": {name: value(block) for name, block in zip(names, blocks, strict=True)},
-        "after": value(scores),
-        "flipped": {
-            name: int(np.count_nonzero((called(block) != called(scores)).any(axis=1)))
-            for name, block in zip(names, blocks, strict=True)
-        },
+        "before": before,
+        "after": after,
+        "flipped": flipped,
+        "changed": not same,
     }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import Bunch, _safe_indexing, get_tags
+from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -20,22 +20,34 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import (
-    _check_method_params,
     _check_sample_weight,
     check_is_fitted,
     column_or_1d,
     has_fit_parameter,
 )
 
-from metrimax._validation import check_positive, dense, is_whole
+from metrimax._validation import check_flag, check_positive, dense, warn
 from metrimax.designs import ExtraColumns, as_design
-from metrimax.estimators._auxiliary import AuxiliaryOutputs, report
-from metrimax.estimators._base import refuse_design
+from metrimax.estimators._auxiliary import (
+    AuxiliaryOutputs,
+    fixed,
+    inputs_of,
+    is_column,
+    placed,
+    report,
+    unseen,
+    without,
+)
+from metrimax.estimators._base import refuse_design, stated
 from metrimax.estimators._checks import check_rows
 from metrimax.estimators._targets import encode, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
-from metrimax.protocols import Callback, Design, Measure, Status, Vector
+from metrimax.measure.base_loss import Losses, wants_hinges
+from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.protocols import Array, Callback, Design, Measure, Status, Vector
+from metrimax.training.choose import RULES
+from metrimax.training.label import Training
 
 
 class CAPOClassifier(MeasureSVC, _BaseComposition):
@@ -44,9 +56,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     Trains ``sign(sum_k a_k f_k(x) + w.phi(x))`` from the outputs f_k of the auxiliary classifiers and a delta function
     that corrects them::
 
-        min over a, w of  1/2 |w|^2 + B/2 |a|^2 + C kappa n R(a, w)
+        min over a, w of  1/2 |w|^2 + B/2 |a|^2 + C (n R(a, w) + sum_i log(1 + exp(-y_i s_i)))
 
-    with the risk R of `MeasureSVC`. Nonlinear auxiliaries make the result nonlinear at the cost of a linear fit.
+    with the risk R of `MeasureSVC` and, beside it, the logistic loss of the scores s. Nonlinear auxiliaries make the
+    result nonlinear at the cost of a linear fit. ``CAPOClassifier(estimators, measure, C=C, outputs="label", cv=None,
+    hinge=0, threshold="trained")`` is the problem of Li, Tsang & Zhou, which has no logistic loss.
 
     Parameters
     ----------
@@ -62,20 +76,27 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     delta : str, callable or None, default="linear"
         phi: "linear" for x itself, a kernel of `MeasureSVC` ("rbf", ...) for a nonlinear delta function, None for none:
         a weighted ensemble of the auxiliaries.
-    outputs : {"label", "score"}, default="label"
+    outputs : {"label", "score"} or None, default=None
         Whether f is the predicted label, +1 or -1, or its score: `decision_function`, else 2 p - 1 from
-        `predict_proba`, else the label. Scores are used as they come.
+        `predict_proba`, else the label. Scores are used as they come. None: labels where the auxiliaries were trained
+        on the same examples (``cv=None``), since their scores there are over-confident; otherwise scores.
     aux_weight : {"learned", "fixed"}, default="learned"
         "fixed" gives every auxiliary the weight 1 and lets only the delta function be learnt; with one auxiliary,
         the result stays as near to it as C allows (eq. 9 of the paper).
     prefit : bool, default=False
         The estimators are fitted already and are used as they are. They should not have been trained on X.
-    cv : int, splitter or None, default=None
-        None: the adaptation is trained on the auxiliaries' outputs on the examples they were trained on, as in the
-        paper. A number or splitter: on outputs for examples they were not trained on, by cross-validation; the
-        auxiliaries kept are trained on all examples, and a number is lowered to the size of the smallest class. This
-        is more often the better of the two, but where rare classes overlap it tends to leave nothing to adapt
-        (``status_`` TRIVIAL), and so loses on average (docs/results/capo.md). Without effect if ``prefit``.
+    cv : int, splitter or None, default=5
+        A number or splitter: the adaptation is trained on outputs for examples that the auxiliaries were not trained
+        on, by cross-validation; the auxiliaries kept are trained on all examples, and a number is lowered to the size
+        of the smallest class. None: on their outputs on the examples they were trained on, as in the paper. A forest
+        or boosting makes no mistakes there, and nothing is left to adapt. Without effect if ``prefit``.
+    hinge, logistic, risk, balanced : float or None, float or None, float, "even" or None, and bool
+        The losses, as in `MeasureSVC`. If neither hinge nor logistic is given, logistic is 1 and risk None is "even",
+        but for the error rate; otherwise None is 0 for a base loss, and 1 for the risk.
+    threshold : {"folds", "trained", "placed"} or None, default=None
+        "folds" is the best threshold for the training scores, which are out of fold if the outputs are
+        (`metrimax.training.threshold`). The others as in `MeasureSVC`. None is "folds", but "trained" for the error
+        rate. Of several exclusive classes the highest score is called, whatever the threshold.
     gamma, degree, coef0, cache_size, n_components, random_state
         Of the kernel of the delta function, as in `MeasureSVC`.
     solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
@@ -89,7 +110,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         a: with L labels, or classes, every auxiliary has L outputs.
     report_ : dict
         What the adaptation changed on the training sample: the "measure"'s name, its value "before" for every auxiliary
-        and "after", and how many of the "n" predictions it "flipped" for every auxiliary.
+        and "after", and how many of the "n" predictions it "flipped" for every auxiliary. "changed" is False if an
+        auxiliary alone predicts the same and is worth as much: a warning says so.
     coef_ or kernel_coef_, intercept_, threshold_, objective_, gap_, status_, ...
         As in `MeasureSVC`; ``coef_`` is the delta function, whose scores and `intercept_` are added to
         ``F aux_weights_``.
@@ -117,11 +139,6 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     True
     """
 
-    hinge = logistic = 0.0  # the auxiliaries have learnt from all examples
-    risk: float | str = 1.0
-    balanced = False
-    threshold = "trained"
-
     def __init__(
         self,
         estimators: list[tuple[str, Any]],
@@ -130,10 +147,15 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         C: float = 1.0,
         B: float = 1.0,
         delta: str | Callable[..., Any] | None = "linear",
-        outputs: str = "label",
+        outputs: str | None = None,
         aux_weight: str = "learned",
         prefit: bool = False,
-        cv: Any = None,
+        cv: Any = 5,
+        hinge: float | None = None,
+        logistic: float | None = None,
+        risk: float | str | None = None,
+        balanced: bool = False,
+        threshold: str | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -144,7 +166,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -159,6 +181,11 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         self.aux_weight = aux_weight
         self.prefit = prefit
         self.cv = cv
+        self.hinge = hinge
+        self.logistic = logistic
+        self.risk = risk  # type: ignore[assignment]
+        self.balanced = balanced
+        self.threshold = threshold
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
@@ -214,35 +241,46 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"
         y = labels.astype(int) if multilabel else column_or_1d(y)  # few auxiliaries know sparse labels
-        problem = AuxiliaryOutputs(classes, labels, y, multilabel, self.outputs)
-        columns = [int(a) for _, a in self.estimators if _is_column(a)]
-        rest = _rest(X, columns)
+        folds = self._folds(X, y, multilabel)
+        outputs = self.outputs or ("label" if folds is None and not self.prefit else "score")
+        problem = AuxiliaryOutputs(classes, labels, y, multilabel, outputs)
+        columns = [int(a) for _, a in self.estimators if is_column(a)]
+        rest = without(X, columns)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
-        auxiliaries, blocks = self._train_auxiliaries(_inputs(given, X, rest), X, problem, sample_weight, params)
+        inputs = inputs_of(given, X, rest)
+        auxiliaries, blocks = self._train_auxiliaries(inputs, X, problem, folds, sample_weight, params)
         F = np.column_stack(blocks)
         features = None if self.delta is None else self._features(rest)
         design, offset = self._augmented(features, F, labels.shape[1])
-        training = self._training(measure, solver, kind)
+        rule = self._rule(measure, kind)
+        training = Training(measure, solver, self.tol, kind, self.losses(), "trained" if rule == "folds" else rule)
         fitted = self._train([(training, self.C)] * labels.shape[1], features, design, labels, weight, offset)
         if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
             fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
+        scaling = self._scaling([training.losses])
+        whole = self._with_intercept(design, scaling)
+        scores = whole.matvec(np.column_stack([label.solution.w for label in fitted]))
+        scores = scores if offset is None else scores + offset
+        if rule == "folds":
+            fitted = placed(measure, fitted, scores, labels, weight)
         W = self._weights(fitted)
 
         self._renew(checked)
-        self._store(kind, classes, fitted, self._scaling([training.losses]))
+        self._store(kind, classes, fitted, scaling)
+        self.trained_with_ = stated(training, self.C, scaling) | {"threshold": rule}
         self._columns = columns
         self._problem = replace(problem, labels=labels[:0], y=y[:0])
         self._names = [name for name, _ in self.estimators]
         self.estimators_ = auxiliaries
         learned = 0 if offset is not None else F.shape[1]
-        self._mix = W[:learned] / math.sqrt(self.B) if learned else _fixed(len(blocks), labels.shape[1])
+        self._mix = W[:learned] / math.sqrt(self.B) if learned else fixed(len(blocks), labels.shape[1])
         self.aux_weights_ = self._mix[:, 0] if self._binary else np.ascontiguousarray(self._mix.T)
         if features is not None:
             self._store_weights(features, W[learned:])
-        scores = design.matvec(W) + (0 if offset is None else offset) + self.intercept_
-        self.report_ = report(measure, problem, self._names, blocks, scores, weight)
+        self.report_ = report(measure, problem, self._names, blocks, scores - self.threshold_, weight)
         self._warn([label.solution for label in fitted])
+        self._warn_if_unchanged(folds is None and not self.prefit)
         self._warn_of_positive(measure, labels)
         return self
 
@@ -262,8 +300,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         check_is_fitted(self)
         given = X
         X = check_rows(self, X)
-        rest = _rest(X, self._columns)
-        F = np.column_stack([self._output(a, _inputs(given, X, rest), X, self._problem) for a in self.estimators_])
+        rest = without(X, self._columns)
+        F = np.column_stack([self._output(a, inputs_of(given, X, rest), X, self._problem) for a in self.estimators_])
         scores: Vector = F @ self._mix + self.intercept_
         if hasattr(self, "kernel_kept_"):  # a delta function was fitted
             scores += self._feature_scores(rest)
@@ -274,15 +312,43 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         offset = None
         if self.aux_weight == "fixed":
             assert features is not None  # _check_parameters
-            design, offset = features, F @ _fixed(F.shape[1] // n_labels, n_labels)
+            design, offset = features, F @ fixed(F.shape[1] // n_labels, n_labels)
         elif features is None:
             design = as_design(F / math.sqrt(self.B), n_threads=self.n_threads)
         else:
             design = ExtraColumns(features, F / math.sqrt(self.B))
         return design, offset
 
+    def _rule(self, measure: Measure, kind: str) -> str:
+        """Where the threshold comes from; measures of rankings have a rule of their own."""
+        if self.threshold not in (None, *RULES):
+            raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(RULES)}, or None")
+        if kind == "multiclass" or measure.ranks or not isinstance(measure, ContingencyMeasure):
+            return "trained" if self.threshold in (None, "folds") else self.threshold
+        return self.threshold or ("folds" if wants_hinges(measure) else "trained")
+
+    def losses(self) -> Losses:
+        """The losses that these parameters ask for."""
+        check_flag("balanced", self.balanced)
+        given = self.hinge is not None or self.logistic is not None
+        if given or not (self._sums and _wants_base_loss(get_measure(self.measure))):
+            risk = 1.0 if self.risk is None else self.risk
+            return Losses(risk, self.hinge or 0.0, self.logistic or 0.0, self.balanced)
+        return Losses("even" if self.risk is None else self.risk, 0.0, 1.0, self.balanced)
+
+    def _warn_if_unchanged(self, in_sample: bool) -> None:
+        if not self.report_["changed"]:
+            more = "the auxiliaries know these examples: set cv=5" if in_sample else "use an auxiliary as it is"
+            warn(f"the adaptation changed nothing: an auxiliary alone predicts the same on the training sample; {more}")
+
     def _train_auxiliaries(
-        self, inputs: Any, X: Any, problem: AuxiliaryOutputs, sample_weight: Any, params: dict[str, Any]
+        self,
+        inputs: Any,
+        X: Any,
+        problem: AuxiliaryOutputs,
+        folds: list[tuple[Any, Any]] | None,
+        sample_weight: Any,
+        params: dict[str, Any],
     ) -> tuple[list[Any], list[Vector]]:
         """The fitted auxiliaries, and their outputs on the training set: a block (n, L) for each."""
         if _routing_enabled():
@@ -290,10 +356,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         else:
             _raise_for_params(params, self, "fit")
             routed = None
-        folds = self._folds(X, problem)
         fitted, blocks = [], []
         for name, auxiliary in self.estimators:
-            if _is_column(auxiliary) or self.prefit:
+            if is_column(auxiliary) or self.prefit:
                 fitted.append(auxiliary)
                 blocks.append(self._output(auxiliary, inputs, X, problem))
                 continue
@@ -306,21 +371,21 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             if folds is None:
                 blocks.append(problem.output(fitted[-1], inputs))
             else:
-                blocks.append(_unseen(auxiliary, inputs, problem, folds, extra))
+                blocks.append(unseen(auxiliary, inputs, problem, folds, extra))
         return fitted, blocks
 
-    def _folds(self, X: Any, problem: AuxiliaryOutputs) -> list[tuple[Any, Any]] | None:
+    def _folds(self, X: Any, y: Array, multilabel: bool) -> list[tuple[Any, Any]] | None:
         """The same splits for all auxiliaries; None where every example is to be seen in training."""
         cv = self.cv
         if isinstance(cv, (int, np.integer)):
-            cv = min(cv, X.shape[0] if problem.multilabel else np.unique(problem.y, return_counts=True)[1].min())
-        if cv is None or (isinstance(cv, (int, np.integer)) and cv < 2):
+            cv = min(cv, X.shape[0] if multilabel else np.unique(y, return_counts=True)[1].min())
+        if cv is None or self.prefit or (isinstance(cv, (int, np.integer)) and cv < 2):
             return None
-        return list(check_cv(cv, problem.y, classifier=True).split(X, problem.y))
+        return list(check_cv(cv, y, classifier=True).split(X, y))
 
     def _output(self, auxiliary: Any, inputs: Any, X: Any, problem: AuxiliaryOutputs) -> Vector:
         """What an auxiliary says of the examples: (n, L)."""
-        if _is_column(auxiliary):
+        if is_column(auxiliary):
             return problem.shape(dense(X[:, [auxiliary]]))
         return problem.output(auxiliary, inputs)
 
@@ -332,9 +397,10 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         names = [name for name, _ in given]
         self._validate_names(names)
         check_positive("B", self.B)
-        for parameter, known in (("outputs", ("label", "score")), ("aux_weight", ("learned", "fixed"))):
-            if getattr(self, parameter) not in known:
-                raise ValueError(f"expected {parameter} as one of {', '.join(known)}, got {getattr(self, parameter)!r}")
+        if self.outputs not in (None, "label", "score"):
+            raise ValueError(f"expected outputs as one of label, score, or None, got {self.outputs!r}")
+        if self.aux_weight not in ("learned", "fixed"):
+            raise ValueError(f"expected aux_weight as one of learned, fixed, got {self.aux_weight!r}")
         if isinstance(self.delta, str) and self.delta == "precomputed":
             raise ValueError("delta='precomputed' is not possible, for the auxiliaries need X: pass a kernel function")
         if self.delta is None and self.aux_weight == "fixed":
@@ -342,7 +408,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 "aux_weight='fixed' needs a delta function, for it learns nothing else: set delta='linear'"
             )
         for name, auxiliary in self.estimators:
-            column = _is_column(auxiliary)
+            column = is_column(auxiliary)
             if not column and not hasattr(auxiliary, "fit"):
                 raise TypeError(f"expected {name!r} as an estimator or the number of a column of X, got {auxiliary!r}")
             if self.prefit and not column and not hasattr(auxiliary, "classes_"):
@@ -377,41 +443,5 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         return tags
 
 
-def _unseen(
-    auxiliary: Any, inputs: Any, problem: AuxiliaryOutputs, folds: list[tuple[Any, Any]], extra: dict[str, Any]
-) -> Vector:
-    """What an auxiliary says of examples that it was not trained on: (n, L)."""
-    target, block = problem.target(auxiliary), np.full(problem.labels.shape, np.nan)
-    for train, test in folds:
-        part = _check_method_params(inputs, extra, indices=train)
-        fold = clone(auxiliary).fit(_safe_indexing(inputs, train), target[train], **part)
-        block[test] = problem.output(fold, _safe_indexing(inputs, test))
-    if np.isnan(block).any():
-        raise ValueError("expected a cv that tests every example: its test sets leave some out")
-    return block
-
-
-def _is_column(auxiliary: Any) -> bool:
-    """Whether an auxiliary is the number of a column of X, not an estimator."""
-    return is_whole(auxiliary)
-
-
-def _fixed(n_auxiliaries: int, n_labels: int) -> Vector:
-    """The weights that add up the auxiliaries, label by label."""
-    return np.tile(np.eye(n_labels), (n_auxiliaries, 1))
-
-
-def _inputs(given: Any, X: Any, rest: Any) -> Any:
-    """What the auxiliaries see: the table that was given, with its names, or the checked array."""
-    return given if rest is X and hasattr(given, "columns") else rest
-
-
-def _rest(X: Any, columns: list[int]) -> Any:
-    """X without the columns that hold outputs."""
-    if not columns:
-        return X
-    p = X.shape[1]
-    wrong = [c for c in columns if not 0 <= c < p]
-    if wrong:
-        raise ValueError(f"expected columns of outputs from 0 to {p - 1}, got {wrong}")
-    return X[:, np.setdiff1d(np.arange(p), columns)]
+def _wants_base_loss(measure: Measure) -> bool:
+    return measure.ranks or wants_hinges(measure)
