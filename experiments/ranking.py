@@ -133,7 +133,7 @@ def linear(measure: Any, quick: bool, prepared: tuple[Queries, Queries]) -> Iter
     data, test = prepared
 
     def fit(part: Queries, C: float, tol: float = 1e-3) -> MeasureRanker:
-        return MeasureRanker(measure, C=C, tol=tol, n_threads=1).fit(*part)
+        return MeasureRanker(measure, C=C, hinge=0, tol=tol, n_threads=1).fit(*part)
 
     def fits(inside: Queries, outside: Queries) -> Iterator[tuple[float, Any]]:
         for C in (0.01, 1.0) if quick else GRID:

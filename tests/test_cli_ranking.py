@@ -77,7 +77,7 @@ def test_evaluate_predict_and_info(letor: Path, capsys: Capture) -> None:
     X, y, groups = queries()
     model = letor.with_name("m")
     run(capsys, "train", letor, model, "-m", "average_precision")
-    scores = X @ load_model(model).coef[0]
+    scores = X @ load_model(model).coef[0] + load_model(model).intercept
     judged = run_json(capsys, "evaluate", letor, model)
     assert judged["groups"] == 20
     assert judged["groups_judged"] == 20

@@ -19,7 +19,7 @@ def test_version():
 
 
 def test_public_names():
-    assert len(metrimax.__all__) <= 22
+    assert len(metrimax.__all__) <= 24
     assert dir(metrimax) == sorted(metrimax.__all__)
     for name in metrimax.__all__:
         assert getattr(metrimax, name) is not None

@@ -42,7 +42,7 @@ def queries():
 @parametrize_with_checks([MeasureRanker()])
 def test_scikit_learns_own_checks(estimator, check):
     if check.func.__name__.startswith("check_sample_weight_equivalence"):
-        estimator = clone(estimator).set_params(tol=1e-10)
+        estimator = clone(estimator).set_params(hinge=0, tol=1e-10)
     check(estimator)
 
 
@@ -60,7 +60,7 @@ def test_sample_weight_is_repetition(queries):
 @pytest.mark.parametrize("name", NAMES)
 def test_fit_has_a_certificate_and_beats_chance(name, queries):
     X, y, groups = queries
-    ranker = MeasureRanker(name, k=3, C=1.0).fit(X, y, groups=groups)
+    ranker = MeasureRanker(name, k=3, C=1.0, hinge=0).fit(X, y, groups=groups)
     assert ranker.gap_ <= 1e-3
     assert ranker.status_ is Status.CONVERGED
     assert ranker.dual_bound_ <= ranker.objective_
@@ -95,8 +95,8 @@ def test_the_measure_trained_for_is_reached_best():
 
 def test_without_groups_all_examples_are_one(queries):
     X, y, _ = queries
-    one = MeasureRanker("roc_area", tol=1e-6).fit(X, y)
-    svc = MeasureSVC("roc_area", C=1.0, tol=1e-6, fit_intercept=False).fit(X, y > 0)
+    one = MeasureRanker("roc_area", hinge=0, tol=1e-6).fit(X, y)
+    svc = MeasureSVC("roc_area", C=1.0, hinge=0, tol=1e-6, fit_intercept=False).fit(X, y > 0)
     np.testing.assert_allclose(one.coef_, svc.coef_[0], atol=1e-3)
     assert one.objective_ == pytest.approx(svc.objective_, rel=1e-5)
     assert one.score(X, y) == pytest.approx(svc.score(X, y > 0), abs=1e-3)

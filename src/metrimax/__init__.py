@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from metrimax.estimators.capo import CAPOClassifier
     from metrimax.estimators.ensemble import MeasureEnsemble
     from metrimax.estimators.ranker import MeasureRanker
+    from metrimax.estimators.ranker_cv import MeasureRankerCV
     from metrimax.estimators.svc import MeasureSVC
     from metrimax.estimators.svc_cv import MeasureSVCCV
     from metrimax.estimators.verification import verify
@@ -39,6 +40,7 @@ _HOME = {
     "CAPOClassifier": "metrimax.estimators.capo",
     "MeasureEnsemble": "metrimax.estimators.ensemble",
     "MeasureRanker": "metrimax.estimators.ranker",
+    "MeasureRankerCV": "metrimax.estimators.ranker_cv",
     "MeasureSVC": "metrimax.estimators.svc",
     "MeasureSVCCV": "metrimax.estimators.svc_cv",
     "path": "metrimax.training.path",
@@ -66,6 +68,7 @@ __all__ = [
     "FBeta",
     "MeasureEnsemble",
     "MeasureRanker",
+    "MeasureRankerCV",
     "MeasureSVC",
     "MeasureSVCCV",
     "PrecisionAtK",

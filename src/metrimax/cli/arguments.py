@@ -46,7 +46,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--hinge",
         type=float,
         metavar="VALUE",
-        help="weight of a plain hinge loss beside it; 1 pays for F1 and its like where classes overlap (default: 0)",
+        help="weight of a plain hinge loss beside it; 1 pays for F1 and its like where classes overlap (default: 0; of "
+        "rankings in groups a logistic loss, and --hinge 0 is the measure's risk alone)",
     )
     train.add_argument(
         "--threshold",
@@ -84,7 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--grid",
         metavar="LOW:HIGH:STEPS",
         help="values of C, each the same multiple of the one before; or numbers, as in 0.1,1,10 "
-        "(default: 0.003, 0.03, 0.3, 3, 30)",
+        "(default: 0.003, 0.03, 0.3, 3, 30; of rankings in groups: 0.0003, 0.003, 0.03, 0.3, 3)",
     )
     tune.add_argument(
         "--hinge",

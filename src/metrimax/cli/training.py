@@ -25,7 +25,7 @@ from metrimax.measure.classes import score_classes
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import DEFAULT_C, RANKING_C, Chosen
+from metrimax.training.choose import DEFAULT_C, RANKING_C, Chosen, ranking_losses
 from metrimax.training.label import FittedLabel, Training, fit_label, intercept_scaling
 from metrimax.training.lockstep import run
 from metrimax.training.progress import ProgressLine
@@ -69,7 +69,9 @@ def train(arguments: argparse.Namespace) -> int:
         positive_number("-C", arguments.C)
     task = load(arguments)
     C = (RANKING_C if task.kind == "ranking" else DEFAULT_C) if arguments.C is None else arguments.C
-    losses = Losses(hinge=arguments.hinge or 0.0)
+    ranks = task.kind == "ranking"
+    losses = ranking_losses(None, arguments.hinge, None) if ranks else Losses(hinge=arguments.hinge or 0.0)
+    arguments.no_intercept |= ranks and not losses.base  # it moves all scores alike
     arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, [losses])
     chosen = Chosen(losses, C, arguments.threshold or "trained", None, np.nan)
     return finish(arguments, task, [chosen] * task.labels.shape[1], {})
@@ -123,10 +125,9 @@ def load(arguments: argparse.Namespace) -> Task:
 
 
 def _ranking(arguments: argparse.Namespace, data: Data) -> Task:
-    """One ranking, trained for the mean of the measure over the groups: no intercept, and grades as labels."""
-    if arguments.hinge or arguments.threshold == "placed":
-        raise UsageError("--hinge and --threshold are for classes, not for rankings within groups: leave them out")
-    arguments.no_intercept = True
+    """One ranking, trained for the mean of the measure over the groups, with grades as labels."""
+    if arguments.threshold is not None:
+        raise UsageError("--threshold is for classes, not for rankings within groups: leave it out")
     measure = parse_measure(arguments.measure, groups=True)
     labels = Grouped(measure, data.groups).labels(grades(data, arguments.positive))  # type: ignore[arg-type]
     return Task(measure, data, "ranking", [], labels[:, None], data.groups)
@@ -221,7 +222,7 @@ def _learnt_nothing(arguments: argparse.Namespace, task: Task, labels: list[int]
 
 def _setting(task: Task, chosen: Chosen) -> dict[str, Any]:
     """What a label was trained with, by the names of the report."""
-    names = {"C": "C", "risk": "risk", "hinge": "hinge", "logistic": "logistic", "threshold": "threshold_rule"}
+    names = {name: name for name in ("C", "risk", "hinge", "logistic", "balanced")} | {"threshold": "threshold_rule"}
     if task.groups is not None:
         names.pop("threshold")
     return {name: chosen.settings[key] for key, name in names.items()}

@@ -16,10 +16,10 @@ from metrimax.cli.report import note
 from metrimax.cli.training import Task, check, design_of, finish, load
 from metrimax.designs import CSR
 from metrimax.io.data import take_rows
-from metrimax.measure.base_loss import PAPER, Losses
+from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Array, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import GRID, ByFolds, explore, family
+from metrimax.training.choose import GRID, RANKING_GRID, RANKINGS, ByFolds, explore, family
 from metrimax.training.folds import Fold, Part, Rows, spread, varied
 from metrimax.training.label import Training, intercept_scaling
 from metrimax.training.progress import ProgressLine
@@ -34,8 +34,9 @@ def tune(arguments: argparse.Namespace) -> int:
     if arguments.kind == "ensemble":
         return tune_ensemble(arguments)
     check(arguments)
-    grid = GRID if arguments.grid is None else _grid(arguments.grid)
+    given = None if arguments.grid is None else _grid(arguments.grid)
     task = load(arguments)
+    grid = (GRID if task.groups is None else RANKING_GRID) if given is None else given
     folds = spread(task.labels, arguments.folds, arguments.seed, task.groups)
     by = chooser(arguments, task, folds)
     rows = explore(by.rows, grid)
@@ -45,7 +46,7 @@ def tune(arguments: argparse.Namespace) -> int:
     if len(grid) > 1 and Cs <= {grid.min(), grid.max()}:
         at = ", ".join(f"{C:g}" for C in sorted(Cs))
         note(arguments, f"the best C, {at}, is at the end of the grid: widen it with --grid LOW:HIGH:STEPS")
-    names = {"C": "C", "risk": "risk", "hinge": "hinge", "logistic": "logistic", "threshold": "threshold_rule"}
+    names = {name: name for name in ("C", "risk", "hinge", "logistic", "balanced")} | {"threshold": "threshold_rule"}
     steps = [
         {name: row[f"param_{key}"] for key, name in names.items()}
         | {"score": float(row["pooled_test_score"]), "std": float(row["std_test_score"])}
@@ -59,7 +60,8 @@ def _line(step: dict[str, Any]) -> str:
     losses = " + ".join(
         name if step[name] == 1 else f"{step[name]} {name}" for name in ("risk", "hinge", "logistic") if step[name]
     )
-    return f"C {step['C']:g}, {losses}, {step['threshold_rule']}: {step['score']:.4f} +- {step['std']:.4f}"
+    balanced = ", balanced" if step["balanced"] else ""
+    return f"C {step['C']:g}, {losses}{balanced}, {step['threshold_rule']}: {step['score']:.4f} +- {step['std']:.4f}"
 
 
 def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold]) -> ByFolds:
@@ -68,12 +70,15 @@ def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold]) -> ByF
         raise UsageError("a fold has examples of one class only: give fewer --folds")
     left_open = family(task.measure, task.measure, together=task.together)
     if task.kind == "ranking":
-        left_open = left_open._replace(losses=(PAPER,))
+        left_open = RANKINGS
     if arguments.hinge is not None:
         left_open = left_open._replace(losses=(Losses(hinge=arguments.hinge),))
     if arguments.threshold is not None:
         left_open = left_open._replace(thresholds=(arguments.threshold,))
-    arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, left_open.losses)
+    based = [own for own in left_open.losses if own.base]
+    if task.kind == "ranking":
+        arguments.no_intercept |= not based  # it moves all scores alike
+    arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, based or left_open.losses)
     placed = "placed" if "placed" in left_open.thresholds else "trained"
     return ByFolds(FoldedTask(arguments, task, folds, placed), left_open)
 

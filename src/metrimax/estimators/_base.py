@@ -84,6 +84,11 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
             raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(self._solvers)}")
         return self._solvers[self.solver](max_iter=int(self.max_iter))
 
+    @property
+    def _sums(self) -> bool:
+        """Whether the solver knows base losses beside the risk."""
+        return self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
+
     @contextmanager
     def _progress(
         self, measure: Measure | None = None, design: Design | None = None, part: str = ""

@@ -17,7 +17,6 @@ from metrimax._validation import dense, is_whole
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimators._targets import weights_of
-from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.at_k import on_part
 from metrimax.protocols import Array, Design, Labels, Measure, Vector
@@ -32,7 +31,7 @@ class FoldedSample:
 
     Parameters
     ----------
-    owner : MeasureSVC
+    owner : MeasureSVC or MeasureRanker
         Whose kernel, intercept and class weights these are.
     training : Training
         How its labels are trained.
@@ -51,7 +50,7 @@ class FoldedSample:
     checkpoint : Checkpoint or None
     """
 
-    owner: MeasureSVC
+    owner: Any
     training: Training
     measure: Measure
     X: Any
@@ -98,9 +97,9 @@ class FoldedSample:
 
     def _taken_out(self, k: int) -> Part:
         train, test = self.folds[k]
-        X_train, y_train = _safe_split(self.owner, self.X, self.y, train)
+        X_train, _ = _safe_split(self.owner, self.X, self.y, train)
         X_test, _ = _safe_split(self.owner, self.X, self.y, test, train)
-        weight = weights_of(self.owner.class_weight, y_train, _of(self.given, train), y_train)
+        weight = self._weight_of(train)
         features = self.owner._features(X_train, 1 if self.one_thread else None)
         design = self.owner._with_intercept(features, self.scaling)
         outside = self._scores(features, X_test)
@@ -121,11 +120,15 @@ class FoldedSample:
 
         return scores
 
+    def _weight_of(self, train: Rows) -> Vector | None:
+        """The weights of the rows that are trained on; those of the classes belong to these rows."""
+        y = self.y[train]
+        return weights_of(self.owner.class_weight, y, _of(self.given, train), y)
+
     def _held_out(self, k: int) -> Vector:
         """The weights of one fold: zero for the rows held out."""
         train = self.folds[k].train
-        inside = self.y[train]
-        own = weights_of(self.owner.class_weight, inside, _of(self.given, train), inside)
+        own = self._weight_of(train)
         weights = np.zeros(len(self.y))
         weights[train] = 1.0 if own is None else own
         return weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,24 +16,27 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metrimax._validation import refuse_missing
+from metrimax._validation import check_flag, refuse_missing
 from metrimax.designs import as_design, is_design
-from metrimax.estimators._base import CertifiedEstimator, labels_of
+from metrimax.estimators._base import CertifiedEstimator, labels_of, stated
 from metrimax.estimators._checks import OPTIONS
 from metrimax.estimators._targets import check_weight
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, canonical, ranking_measure
+from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Callback, Design, Measure, Vector
-from metrimax.training.label import Training, fit_label
+from metrimax.training.choose import RANKING_C, ranking_losses
+from metrimax.training.label import Training, fit_label, intercept_scaling
 from metrimax.training.lockstep import run
 
 
 class MeasureRanker(CertifiedEstimator):
     """Linear ranking trained for the mean of a measure over query groups.
 
-    Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``, where R is the mean over the groups of a convex upper bound of the
-    loss of the ranking by ``X w``: see `metrimax.MeasureSVC` and docs/measures.md. Every solution comes with a lower
-    bound on the optimum.
+    Minimises ``J(w) = 1/2 |w|^2 + C (n R(w) + sum_i log(1 + exp(-y_i s_i)))``. R is the mean over the groups of a
+    convex upper bound of the loss of the ranking by ``s = X w``: see `metrimax.MeasureSVC` and docs/measures.md. The
+    logistic loss learns from all examples which of them are relevant; R alone may learn nothing. Every solution comes
+    with a lower bound on the optimum. ``MeasureRanker(measure, C=C, hinge=0)`` has the risk alone, ``C kappa n R``.
 
     Parameters
     ----------
@@ -44,13 +48,20 @@ class MeasureRanker(CertifiedEstimator):
         ranks for "ndcg", the number of positives for "precision_at_k" and twice that for "recall_at_k". The others
         have no k.
     C : float, default=1.0
-        Weight of one margin violation.
+        Weight of one margin violation. `MeasureRankerCV` chooses.
+    hinge, logistic, risk, balanced : float or None, float or None, float, "even" or None, and bool
+        The losses, as for `metrimax.MeasureSVC`; grades above 0 are positive in base losses. If neither hinge nor
+        logistic is given, logistic is 1 and risk None is "even"; otherwise None is 0 for a base loss, 1 for the risk.
+        With the solvers "lbfgs", "agm" and "dual_cd" the risk alone is the default.
     solver, tol, max_iter, n_threads, verbose, callback, checkpoint, certificate
         As for `metrimax.MeasureSVC`.
 
     Attributes
     ----------
     coef_ : ndarray (p,)
+    trained_intercept_ : float
+        That of the base losses, 0 without. It moves all scores alike, and `decision_function` does without.
+    trained_with_ : dict of C and the losses
     objective_, dual_bound_, gap_, price_ : float
         J at the solution, a proven lower bound of the least J, ``(objective_ - dual_bound_) / (C kappa n)``, and kappa.
     n_iter_, n_support_ : int
@@ -64,12 +75,12 @@ class MeasureRanker(CertifiedEstimator):
 
     Notes
     -----
-    For NDCG y holds grades from 0 up; for the other measures what is above 0 is positive. There is no intercept: it
-    would not change a ranking. Groups whose labels do not vary are left out. ``sample_weight`` means repetition within
-    the group, and has to be whole for NDCG and the measures at k; all groups count alike.
+    For NDCG y holds grades from 0 up; for the other measures what is above 0 is positive. Groups whose labels do not
+    vary are left out of the risk. ``sample_weight`` means repetition within the group, and has to be whole for NDCG and
+    the measures at k; all groups count alike in the risk.
 
-    Where `status_` says that w = 0 is optimal, as it may with a small k and large groups whose grades overlap, train
-    for all ranks (``NDCG(None)``) or for "roc_area": docs/measures.md says why.
+    With the risk alone, w = 0 may be optimal for a small k and large groups whose grades overlap; `status_` says so.
+    Train for all ranks then (``NDCG(None)``) or for "roc_area", or with a base loss: docs/measures.md says why.
 
     References
     ----------
@@ -95,7 +106,11 @@ class MeasureRanker(CertifiedEstimator):
         measure: str | Measure = "ndcg",
         *,
         k: int | None = 10,
-        C: float = 1.0,
+        C: float = RANKING_C,
+        hinge: float | None = None,
+        logistic: float | None = None,
+        risk: float | str | None = None,
+        balanced: bool = False,
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
@@ -108,6 +123,10 @@ class MeasureRanker(CertifiedEstimator):
         self.measure = measure
         self.k = k
         self.C = C
+        self.hinge = hinge
+        self.logistic = logistic
+        self.risk = risk
+        self.balanced = balanced
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -138,31 +157,64 @@ class MeasureRanker(CertifiedEstimator):
         self
             The fitted estimator.
         """
-        measure = self._measure()
-        solver = self._solver()
+        measure, solver, losses = self._measure(), self._solver(), self.losses()
         checked, X, y = self._check_sample(X, y)
         y = _grades(y)
         weight = check_weight(sample_weight, y)
         grouped = _grouped(measure, _groups_of(X, groups), y)
-        design = as_design(X, n_threads=self.n_threads)
         checkpoint = as_checkpoint(self.checkpoint)
-        with self._progress(grouped, design) as callback:
-            proven = bool(self.certificate)
-            training = Training(grouped, solver, self.tol, callback=callback, checkpoint=checkpoint, certificate=proven)
-            (fitted,) = run(design, [fit_label(training, design, grouped.labels(y), weight, self.C)])
-        if checkpoint is not None:
-            checkpoint.clear()
+        training = Training(grouped, solver, self.tol, losses=losses, checkpoint=checkpoint, certificate=self._proven)
+        self._train(checked, training, self.C, X, grouped.labels(y), weight)
+        return self
+
+    @property
+    def _proven(self) -> bool:
+        check_flag("certificate", self.certificate)
+        return bool(self.certificate)
+
+    def losses(self) -> Losses:
+        """The losses that these parameters ask for."""
+        check_flag("balanced", self.balanced)
+        return ranking_losses(self.risk, self.hinge, self.logistic, self.balanced, sums=self._sums)
+
+    def _train(
+        self,
+        checked: MeasureRanker,
+        training: Training,
+        C: float,
+        X: Any,
+        labels: npt.NDArray[Any],
+        weight: Vector | None,
+    ) -> None:
+        """Train on all rows and set the fitted attributes."""
+        scaling = intercept_scaling(None, [training.losses]) if training.losses.base else None
+        design = self._with_intercept(self._features(X), scaling)
+        with self._progress(training.measure, design) as callback:
+            steps = fit_label(replace(training, callback=callback), design, labels, weight, C)
+            (fitted,) = run(design, [steps])
+        if training.checkpoint is not None:
+            training.checkpoint.clear()
         self._renew(checked)
-        self.coef_ = fitted.solution.w
+        w = fitted.solution.w
+        self.coef_, self.trained_intercept_ = (w, 0.0) if scaling is None else (w[:-1], float(w[-1] * scaling))
+        self.trained_with_ = stated(training, C, scaling)
         self._store_certificate([fitted], single=True)
         self._warn([fitted.solution])
-        return self
+
+    def _features(self, X: Any, n_threads: int | None = None) -> Design:
+        return as_design(X, n_threads=self.n_threads if n_threads is None else n_threads)
+
+    @staticmethod
+    def _with_intercept(design: Design, scaling: float | None) -> Design:
+        return as_design(design, intercept_scaling=scaling)
 
     def stated(self, X: Any, y: Any, groups: Any) -> tuple[Grouped, npt.NDArray[Any], Design]:
         """The problem of a sample, with the columns that were there in `fit`: measure, labels and design."""
         y = _grades(labels_of(X, y))
         grouped = _grouped(self._measure(), _groups_of(X, groups), y)
-        return grouped, grouped.labels(y), as_design(self._check_rows(X), n_threads=self.n_threads)
+        assert isinstance(self.trained_with_, dict)  # it is fitted
+        design = self._with_intercept(self._features(self._check_rows(X)), self.trained_with_["intercept_scaling"])
+        return grouped, grouped.labels(y), design
 
     def _check_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
         made: tuple[Any, Any] = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **OPTIONS)
@@ -182,7 +234,7 @@ class MeasureRanker(CertifiedEstimator):
             The scores.
         """
         check_is_fitted(self)
-        return as_design(self._check_rows(X), n_threads=self.n_threads).matvec(self.coef_)
+        return self._features(self._check_rows(X)).matvec(np.ascontiguousarray(self.coef_))
 
     def predict(self, X: Any) -> Vector:
         """The scores, as other rankers do.
@@ -218,12 +270,16 @@ class MeasureRanker(CertifiedEstimator):
         float
             The mean of the measure.
         """
-        measure = self._measure()
+        measure = self._scoring()
         scores = self.decision_function(X)
         y = _grades(labels_of(X, y))
         check_consistent_length(scores, y)
         grouped = _grouped(measure, _groups_of(X, groups), y)
         return grouped.score(grouped.labels(y), scores, check_weight(sample_weight, scores))
+
+    def _scoring(self) -> Measure:
+        """The measure that `score` reports, of one group."""
+        return self._measure()
 
     def _measure(self) -> Measure:
         """The measure of one group."""

@@ -268,11 +268,6 @@ class MeasureSVC(CertifiedClassifier):
         return super()._check_design(X, y)
 
     @property
-    def _sums(self) -> bool:
-        """Whether the solver knows base losses beside the risk."""
-        return self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
-
-    @property
     def _random_state(self) -> Any:
         """None is 0 with a checkpoint: a fit that goes on has to draw what it drew before."""
         return 0 if self.random_state is None and self.checkpoint is not None else self.random_state

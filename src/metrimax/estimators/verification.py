@@ -13,7 +13,7 @@ from metrimax.estimators._targets import check_weight, encode, weights_of
 from metrimax.estimators.ranker import MeasureRanker
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
-from metrimax.measure.base_loss import PAPER, Losses
+from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Design, Status, Vector
 from metrimax.training.verification import Check, Claim, Verification, verify_label
 
@@ -155,11 +155,14 @@ def _verify_ranker(
 ) -> Verification:
     """The same for a ranking, which has neither intercept nor threshold."""
     grouped, labels, design = model.stated(X, y, groups)
-    w = np.ascontiguousarray(model.coef_)
+    with_ = model.trained_with_
+    assert isinstance(with_, dict)  # it is fitted
+    scaling = with_["intercept_scaling"]
+    w = np.append(model.coef_, [] if scaling is None else model.trained_intercept_ / scaling)
     claim = Claim(
         w=w,
-        C=float(model.C),
-        losses=PAPER,
+        C=with_["C"],
+        losses=Losses(**{name: with_[name] for name in LOSSES}),
         price=model.price_,
         objective=model.objective_,
         bound=model.dual_bound_,

@@ -71,6 +71,24 @@ def family(measure: Measure, scoring: Measure, *, together: bool = False) -> Fam
     return Family((BOTH, LOGISTIC), ("trained", "folds") if placed else ("trained",))
 
 
+RANKING_GRID: Vector = np.array([0.0003, 0.003, 0.03, 0.3, 3.0])
+"""What C is chosen from for rankings within groups."""
+RANKINGS = Family((Losses("even", logistic=1.0), Losses(0.0, logistic=1.0, balanced=True), PAPER), ("trained",))
+"""What is chosen among for rankings within groups (docs/results/ranking.md)."""
+
+
+def ranking_losses(
+    risk: float | str | None, hinge: float | None, logistic: float | None, balanced: bool = False, *, sums: bool = True
+) -> Losses:
+    """The losses of a ranking without folds: if neither hinge nor logistic is given, a logistic loss beside the risk.
+
+    If one is given, the other is 0. Without ``sums`` the solver knows the risk alone.
+    """
+    if hinge is None and logistic is None and sums:
+        return Losses("even" if risk is None else risk, 0.0, 1.0, balanced)
+    return Losses(1.0 if risk is None else risk, hinge or 0.0, logistic or 0.0, balanced)
+
+
 RULES = ("trained", "placed", "folds")
 """Where a threshold comes from: training itself, the scores of the training rows, or those of the folds."""
 

@@ -153,6 +153,6 @@ def _dealt(labels: Labels, n_folds: int, rng: np.random.Generator) -> Rows:
 
 
 def varied(labels: Labels, weight: Vector | None, rows: Rows) -> npt.NDArray[np.bool_]:
-    """Which labels have examples of both classes among some rows."""
+    """Which labels, or grades, vary among some rows."""
     used = labels[rows] if weight is None else labels[rows][weight[rows] > 0]
-    return np.asarray(used.any(axis=0) & ~used.all(axis=0))
+    return np.asarray((used != used[:1]).any(axis=0))
