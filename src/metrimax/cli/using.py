@@ -21,6 +21,7 @@ from metrimax.io.labels import show, visible
 from metrimax.io.models import LinearModel, load_model
 from metrimax.io.tables import USUAL_TARGETS
 from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
+from metrimax.measure.constrained import Constrained
 from metrimax.measure import measures as registered
 from metrimax.measure.classes import highest, score_classes
 from metrimax.protocols import Labels, Measure, Vector
@@ -138,7 +139,8 @@ def _evaluate_ranking(arguments: argparse.Namespace, data: Data, model: LinearMo
     results: dict[str, Any] = {"examples": data.n, "groups": len(np.unique(groups))}
     at_k = ("ndcg", "precision_at_k", "recall_at_k")
     chosen = {f"{name.removesuffix('_at_k')}@{k}": ranking_measure(name, k=k) for name in at_k for k in RANKS}
-    chosen |= {name: ranking_measure(name) for name in sorted(REGISTRY) if name not in at_k and get_measure(name).ranks}
+    others = {name: get_measure(name) for name in sorted(REGISTRY) if name not in at_k}
+    chosen |= {name: one for name, one in others.items() if one.ranks and not isinstance(one, Constrained)}
     skipped = []
     for name, measure in _with_own(chosen | {"ndcg": ranking_measure("ndcg", k=None)}, model).items():
         grouped = Grouped(measure, groups)
