@@ -128,6 +128,22 @@ class MeasureRankerCV(MeasureRanker):
         """Choose losses and C on folds of whole groups, then train on X, y and groups with them.
 
         A dataset (`metrimax.open_dataset`) brings its labels and groups; any other X needs y.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix, data frame or design (n, p)
+            The rows.
+        y : array (n,)
+            Grades, the higher the better; None for a dataset, which brings them.
+        groups : array (n,) or None, default=None
+            The query of each row; None for one group, or those that a dataset brings.
+        sample_weight : array (n,) or None, default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         grid = check_grid(RANKING_GRID if self.Cs is None else self.Cs)
         slack = self.standard_errors
