@@ -21,9 +21,9 @@ from metrimax.io.labels import show, visible
 from metrimax.io.models import LinearModel, load_model
 from metrimax.io.tables import USUAL_TARGETS
 from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
-from metrimax.measure.constrained import Constrained
 from metrimax.measure import measures as registered
 from metrimax.measure.classes import highest, score_classes
+from metrimax.measure.constrained import Constrained
 from metrimax.protocols import Labels, Measure, Vector
 
 RANKS = (1, 3, 5, 10)
