@@ -135,6 +135,7 @@ def build_parser() -> argparse.ArgumentParser:
     _data_arguments(evaluate, "that of the model's data")
     evaluate.add_argument("model", type=_name, metavar="MODEL", help="a model file, ours or SVM-perf's")
     evaluate.add_argument("--positive", metavar="LABEL", help="this label against all others")
+    _report_argument(evaluate, "on DATA")
     _common(evaluate)
 
     verify = commands.add_parser(
@@ -206,6 +207,16 @@ def _data_arguments(parser: argparse.ArgumentParser, first: str = "0 if it occur
     )
 
 
+def _report_argument(parser: argparse.ArgumentParser, where: str) -> None:
+    parser.add_argument(
+        "--report",
+        type=_name,
+        metavar="FILE",
+        help=f"write a page (HTML) of what MODEL does {where}: table, curves, measures, coefficients, certificate "
+        "(needs matplotlib)",
+    )
+
+
 def _drop_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drop",
@@ -218,6 +229,7 @@ def _drop_argument(parser: argparse.ArgumentParser) -> None:
 
 def _training_arguments(parser: argparse.ArgumentParser) -> None:
     _drop_argument(parser)
+    _report_argument(parser, "on the data it was trained on")
     parser.add_argument(
         "--no-scaling",
         action="store_true",

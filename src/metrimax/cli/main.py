@@ -50,8 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{name}: not enough memory\n")
         return FAILURE
     except OSError as error:  # no space left, a name too long, a reader that has gone, a cluster that does not answer
-        streams.tell(name, error)
-        return FAILURE
+        gone = streams.tell(name, error)
+        return OK if gone and not _is_standard_output(arguments) else FAILURE
     except (ValueError, TypeError, *_CLUSTER_ERRORS) as error:  # a FileError is a ValueError
         streams.say(name, error)
         return FAILURE
@@ -65,9 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+def _is_standard_output(arguments: argparse.Namespace) -> bool:
+    """Whether the model goes to standard output: half of one is no success."""
+    return arguments.command in ("train", "tune") and arguments.model in ("-", "/dev/stdout")
+
+
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
-    home = {"train": "training", "tune": "tuning", "convert": "converting", "demo": "demo", "verify": "verifying"}.get(
-        name, "using"
-    )
+    homes = {"train": "training", "tune": "tuning", "convert": "converting", "evaluate": "evaluating", "demo": "demo"}
+    home = (homes | {"verify": "verifying"}).get(name, "using")
     command: Callable[[argparse.Namespace], int] = getattr(import_module(f"metrimax.cli.{home}"), name)
     return command

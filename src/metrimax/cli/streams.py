@@ -36,16 +36,22 @@ def say(program: str, text: object) -> None:
     sys.stderr.write(visible(f"{program}: {text}", "\n") + "\n")
 
 
-def tell(program: str, error: OSError) -> None:
-    """One line on standard error; none where the reader of our output has gone, for there is nobody to tell."""
+def tell(program: str, error: OSError) -> bool:
+    """One line on standard error, none where the reader of our output has gone; returns whether it has.
+
+    Such a reader, as in ``metrimax info MODEL | head -2``, has seen what it wanted.
+    """
+    gone = False
     try:
         sys.stdout.flush()
-    except OSError:  # what cannot be written would be tried again, and complained of, when Python ends
+    except OSError as lost:  # what cannot be written would be tried again, and complained of, when Python ends
+        gone = isinstance(lost, BrokenPipeError)
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(error, BrokenPipeError):
         place = "" if error.filename is None else f"{error.filename}: "
         say(program, f"{place}{error.strerror or error}")
+    return gone and isinstance(error, BrokenPipeError)
 
 
 @contextmanager

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from metrimax.cli.evaluating import judge, judge_ranking
 from metrimax.cli.main import NOT_CONVERGED, NOTHING_LEARNT, OK, UsageError
+from metrimax.cli.page import check_report, write_report
 from metrimax.cli.report import SHOWN, check_apart, check_threads, emit, note, parse_measure, positive_number, read
 from metrimax.designs import as_design
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
@@ -90,6 +93,7 @@ def check(arguments: argparse.Namespace) -> None:
         raise UsageError("--certificate has no place in SVM-perf's files: leave it out, or --model-format svmperf")
     check_writable(arguments.model)
     check_apart("MODEL", arguments.model, DATA=arguments.data)
+    check_report(arguments, DATA=arguments.data, MODEL=arguments.model)
     parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
 
 
@@ -172,7 +176,8 @@ def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], resu
     settings = _settings(task, chosen)
     model = _model(arguments, task, fitted, chosen, {**settings, "tol": arguments.tol, "examples": data.n})
     solutions = [label.solution for label in fitted]
-    score = judged(task, model.scores(data.X, arguments.threads))  # a pass that may fail, or be ended
+    scores = model.scores(data.X, arguments.threads)  # a pass that may fail, or be ended
+    score = judged(task, scores)
     _write(arguments, model, solutions[0].n_support)
     if checkpoint is not None:
         checkpoint.clear()
@@ -194,6 +199,8 @@ def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], resu
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
     emit(arguments, results, aside=is_standard_output(arguments.model))  # behind a model they would damage it
+    if arguments.report is not None:
+        _report(arguments, data, model, scores, chosen)
     nothing = [k for k, weights in enumerate(model.coef) if not weights.any()]
     if nothing:
         note(arguments, _learnt_nothing(arguments, task, nothing))
@@ -202,6 +209,18 @@ def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], resu
         note(arguments, f"{worst.status}: the gap is {worst.gap:.3g}; raise {more}, lower -C, or scale the features")
         return NOT_CONVERGED
     return NOTHING_LEARNT if len(nothing) == len(solutions) else OK
+
+
+def _report(
+    arguments: argparse.Namespace, data: Data, model: LinearModel, scores: Vector, chosen: list[Chosen]
+) -> None:
+    """The page of the data that the model was trained on."""
+    found = [one.score for one in chosen if np.isfinite(one.score)]
+    held = f" On rows held out in the folds {arguments.measure} was {np.mean(found):.4f}." if found else ""
+    remark = f"These are the data it was trained on: expect less on others.{held}"
+    judging = judge_ranking if model.kind == "ranking" else judge
+    judged = judging(arguments, data, replace(model, columns=None), scores)
+    write_report(arguments, data, model, judged, title=f"{arguments.model} on {arguments.data}", remark=remark)
 
 
 def _learnt_nothing(arguments: argparse.Namespace, task: Task, labels: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""``metrimax predict``, ``evaluate``, ``measures`` and ``info``."""
+"""``metrimax predict``, ``measures`` and ``info``, and how models meet data."""
 
 from __future__ import annotations
 
@@ -12,22 +12,16 @@ import numpy as np
 
 from metrimax.cli.ensemble import is_ensemble, load_ensemble, read_table
 from metrimax.cli.main import OK, UsageError
-from metrimax.cli.report import check_apart, check_threads, emit, note, parse_measure, read
+from metrimax.cli.report import check_apart, check_threads, emit, note, read
 from metrimax.io.columns import as_json
-from metrimax.io.data import Data, grades, is_label
+from metrimax.io.data import Data
 from metrimax.io.files import FileError, check_writable, is_standard_output, write_bytes
 from metrimax.io.folders import holds_tables
 from metrimax.io.labels import show, visible
 from metrimax.io.models import LinearModel, load_model
 from metrimax.io.tables import USUAL_TARGETS
-from metrimax.measure import REGISTRY, Grouped, get_measure, ranking_measure
 from metrimax.measure import measures as registered
-from metrimax.measure.classes import highest, score_classes
-from metrimax.measure.constrained import Constrained
-from metrimax.protocols import Labels, Measure, Vector
-
-RANKS = (1, 3, 5, 10)
-"""The k for which rankings are evaluated."""
+from metrimax.protocols import Labels
 
 
 def measures(arguments: argparse.Namespace) -> int:
@@ -76,86 +70,6 @@ def predict(arguments: argparse.Namespace) -> int:
     else:
         text = "".join(",".join(map(show, row)) + "\n" for row in model.predict(scores))
     write_bytes(arguments.output, text.encode())
-    return OK
-
-
-def evaluate(arguments: argparse.Namespace) -> int:
-    """Every measure on labelled data."""
-    data, model = read_both(arguments)
-    scores = model.scores(data.X, arguments.threads)
-    if model.kind == "ranking":
-        return _evaluate_ranking(arguments, data, model, scores[:, 0])
-    truth, called = truth_of(arguments, data, model), scores
-    together = model.kind == "multiclass" and arguments.positive is None
-    if model.kind != "binary" and arguments.positive is not None:
-        k = _class(model, arguments.positive)
-        if model.kind == "multiclass":
-            called = np.where(highest(scores), 1.0, -1.0)
-        truth, scores, called = truth[:, [k]], scores[:, [k]], called[:, [k]]
-    results: dict[str, Any] = {"examples": data.n, "positives": [int(v) for v in truth.sum(axis=0)]}
-    if len(results["positives"]) == 1:
-        results["positives"] = results["positives"][0]
-    skipped = []
-    varied = [k for k in range(truth.shape[1]) if truth[:, k].any() and not truth[:, k].all()]
-    if not varied:
-        raise UsageError(
-            f"{data.name}: all examples are of one class: no measure says anything; --positive LABEL names another"
-        )
-    if len(varied) < truth.shape[1]:
-        note(arguments, f"{truth.shape[1] - len(varied)} of {truth.shape[1]} labels do not vary here and are left out")
-    chosen = {name: get_measure(name) for name in sorted(REGISTRY)}
-    for name, measure in _with_own(chosen, model).items():
-        table = scores if measure.ranks else called
-        try:
-            if together:
-                results[name] = score_classes(measure, truth, scores, varied)
-            else:
-                results[name] = float(np.mean([measure.score(truth[:, k], table[:, k]) for k in varied]))
-        except (ValueError, OverflowError) as error:
-            skipped.append(f"{name} ({error})")
-    emit(arguments, results)
-    note(arguments, "higher is better throughout: error is reported as accuracy, other losses as one minus the loss")
-    if skipped:
-        note(arguments, f"left out: {'; '.join(skipped)}")
-    return OK
-
-
-def _with_own(chosen: dict[str, Measure], model: LinearModel) -> dict[str, Measure]:
-    """These measures, and the one that a model was trained for, with its parameters."""
-    if model.measure in ("", *chosen):
-        return chosen
-    try:
-        return chosen | {model.measure: parse_measure(model.measure, groups=model.kind == "ranking")}
-    except UsageError:  # what another program calls it
-        return chosen
-
-
-def _evaluate_ranking(arguments: argparse.Namespace, data: Data, model: LinearModel, scores: Vector) -> int:
-    """Every measure of rankings, its mean over the groups."""
-    if data.groups is None:
-        note(arguments, f"{data.name} has no groups (qid): its examples are ranked as one")
-    groups = np.zeros(data.n) if data.groups is None else data.groups
-    labels = grades(data, arguments.positive)
-    results: dict[str, Any] = {"examples": data.n, "groups": len(np.unique(groups))}
-    at_k = ("ndcg", "precision_at_k", "recall_at_k")
-    chosen = {f"{name.removesuffix('_at_k')}@{k}": ranking_measure(name, k=k) for name in at_k for k in RANKS}
-    others = {name: get_measure(name) for name in sorted(REGISTRY) if name not in at_k}
-    chosen |= {name: one for name, one in others.items() if one.ranks and not isinstance(one, Constrained)}
-    skipped = []
-    for name, measure in _with_own(chosen | {"ndcg": ranking_measure("ndcg", k=None)}, model).items():
-        grouped = Grouped(measure, groups)
-        try:
-            values = grouped.scores(grouped.labels(labels), scores)
-        except (ValueError, OverflowError) as error:
-            skipped.append(f"{name} ({error})")
-            continue
-        results.setdefault("groups_judged", len(values))
-        results[name] = float(np.mean(list(values.values())))
-    if "groups_judged" not in results:
-        raise UsageError(f"{data.name}: no group has examples of different grades: no measure says anything")
-    emit(arguments, results)
-    if skipped:
-        note(arguments, f"left out: {'; '.join(skipped)}")
     return OK
 
 
@@ -235,14 +149,6 @@ def _check_place(data: Data, target: str) -> None:
                 f"{data.name}: are the labels in the column {name!r}, or in column {target} (from 0), where they were "
                 "when the model was trained on a table without header? Give --target, its name or number"
             )
-
-
-def _class(model: LinearModel, label: str) -> int:
-    """The classifier of a label."""
-    found = [k for k, c in enumerate(model.classes) if is_label(c, label)]
-    if not found:
-        raise UsageError(f"--positive {label}: expected one of the model's: {', '.join(map(show, model.classes[:50]))}")
-    return found[0]
 
 
 def truth_of(arguments: argparse.Namespace, data: Data, model: LinearModel) -> Labels:

@@ -139,8 +139,11 @@ class ThresholdDisplay:
         labels, scores = positives(y_true, pos_label), np.asarray(scores, dtype=np.float64)
         known = np.unique(scores)
         places = np.concatenate([[known[0] - 1e-9 * np.ptp(known)], (known[:-1] + known[1:]) / 2])
-        if len(places) > PLACES:
-            places = np.unique(np.quantile(places, np.linspace(0, 1, PLACES), method="nearest"))
+        if len(places) > PLACES:  # most of the few positives may stand among the highest scores
+            of_positives = places[np.searchsorted(known, np.sort(scores[labels]))]
+            shares = np.linspace(0, 1, PLACES // 2)
+            kept = [np.quantile(part, shares, method="nearest") for part in (places, of_positives)]
+            places = np.unique(np.concatenate(kept))
         folds = None
         if fold is not None:
             parts = [np.asarray(fold) == one for one in np.unique(fold)]

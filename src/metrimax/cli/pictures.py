@@ -1,0 +1,111 @@
+"""The pictures of ``--report``, each an image inside the page."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure  # without pyplot: no display, no global state
+
+from metrimax.cli.main import UsageError
+from metrimax.cli.report import parse_measure
+from metrimax.display import CoefficientDisplay, OperatingPointDisplay, ThresholdDisplay
+from metrimax.io.models import LinearModel
+from metrimax.measure.contingency import ContingencyMeasure
+
+if TYPE_CHECKING:
+    from metrimax.cli.evaluating import Judged
+
+GREY = "#8a94a3"
+LARGEST = 15
+"""Coefficients that are drawn."""
+
+
+def _axes() -> Any:
+    axes = Figure(figsize=(5.2, 3.7), layout="constrained").subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#e9edf1")
+    axes.set_axisbelow(True)
+    return axes
+
+
+def _picture(axes: Any, words: str, said: str) -> str:
+    """The image, its words for those who do not see it, and a line below it."""
+    file = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "metrimax"}):  # the same bytes for the same numbers
+        axes.figure.savefig(file, format="svg", metadata={"Date": None})
+    code = base64.b64encode(file.getvalue()).decode()
+    image = f"<img alt='{html.escape(words)}' src='data:image/svg+xml;base64,{code}'>"
+    return f"{image}<p class='soft'>{html.escape(said)}</p>"
+
+
+def threshold(model: LinearModel, judged: Judged) -> str:
+    """The measure of the training over thresholds, or F1 where that has none."""
+    name, measure = "f1", parse_measure("f1")
+    if model.measure:
+        try:
+            own = parse_measure(model.measure)
+        except UsageError:  # what another program calls it
+            own = measure
+        if isinstance(own, ContingencyMeasure) and not own.ranks:
+            name, measure = model.measure, own
+    axes = _axes()
+    truth, scores = judged.truth[:, 0], judged.scores[:, 0]
+    display = ThresholdDisplay.from_predictions(truth, scores, measure=measure, ax=axes)
+    axes.set(ylabel=name, xlabel="threshold on the score (the model's is 0)")
+    axes.legend(frameon=False, fontsize=8)
+    now, best = measure.score(truth, scores), float(np.nanmax(display.values))
+    said = f"{name} is {now:.3f} at the model's threshold; the highest on this data is {max(best, now):.3f}."
+    return _picture(axes, f"{name} over thresholds", said)
+
+
+def precision_recall(judged: Judged) -> str:
+    """Precision over recall, with the point at which the model works."""
+    axes = _axes()
+    OperatingPointDisplay.from_predictions(judged.truth[:, 0], judged.scores[:, 0], ax=axes)
+    axes.axhline(float(judged.truth.mean()), color=GREY, linestyle=":", linewidth=1)
+    axes.legend(frameon=False, fontsize=8, loc="best")
+    said = "The dot is where the model works. The dotted line is the precision of calls at random."
+    return _picture(axes, "precision over recall", said)
+
+
+def roc(judged: Judged) -> str:
+    """The ROC curve, with the point at which the model works."""
+    truth, scores = judged.truth[:, 0], judged.scores[:, 0]
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # equal scores are called together
+    tpr = np.concatenate(([0.0], np.cumsum(truth[order])[ends] / truth.sum()))
+    fpr = np.concatenate(([0.0], np.cumsum(~truth[order])[ends] / (~truth).sum()))
+    tp, fp, fn, tn = judged.tables[0]
+    at = fp / (fp + tn), tp / (tp + fn)
+    axes = _axes()
+    axes.plot(fpr, tpr)
+    axes.plot(*at, "o", markersize=9, color="C0", label=f"found {at[1]:.2f}, false alarms {at[0]:.3f}")
+    axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1)
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(-0.01, 1.01), ylim=(0, 1.03))
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    return _picture(axes, "ROC curve", f"The area under the curve is {judged.values['roc_area']:.3f}.")
+
+
+def coefficients(model: LinearModel) -> str:
+    """The largest coefficients; of several classifiers by their root mean square."""
+    weights = model.coef[0] if len(model.coef) == 1 else np.sqrt((model.coef**2).mean(axis=0))
+    if not weights.any():
+        return "<p>All are 0: nothing was learnt.</p>"
+    names = model.feature_names or [f"feature {j + (model.index_base or 0)}" for j in range(model.n_features)]
+    kept = np.argsort(-np.abs(weights), kind="stable")[:LARGEST]
+    kept = kept[np.argsort(weights[kept], kind="stable")]
+    axes = _axes()
+    CoefficientDisplay([f"{names[j]:.30}" for j in kept], weights[kept]).plot(axes)
+    axes.set(xlabel="coefficient" if len(model.coef) == 1 else "root mean square over the labels")
+    scaled = model.columns is not None and any(column.scale != 1 for column in model.columns)
+    said = f"{len(kept)} of {model.n_features:,} features. " + (
+        "Numbers were standardised, so sizes compare."
+        if scaled
+        else "Sizes compare between features of the same scale only."
+    )
+    return _picture(axes, "largest coefficients", said)
