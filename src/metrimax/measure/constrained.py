@@ -21,8 +21,6 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincinv
-
 from metrimax._validation import is_number
 from metrimax.measure.contingency import ContingencyMeasure, ratio
 from metrimax.measure.tables import Structure
@@ -94,6 +92,8 @@ class Constrained(ContingencyMeasure):
         good, bad = (part * copies for part in self.proportion(tp, fp, fn, tn))
         if self.level >= 1:  # no number of examples can make sure of all
             return np.where(self.holds(tp, fp, fn, tn), 0.0, 1.0)
+        from scipy.special import betainc  # slow to import, and most measures do without
+
         return np.where(good > 0, betainc(np.maximum(good, 1e-300), bad + 1, self.level), 1.0)
 
     def assured(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector, copies: float = 1.0) -> Vector:
@@ -101,6 +101,8 @@ class Constrained(ContingencyMeasure):
         good, bad = (part * copies for part in self.proportion(tp, fp, fn, tn))
         if self.level >= 1:
             return ratio(good, good + bad, 0.0)
+        from scipy.special import betaincinv
+
         return np.where(good > 0, betaincinv(np.maximum(good, 1e-300), bad + 1, 1 - self.confidence), 0.0)
 
     def assured_of(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
