@@ -16,8 +16,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo test lint sanitize dist docs stub clean
 
-demo: $(VENV)/.package
-	$(BIN)/metrimax demo --plot $(VENV)/demo.png
+demo: $(VENV)/.plot
+	$(BIN)/metrimax demo --report $(VENV)/demo.html
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto
@@ -59,6 +59,10 @@ $(VENV)/.made:
 $(VENV)/.package: $(VENV)/.made $(SOURCES)
 	$(BIN)/pip install --quiet .
 	touch $@
+
+$(VENV)/.plot: $(VENV)/.made $(SOURCES)
+	$(BIN)/pip install --quiet ".[plot]"
+	touch $(VENV)/.package $@
 
 $(VENV)/.test: $(VENV)/.made $(SOURCES)
 	$(BIN)/pip install --quiet ".[test]"

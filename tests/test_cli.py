@@ -348,15 +348,44 @@ def test_broken_pipe_is_quiet(train: Path) -> None:
 
 
 def test_demo(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metrimax.cli import comparison as demo
+    from metrimax.cli import comparison
 
-    monkeypatch.setattr(demo, "tasks", lambda: [("small", *numbers(n=120))])
-    table = run(capsys, "demo", "--plot", tmp_path / "plot.png")
-    assert all(method in table for method in demo.METHODS)
-    assert "small" in table
-    if (tmp_path / "plot.png").exists():
-        assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    assert set(run_json(capsys, "demo", "--plot", tmp_path / "plot.png")["small"]) == set(demo.METHODS)  # type: ignore[call-overload]
+    few = [comparison.Result("theirs", 0.5, 0.1), comparison.Result("ours", 0.6, 0.2)]
+    monkeypatch.setattr(comparison, "compare_table", lambda: few)
+    monkeypatch.setattr(comparison, "MODULES", ["threading", "pathlib", "zipfile"])
+    report = tmp_path / "demo.html"
+    assert main(["demo", "--report", str(report)]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("What you will see")
+    assert "3 modules" in told.out
+    assert all(name in told.out for name in ("MeasureSVCCV", "LinearSVC", "theirs", "ours"))
+    assert told.err.endswith(f"3. Report of the label 'threading': {report}\n")
+    assert "Which docstrings are from the module threading?" in report.read_text()
+    found = run_json(capsys, "demo", "--report", report)
+    assert found["table"] == {"theirs": 0.5, "ours": 0.6}
+    assert len(found["text"]) == 3  # type: ignore[arg-type]
+
+
+def test_demo_without_matplotlib_or_sources(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    from metrimax.cli import comparison
+
+    monkeypatch.setattr(comparison, "compare_table", lambda: [comparison.Result("ours", 0.6, 0.2)])
+    monkeypatch.setattr(comparison, "docstrings", lambda: ([], []))
+    monkeypatch.setattr("metrimax.cli.demo.find_spec", lambda name: None)
+    assert main(["demo", "--report", str(tmp_path / "demo.html")]) == 0
+    told = capsys.readouterr().err
+    assert "no text, for this Python comes without the source of its library" in told
+    assert "no report, for matplotlib is not installed (pip install 'metrimax[plot]')" in told
+    assert not (tmp_path / "demo.html").exists()
+
+
+def test_the_table_of_the_demo() -> None:
+    """What it says of the two ways of scikit-learn; ours is left to the tests of the ensemble."""
+    from metrimax.cli import comparison
+
+    texts, labels = comparison.docstrings()
+    assert len(texts) == len(labels) > 1000
+    assert min(labels.count(module) for module in comparison.MODULES) >= 10
 
 
 def test_demo_threshold_is_the_best_one() -> None:

@@ -6,7 +6,6 @@ import errno
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from metrimax.cli import main, training, using
@@ -97,7 +96,7 @@ def test_standard_input_serves_one(folder: Path, capsys: Capture) -> None:
         ["predict", "a.svm", "ours", "-o", ""],
         ["evaluate", "a.svm", ""],
         ["info", ""],
-        ["demo", "--plot", ""],
+        ["demo", "--report", ""],
     ],
 )
 def test_names_that_are_empty(folder: Path, capsys: Capture, arguments: list[str]) -> None:
@@ -107,23 +106,22 @@ def test_names_that_are_empty(folder: Path, capsys: Capture, arguments: list[str
     assert sorted(path.name for path in folder.iterdir()) == ["a.svm", "ours"]
 
 
-def test_a_plot_is_complete_or_not_there(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_is_complete_or_not_there(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     figure = pytest.importorskip("matplotlib.figure")
-    from metrimax.cli import comparison as demo
 
     def full(self: object, file: object, **_: object) -> None:
         file.write(b"half")  # type: ignore[attr-defined]
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(demo, "run", lambda: [demo.Row("small", 0.5, np.ones((2, 3)), "")])
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 1:-1\n" * 10)
+    report = tmp_path / "r.html"
+    report.write_text("an older one")
     monkeypatch.setattr(figure.Figure, "savefig", full)
-    (tmp_path / "plot.png").write_text("an older one")
-    said = refused(capsys, 1, "demo", "--plot", str(tmp_path / "plot.png"))
-    assert said.endswith("plot.png: cannot be written: No space left on device\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["plot.png"]
-    assert (tmp_path / "plot.png").read_text() == "an older one"
-    said = refused(capsys, 2, "demo", "--plot", "-")
-    assert said == "metrimax demo: --plot -: expected a file, got standard output, where the table goes\n"
+    assert main(["train", str(tmp_path / "a.svm"), str(tmp_path / "m"), "--report", str(report)]) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert report.read_text() == "an older one"
+    said = refused(capsys, 2, "demo", "--report", "-")
+    assert "expected a file, got standard output" in said
 
 
 def test_a_folder_for_checkpoints_that_cannot_be_written(

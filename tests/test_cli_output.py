@@ -318,19 +318,11 @@ def test_quiet_leaves_out_remarks(folder: Path, capsys: Capture) -> None:
     assert said[1] == ""
 
 
-def test_the_plot_of_the_demo(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is written where it was said to be, or nothing is trained."""
+def test_the_report_of_the_demo(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It can be written, or nothing is trained."""
     pytest.importorskip("matplotlib")
-    from metrimax.cli import comparison as demo
-
-    rng = np.random.default_rng(0)
-    y = rng.random(120) < 0.4
-    monkeypatch.setattr(demo, "tasks", lambda: [("small", rng.normal(size=(120, 2)) + y[:, None], y)])
-    assert main(["demo", "--plot", str(tmp_path / "plot")]) == 0
-    assert [file.name for file in tmp_path.iterdir()] == ["plot"]
-    capsys.readouterr()
-    monkeypatch.setattr(demo, "run", None)
-    assert main(["demo", "--plot", str(tmp_path)]) == 1
+    monkeypatch.setattr("metrimax.cli.comparison.docstrings", None)
+    assert main(["demo", "--report", str(tmp_path)]) == 1
     assert capsys.readouterr().err == f"metrimax demo: {tmp_path}: cannot be written: Is a directory\n"
 
 

@@ -9,7 +9,7 @@ PRESETS = ("default", "fast", "best")
 
 _EPILOG = """\
 start here:
-  metrimax demo                                     see what it does, on data that comes with scikit-learn
+  metrimax demo                                     see what it does, on data that every installation has
   metrimax train spam.csv spam.model                a table with a column 'label' (or --target NAME)
   metrimax train train.svm my.model --measure f1    svmlight/libsvm text, also .gz .xz .zst, or - for standard input
   metrimax evaluate test.svm my.model               every measure on other data
@@ -161,15 +161,15 @@ def build_parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser(
         "demo",
-        help="F1 trained directly, against a plain SVM and a tuned threshold",
-        description="Compare on data that comes with scikit-learn: a table, and a plot if matplotlib is installed.",
+        help="rare labels of text and a table, beside what scikit-learn offers, and a report",
+        description="Train on data that every installation has, compare, write a report if matplotlib is installed.",
     )
     demo.add_argument(
-        "--plot",
+        "--report",
         type=_name,
-        default="metrimax_demo.png",
+        default="metrimax_demo.html",
         metavar="FILE",
-        help="the plot to write (default: %(default)s)",
+        help="the page to write (default: %(default)s)",
     )
     _common(demo, threads=False)
     return parser

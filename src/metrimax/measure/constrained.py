@@ -21,6 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+
 from metrimax._validation import is_number
 from metrimax.measure.contingency import ContingencyMeasure, ratio
 from metrimax.measure.tables import Structure
