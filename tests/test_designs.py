@@ -138,7 +138,8 @@ def test_products_with_vectors_that_lie_apart(backend, dtype, n, p, intercept, n
         ("pull", X.T, [coefficients(rng, n) for _ in range(L)]),
         ("pull", X.T, [np.where(rng.random(n) < 0.3 * (k % 3), coefficients(rng, n), 0.0) for k in range(L)]),
     ):
-        results = design.rows.products(product, vectors)
+        for _ in range(3):  # CSR: many vectors are pulled back by a copy of X by columns from the third time on
+            results = design.rows.products(product, vectors)
         assert len(results) == L
         for vector, result in zip(vectors, results, strict=True):
             assert (result.dtype, result.shape) == (np.float64, (A.shape[0],))
@@ -408,6 +409,17 @@ def test_products_from_several_python_threads():
     with ThreadPoolExecutor(4) as pool:
         for product in pool.map(lambda _: X.rmatvec(c), range(16)):
             assert_allclose(product, expected, rtol=1e-12)
+
+
+def test_the_copy_by_columns_is_made_by_one_of_several_threads():
+    rng = np.random.default_rng(3)
+    X = random_matrix(rng, 500, 300, np.float64)
+    design = as_design(sparse.csr_array(X), n_threads=1)
+    vectors = [coefficients(rng, 500) for _ in range(6)]
+    with ThreadPoolExecutor(4) as pool:
+        for products in pool.map(lambda _: design.rows.products("pull", vectors), range(16)):
+            for product, vector in zip(products, vectors, strict=True):
+                assert_allclose(product, reference.rmatvec(X, vector), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -13,7 +13,7 @@ import reference as ref
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from metrimax.designs import as_design
+from metrimax.designs import Dense, as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Ask, Cuts, Status
 from metrimax.solvers import SOLVERS, Auto, Bundle, CuttingPlane, along
@@ -251,7 +251,7 @@ def test_many_runs_in_lockstep_equal_separate_runs():
 
 
 def test_fewer_runs_are_open_where_vectors_are_long(monkeypatch):
-    monkeypatch.setattr("metrimax.training.lockstep.LENGTH", 40)  # of vectors of length 4: ten at a time
+    monkeypatch.setattr("metrimax.training.lockstep.LENGTH", 60)  # of vectors of length 4: 15, or by eights 16
     opened, closed, most = 0, 0, 0
 
     def steps():
@@ -262,7 +262,26 @@ def test_fewer_runs_are_open_where_vectors_are_long(monkeypatch):
         closed += 1
 
     run(as_design(np.eye(4)), (steps() for _ in range(50)))
-    assert most == 10
+    assert most == 16
+
+
+def test_runs_that_begin_later_fall_into_step():
+    served = []
+
+    class Counted(Dense):
+        def _products(self, pull, vectors, bias):
+            served.append(len(vectors))
+            return super()._products(pull, vectors, bias)
+
+    def steps(k):
+        for _ in range(3 + 5 * (k % 2)):  # half of them end early and leave their places to others
+            yield Ask("pull", np.ones(4))
+            yield Ask("scores", np.ones(4))
+
+    run(Counted(np.eye(4)), (steps(k) for k in range(96)))
+    full = [count for count in served if count >= 16]
+    assert sum(full) > 0.9 * sum(served)
+    assert max(served) == 32
 
 
 def test_a_path_lets_go_of_the_cuts_that_it_goes_on_from():

@@ -87,14 +87,15 @@ class SumOfRisks : public Risk {
 
     double plane(const double *scores, double mu, double *slope) override {
         const auto [first, share] = parts.front();
+        const size_t n = size();
         double loss = share * first->plane(scores, mu / share, slope);
-        for (size_t i = 0; i < size(); ++i)
+        for (size_t i = 0; i < n; ++i)
             slope[i] *= share;
-        std::vector<double> others(size());
+        std::vector<double> others(n);
         for (size_t k = 1; k < parts.size(); ++k) {
             const auto [risk, times] = parts[k];
             loss += times * risk->plane(scores, 0.0, others.data());
-            for (size_t i = 0; i < others.size(); ++i)
+            for (size_t i = 0; i < n; ++i)
                 slope[i] += times * others[i];
         }
         return loss;

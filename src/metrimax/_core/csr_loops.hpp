@@ -115,16 +115,26 @@ METRIMAX_CLONES void csr_dot_rows_many(const T *METRIMAX_RESTRICT data, const I 
         double *o = out + i * L;
         size_t l = 0;
         for (; l + B <= L; l += B) {
-            double sums[B] = {};
-            for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
+            double s0[B] = {}, s1[B] = {}, s2[B] = {}, s3[B] = {}; // one sum would wait for itself
+            const auto add = [&](I k, double *sums) {
                 const double x = static_cast<double>(data[k]);
                 const double *wj = W + static_cast<size_t>(indices[k]) * L + l;
 #pragma omp simd
                 for (size_t b = 0; b < B; ++b)
                     sums[b] += x * wj[b];
+            };
+            I k = indptr[i];
+            for (const I last = indptr[i + 1] - 3; k < last; k += 4) {
+                add(k, s0);
+                add(k + 1, s1);
+                add(k + 2, s2);
+                add(k + 3, s3);
             }
+            for (; k < indptr[i + 1]; ++k)
+                add(k, s0);
+#pragma omp simd
             for (size_t b = 0; b < B; ++b)
-                o[l + b] = sums[b];
+                o[l + b] = (s0[b] + s1[b]) + (s2[b] + s3[b]);
         }
         for (; l + 2 <= L; l += 2) {
             double even = 0.0, odd = 0.0, even1 = 0.0, odd1 = 0.0;

@@ -6,8 +6,13 @@
 // What is known of X is checked once, where it is made: the products themselves read it unchecked.
 #pragma once
 
+#include "memory.hpp"
 #include "vector_products.hpp"
 
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <variant>
@@ -34,10 +39,49 @@ template <class T> struct DenseMatrix {
     size_t columns() const { return fortran ? n : p; }
 };
 
+// A CSR matrix once more, column by column, for those who pull back many vectors again and again: to sum up a column
+// from several vectors side by side takes half as long as to add every row to its place in all columns.
+template <class T, class I> class ByColumns {
+  public:
+    // Whether it is to be used: from the third time on, for it takes as long to make as a few products.
+    bool wanted(size_t n) { return n <= static_cast<size_t>(std::numeric_limits<I>::max()) && asked++ >= 2; }
+
+    // The transpose of X, made by the first who asks.
+    void products(const T *data, const I *indices, const I *indptr, size_t n, size_t p, const Ins &in, const Outs &out,
+                  int n_threads) {
+        std::call_once(made, [&] { make(data, indices, indptr, n, p); });
+        csr_products(values.get(), rows.get(), starts.get(), p, n, false, in, out, n_threads);
+    }
+
+  private:
+    std::atomic<size_t> asked{0};
+    std::once_flag made;
+    Fresh<T> values;
+    Fresh<I> rows, starts;
+
+    void make(const T *data, const I *indices, const I *indptr, size_t n, size_t p) {
+        const auto nnz = static_cast<size_t>(indptr[n]);
+        values = empty<T>(nnz), rows = empty<I>(nnz), starts = empty<I>(p + 1);
+        std::fill_n(starts.get(), p + 1, I{0});
+        for (size_t k = 0; k < nnz; ++k)
+            ++starts[static_cast<size_t>(indices[k]) + 1];
+        for (size_t j = 0; j < p; ++j)
+            starts[j + 1] += starts[j];
+        std::vector<I> next(starts.get(), starts.get() + p);
+        for (size_t i = 0; i < n; ++i)
+            for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
+                const auto at = static_cast<size_t>(next[static_cast<size_t>(indices[k])]++);
+                values[at] = data[k];
+                rows[at] = static_cast<I>(i);
+            }
+    }
+};
+
 template <class T, class I> struct CSRMatrix {
     const T *data;
     const I *indices, *indptr;
     size_t n, p;
+    std::shared_ptr<ByColumns<T, I>> by_columns = std::make_shared<ByColumns<T, I>>();
 
     // In: the arrays and their lengths. Throws std::invalid_argument where they do not fit each other. The
     // indices of a matrix that was found sound before may be trusted: to read them all takes as long as a product.
@@ -57,7 +101,10 @@ template <class T, class I> struct CSRMatrix {
     }
 
     void products(bool pull, const Ins &in, const Outs &out, int n_threads) const {
-        csr_products(data, indices, indptr, n, p, pull, in, out, n_threads);
+        if (pull && in.size() >= kMany && !few_rows(in, n) && by_columns->wanted(n))
+            by_columns->products(data, indices, indptr, n, p, in, out, n_threads);
+        else
+            csr_products(data, indices, indptr, n, p, pull, in, out, n_threads);
     }
     void products(bool pull, const double *V, size_t L, double *out, int n_threads) const {
         if (pull)

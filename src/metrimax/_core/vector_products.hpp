@@ -7,6 +7,7 @@
 #include "products.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -33,23 +34,37 @@ inline void apart(const double *A, size_t size, size_t L, const Outs &columns) {
                 columns[l][i] = A[i * L + l];
 }
 
+// Room for rows of eight numbers, each in one line of the cache: across two of them it would take twice as long to
+// read.
+class Panel {
+  public:
+    double *make(size_t size) {
+        constexpr size_t kLine = 64;
+        room.reset(new double[size + kLine / sizeof(double)]);
+        const auto at = reinterpret_cast<std::uintptr_t>(room.get());
+        return room.get() + (kLine - at % kLine) % kLine / sizeof(double);
+    }
+
+  private:
+    std::unique_ptr<double[]> room;
+};
+
 // Vectors side by side, L of them with zeros to fill up, and their products, zero at first where they are added to. One
 // alone stays where it is.
 struct Columns {
     size_t L, out_size;
     Outs outs;
-    std::unique_ptr<double[]> vectors, products;
+    Panel vectors, products;
     const double *given; // (in_size, L)
     double *product;     // (out_size, L)
 
     Columns(const Ins &in, size_t in_size, Outs out, size_t out_size, size_t L, bool added)
         : L(L), out_size(out_size), outs(std::move(out)), given(in[0]), product(outs[0]) {
         if (L > 1) {
-            vectors.reset(new double[in_size * L]);
-            products.reset(new double[out_size * L]);
-            side_by_side(in, in_size, L, vectors.get());
-            given = vectors.get();
-            product = products.get();
+            double *const beside = vectors.make(in_size * L);
+            side_by_side(in, in_size, L, beside);
+            given = beside;
+            product = products.make(out_size * L);
         }
         if (added)
             std::fill_n(product, out_size * L, 0.0);
@@ -98,13 +113,14 @@ inline bool few_rows(const Ins &vectors, size_t n) {
     return 4 * zeros >= 3 * vectors.size() * n;
 }
 
+constexpr size_t kMany = 5; // vectors from which on eight side by side cost less than by twos
+
 // out[l] = X in[l] for CSR X, or X' in[l]: by eights, which is what fits into a vector instruction and a line of the
 // cache, or by twos. With more side by side X would be read less often, but each of its non-zeros would look for its
 // weights, or its sums, farther away, and that costs more.
 template <class T, class I>
 void csr_products(const T *data, const I *indices, const I *indptr, size_t n, size_t p, bool transposed, const Ins &in,
                   const Outs &out, int n_threads) {
-    constexpr size_t kMany = 5; // from so many on, eight cost less than by twos
     const bool alone = transposed && in.size() > 1 && few_rows(in, n);
     for (size_t l = 0, width; l < in.size(); l += width) {
         const size_t left = in.size() - l;

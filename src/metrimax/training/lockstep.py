@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,19 +12,21 @@ from metrimax.protocols import Ask, Design, Product, Vector
 
 Result = TypeVar("Result")
 
-PRODUCTS = get_args(Product)
 OPEN = 32
 """Most runs open at a time: enough to read X once for many."""
+TOGETHER = 8
+"""Vectors that a product takes side by side: runs are open by so many, or by a multiple."""
 LENGTH = 2**17
-"""Numbers in one cut of each open run, at most: with long vectors fewer runs are open, down to a quarter of `OPEN`."""
+"""Numbers in one cut of each open run, about: with long vectors fewer runs are open, down to `TOGETHER`."""
 
 
 def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[Result]:
     """Drive solver runs to their end, in lockstep, and return their results in order.
 
-    In each round one product ``X W`` serves all runs that wait for scores, and one ``X' S`` all that wait for a
-    pull-back. A finished run makes room for the next, which is taken from ``runs`` only then. If a run or a product
-    fails, the others are closed, so that they can save their checkpoints.
+    In each round one product ``X W`` serves all runs that wait for scores. Where none does, one ``X' S`` serves all that
+    wait for a pull-back: so a run that begins later falls into step with the others. A finished run makes room for the
+    next, which is taken from ``runs`` only then. If a run or a product fails, the others are closed, so that they can
+    save their checkpoints.
     """
     begun: dict[int, Generator[Ask, Vector, Result]] = {}
     try:
@@ -38,7 +40,7 @@ def _drive(
     design: Design, runs: Iterable[Generator[Ask, Vector, Result]], begun: dict[int, Generator[Ask, Vector, Result]]
 ) -> list[Result]:
     """Drive the runs; ``begun`` holds those that have not ended."""
-    most = min(OPEN, max(OPEN // 4, LENGTH // max(1, min(design.shape))))
+    most = min(OPEN, TOGETHER * max(1, round(LENGTH / max(1, min(design.shape)) / TOGETHER)))
     pending = enumerate(runs)
     results: dict[int, Result] = {}
     waiting: list[tuple[int, Generator[Ask, Vector, Result], Ask]] = []
@@ -61,12 +63,11 @@ def _drive(
             results[k] = _to_its_end(design, steps, ask)
             del begun[k]
             continue
-        asked = [(product, [one for one in waiting if one[2].product == product]) for product in PRODUCTS]
-        waiting.clear()
-        for product, group in asked:
-            if group:
-                for k, steps, answer in _answers(design, product, group):
-                    resume(k, steps, answer)
+        product: Product = "scores" if any(ask.product == "scores" for _, _, ask in waiting) else "pull"
+        group = [one for one in waiting if one[2].product == product]
+        waiting[:] = [one for one in waiting if one[2].product != product]
+        for k, steps, answer in _answers(design, product, group):
+            resume(k, steps, answer)
 
 
 def _to_its_end(design: Design, steps: Generator[Ask, Vector, Result], ask: Ask) -> Result:
