@@ -237,3 +237,63 @@ def test_directions_that_lead_nowhere_make_room_for_plain_iterations(monkeypatch
     assert runs[3][1] > runs[1][1] or len(runs) == 4, "and a longer pause"
     [other] = run(design, [Bundle().steps(oracle, design, weight, tol=1e-6)])
     assert solution.objective == pytest.approx(other.objective, abs=2e-6 * weight)
+
+
+def with_pairs(images):
+    """Steps of a run after a few iterations, its pool, and what gives more steps from the same point."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 20)), rng.random(80) < 0.4
+    K = X @ X.T
+    oracle = get_measure("f1").oracle(y).can.compiled
+    width = 80 if images else 20
+    pool = _kernels.CutPool(width, images, 40)
+
+    def made():
+        point = np.zeros(width), np.zeros(80), 0.0
+        return _kernels.BundleSteps(pool, 1e-4, point, 1.0, stride=0.1, accuracy=0.02, memory=5)
+
+    steps = made()
+    losses, slopes = [1.0], [oracle.cut(np.zeros(80))[1]]
+    for _ in range(9):
+        vectors = slopes if images else [X.T @ slope for slope in slopes]
+        scored = [K @ slope for slope in slopes] if images else []
+        moves = steps.propose(losses, vectors, scored, patience=50, precision=1e-12, tol=0.0, quasi_newton=True)
+        if not moves:
+            break
+        steps.search(oracle, [] if images else [X @ move for move in moves])
+        losses, slopes = steps.cuts(oracle, 1e-3, 1e-3)
+    return steps, made
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_pairs_are_kept_to_go_on_with(images):
+    steps, made = with_pairs(images)
+    kept = steps.kept()
+    other = made()
+    assert other.kept() == {}
+    other.go_on(kept["pace"], kept["pairs"])
+    assert sorted(kept) == sorted(other.kept()) == ["pace", "pairs"]
+    for name, values in other.kept().items():
+        np.testing.assert_array_equal(values, kept[name])
+    assert len(kept["pairs"]) == (2 if images else 1) * 2 * (1 + 5)  # the last point and gradient, five pairs
+    assert other.in_vain == steps.in_vain
+
+
+@pytest.mark.parametrize("images", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pace, pairs: (pace[:3], pairs),
+        lambda pace, pairs: (np.full(4, np.nan), pairs),
+        lambda pace, pairs: (pace, pairs[:-1]),
+        lambda pace, pairs: (pace, pairs[:0]),
+        lambda pace, pairs: (pace, np.vstack([pairs] * 8)),
+        lambda pace, pairs: (pace, np.ascontiguousarray(pairs[:, :-1])),
+        lambda pace, pairs: (pace, pairs + np.inf),
+    ],
+)
+def test_pairs_that_do_not_fit_are_left_alone(images, change):
+    steps, made = with_pairs(images)
+    kept, other = steps.kept(), made()
+    other.go_on(*change(kept["pace"].copy(), kept["pairs"].copy()))
+    assert other.kept() == {}

@@ -100,12 +100,18 @@ CHANGES = {
     "no point": lambda a: a.pop("rep"),
     "other type": lambda a: a.update(rows0=a["rows0"].astype(np.float32)),
     "three dimensions": lambda a: a.update(rows0=a["rows0"][None]),
+    "pairs longer": lambda a: a.update(schedule_pairs=1e3 * a.get("schedule_pairs", a["rows0"])),
+    "pairs turned": lambda a: a.update(schedule_pairs=-a.get("schedule_pairs", a["rows0"])[::-1]),
+    "pairs of nan": lambda a: a.update(schedule_pairs=np.nan * a.get("schedule_pairs", a["rows0"])),
+    "flat pairs": lambda a: a.update(schedule_pairs=a.get("schedule_pairs", a["rows0"]).ravel()),
+    "whole pace": lambda a: a.update(schedule_pace=np.arange(4)),
+    "wild pace": lambda a: a.update(schedule_pace=np.array([-1e300, 1e300, -7.0, 1.0])),
     "images longer": lambda a: a.update(rows1=1.1 * a.get("rows1", a["rows0"])),
 }
 
 
 @pytest.mark.parametrize("shape", ["tall", "wide"])
-@pytest.mark.parametrize("solver", ["bundle", "lbfgs", "auto"])
+@pytest.mark.parametrize("solver", ["bundle", "lbfgs", "auto", "hybrid"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_contents_are_not_believed(change, solver, shape, tmp_path):
     """With the right checksum: the file was written by this library, with a state that no run had."""

@@ -90,6 +90,19 @@ def test_a_stopped_fit_goes_on(data, measure, solver, request, tmp_path):
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.parametrize("losses", [{"hinge": 1}, {"logistic": 1}, {"hinge": 0}])
+@pytest.mark.parametrize(("solver", "stop"), [("auto", 12), ("auto", 30), ("hybrid", 12), ("bundle", 12)])
+def test_going_on_takes_no_longer_than_starting_anew(tall, solver, stop, losses, tmp_path):
+    """The quasi-Newton pairs and the schedule are kept: without them a run at the same point took twice as long."""
+    X, y = tall
+    clf = MeasureSVC("f1", C=1.0, tol=1e-5, solver=solver, **losses)
+    fresh = clone(clf).fit(X, y).n_iter_
+    with pytest.raises(Stop):
+        clone(clf).set_params(checkpoint=tmp_path, callback=stop_at(stop)).fit(X, y)
+    more = clone(clf).set_params(checkpoint=tmp_path).fit(X, y).n_iter_ - stop
+    assert more <= 1.1 * fresh
+
+
 def test_cuts_of_one_C_serve_another(tall, tmp_path):
     X, y = tall
     clf = MeasureSVC(tol=1e-4, checkpoint=Checkpoint(tmp_path / "state", minutes=0))

@@ -240,6 +240,14 @@ class BundleSteps:
     def forget(self) -> None:
         """Do not compare the next gradient with the last one."""
 
+    def kept(self) -> dict[str, NDArray[numpy.float64]]:
+        """What `go_on` needs, by name; nothing without a quasi-Newton matrix."""
+
+    def go_on(self, pace: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Go on with the pace and the quasi-Newton pairs that another run kept, if they fit.
+        """
+
     @property
     def bound(self) -> float: ...
 

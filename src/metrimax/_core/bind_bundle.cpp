@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 #include "bundle_steps.hpp"
 #include "cut_pool.hpp"
+#include "python_risk.hpp"
 #include "quasi_newton.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -10,6 +11,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -169,50 +172,6 @@ class PyCutPool {
     }
 };
 
-// An oracle written in Python. Its methods are called with the GIL.
-class PythonRisk : public Risk {
-  public:
-    PythonRisk(nb::handle oracle, size_t n) : oracle(oracle), n(n) {}
-
-    size_t size() const override { return n; }
-
-    double plane(const double *scores, double mu, double *slope) override {
-        const nb::object cut = mu > 0 ? oracle.attr("mean_cut")(copied(scores), mu) : oracle(copied(scores));
-        const auto values = as<Strided1<double>>(cut.attr("slope"), "the slope of a cut as an array of float64");
-        check_length("the slope of a cut", values.size(), n);
-        for (size_t i = 0; i < n; ++i)
-            slope[i] = values.data()[static_cast<int64_t>(i) * values.stride(0)];
-        return as<double>(cut.attr("loss"), "the loss of a cut as a number");
-    }
-
-    Line line(const double *scores, const double *move) override {
-        const nb::object line = oracle.attr("line")(copied(scores), copied(move));
-        return [line](double t) {
-            return as<std::pair<double, double>>(line(t), "two numbers of a risk along a line, value and rise");
-        };
-    }
-
-  private:
-    nb::handle oracle;
-    size_t n;
-
-    template <class T> static T as(nb::handle answer, const char *expected) {
-        T value;
-        if (!nb::try_cast(answer, value))
-            throw nb::type_error(("the oracle: expected " + std::string(expected) + ", got " +
-                                  nb::cast<std::string>(nb::repr(answer.type())))
-                                     .c_str());
-        return value;
-    }
-
-    // It may keep what it gets.
-    Out1<double> copied(const double *values) const {
-        auto copy = empty<double>(n);
-        std::copy_n(values, n, copy.get());
-        return make_array(std::move(copy), n);
-    }
-};
-
 // The steps of a run, with the vectors that are on their way between Python and here.
 class PyBundleSteps {
   public:
@@ -328,9 +287,44 @@ class PyBundleSteps {
             matrix->forget();
     }
 
+    // What another run needs to go on as this one would: the pace of its searches, and the rows of its matrix.
+    nb::typed<nb::dict, nb::str, nb::ndarray<nb::numpy, double>> kept() {
+        const auto turn = alone.turn();
+        nb::typed<nb::dict, nb::str, nb::ndarray<nb::numpy, double>> arrays;
+        if (!matrix)
+            return arrays;
+        const double pace[] = {steps.far, steps.reach, static_cast<double>(steps.in_vain), double(matrix->compares())};
+        auto numbers = empty<double>(kPace);
+        std::copy_n(pace, kPace, numbers.get());
+        const size_t rows = pool.pool.parts * (2 + matrix->count());
+        auto values = empty<double>(rows * pool.pool.width);
+        matrix->keep(values.get());
+        arrays["pace"] = make_array(std::move(numbers), kPace);
+        arrays["pairs"] = make_array(std::move(values), rows, pool.pool.width);
+        return arrays;
+    }
+
+    // Go on from there. What does not fit, or is not finite, is left alone.
+    void go_on(In1<double> pace, In2<double> pairs) {
+        const auto turn = alone.turn();
+        const size_t parts = pool.pool.parts, rows = pairs.shape(0) / parts;
+        const auto finite = [](const double *values, size_t size) {
+            return std::all_of(values, values + size, [](double value) { return std::isfinite(value); });
+        };
+        if (pace.size() != kPace || pairs.shape(1) != pool.pool.width || pairs.shape(0) % (2 * parts) != 0 ||
+            rows < 2 || rows > 2 + 2 * memory || !finite(pace.data(), kPace) || !finite(pairs.data(), pairs.size()))
+            return;
+        matrix.emplace(memory, pool.pool.width, images);
+        matrix->go_on(pairs.data(), rows / 2 - 1, pace.data()[3] != 0);
+        steps.far = std::min(1.0, std::max(pace.data()[0], 1e-3)); // as next_reach has them
+        steps.reach = std::min(1.0, std::max(pace.data()[1], 1e-3));
+        steps.in_vain = pace.data()[2] >= 0 && pace.data()[2] < 1e6 ? static_cast<int>(pace.data()[2]) : 0;
+    }
+
     const BundleSteps &state() const { return steps; }
 
   private:
+    static constexpr size_t kPace = 4;
     OneAtATime alone{"BundleSteps"};
 
     // A vector that is to be scored, or is by its image.
@@ -415,6 +409,9 @@ void bind_bundle(nb::module_ &m) {
              "The cut that follows, within mu of the risk where it is taken, and one at the best point if asked for: "
              "losses and slopes.")
         .def("forget", &PyBundleSteps::forget, "Do not compare the next gradient with the last one.")
+        .def("kept", &PyBundleSteps::kept, "What `go_on` needs, by name; nothing without a quasi-Newton matrix.")
+        .def("go_on", &PyBundleSteps::go_on, nb::arg("pace").noconvert(), nb::arg("pairs").noconvert(),
+             "Go on with the pace and the quasi-Newton pairs that another run kept, if they fit.")
         .def_prop_ro("bound", [](const PyBundleSteps &self) { return self.state().bound; })
         .def_prop_ro("square", [](const PyBundleSteps &self) { return self.state().square; })
         .def_prop_ro("risk", [](const PyBundleSteps &self) { return self.state().risk; })

@@ -43,6 +43,8 @@ class BundleSteps {
 
     int in_vain = 0; // quasi-Newton directions in a row that led nowhere
 
+    double far = 1, reach = 1; // where the searches begin, along the direction and towards the minimiser
+
     double gap() const { return lam / 2 * square + risk - bound; }
 
     // Along the quasi-Newton direction.
@@ -97,10 +99,9 @@ class BundleSteps {
     size_t width, n;
     bool images;
     double stride, accuracy;
-    double far = 1, reach = 1; // where the searches begin, along the direction and towards the minimiser
-    double share = 0;          // of the way left, to where the next cut is taken
-    double *way = nullptr;     // its scores
-    Fresh<double> ahead;       // the cut that was taken first
+    double share = 0;      // of the way left, to where the next cut is taken
+    double *way = nullptr; // its scores
+    Fresh<double> ahead;   // the cut that was taken first
     double ahead_loss = 0;
 
     double descend(Risk &oracle, Scored move, const std::vector<Plane> &planes, double reach,

@@ -59,6 +59,31 @@ class QuasiNewton {
 
     // The next gradient is not compared with the last one.
     void forget() { known = false; }
+    bool compares() const { return known; }
+
+    // What another one needs to go on: of every part the last point and gradient and, from the oldest pair on, step and
+    // change. Out: out (parts, 2 + count(), size).
+    void keep(double *out) const {
+        for (size_t part = 0; part < parts; ++part) {
+            out = std::copy_n(row(part, kPoint), 2 * size, out); // and the gradient, which lies beside it
+            for (size_t pair = pairs - count() / 2; pair < pairs; ++pair)
+                out = std::copy_n(past(part) + 2 * (pair % m) * size, 2 * size, out);
+        }
+    }
+    size_t count() const { return 2 * std::min(pairs, m); }
+
+    // Go on from what was kept, with no more than m pairs; `compare` the next gradient with the last one or not.
+    void go_on(const double *kept, size_t n_pairs, bool compare) {
+        pairs = n_pairs;
+        known = compare;
+        for (size_t part = 0; part < parts; ++part, kept += (2 + count()) * size) {
+            std::copy_n(kept, 2 * size, row(part, kPoint));
+            std::copy_n(kept + 2 * size, count() * size, past(part));
+        }
+        for (size_t k = 0; k < count(); ++k)
+            dense_dot_rows(past(0), count(), size, past(parts - 1) + k * size, gram.data() + k * 2 * m);
+        dense_dot_rows(past(0), count(), size, dual(kGradient), with_gradient.data());
+    }
 
   private:
     enum Own { kPoint, kGradient, kStep, kChange, kOwn }; // the last ones
@@ -71,8 +96,9 @@ class QuasiNewton {
 
     double *row(size_t part, Own own) { return rows.get() + (part * (kOwn + 2 * m) + own) * size; }
     double *past(size_t part) { return row(part, kOwn); } // of pair k the step in row 2 k, the change after it
+    const double *row(size_t part, Own own) const { return rows.get() + (part * (kOwn + 2 * m) + own) * size; }
+    const double *past(size_t part) const { return row(part, kOwn); }
     double *dual(Own own) { return row(parts - 1, own); }
-    size_t count() const { return 2 * std::min(pairs, m); }
     double inner(size_t a, size_t b) const { return gram[a * 2 * m + b]; }
 
     void difference(const double *a, const double *b, double *out) const {

@@ -78,7 +78,9 @@ class Bundle(RunSolver):
         oracle, model = run.oracle, run.model
         asked = oracle.can.compiled or oracle
         steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, MEMORY)
-        run.scheduled = schedule.arrays
+        if "pace" in schedule.kept and "pairs" in schedule.kept:
+            steps.go_on(schedule.kept["pace"], schedule.kept["pairs"])
+        run.scheduled = lambda: schedule.arrays() | steps.kept()
         losses, slopes = run.opening()
         if schedule.both:
             cut = oracle.mean_cut(run.best.point.scores, schedule.mu)
@@ -116,7 +118,7 @@ class _Schedule:
 
     def __init__(self, plain: float, value: float, kept: Arrays) -> None:
         self._plain, self._rest, self._pause = min(plain, 1e18), 0.0, 2.0 * VAIN  # files hold finite numbers
-        self.mu, self.both = min(START, value), plain <= 0
+        self.mu, self.both, self.kept = min(START, value), plain <= 0, kept
         if "numbers" in kept and kept["numbers"].shape == (4,) and kept["numbers"][3] > 0:
             self._plain, self._rest, self._pause, self.mu = kept["numbers"].tolist()
             self.both = self._plain <= 0 and self._rest <= 0

@@ -23,10 +23,10 @@ LENGTH = 2**17
 def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[Result]:
     """Drive solver runs to their end, in lockstep, and return their results in order.
 
-    In each round one product ``X W`` serves all runs that wait for scores. Where none does, one ``X' S`` serves all that
-    wait for a pull-back: so a run that begins later falls into step with the others. A finished run makes room for the
-    next, which is taken from ``runs`` only then. If a run or a product fails, the others are closed, so that they can
-    save their checkpoints.
+    In each round one product ``X W`` serves all runs that wait for scores. Where none does, one ``X' S`` serves all
+    that wait for a pull-back: so a run that begins later falls into step with the others. A finished run makes room for
+    the next, which is taken from ``runs`` only then. If a run or a product fails, the others are closed, so that they
+    can save their checkpoints.
     """
     begun: dict[int, Generator[Ask, Vector, Result]] = {}
     try:

@@ -2,7 +2,8 @@
 
 Everything that can be computed is computed again: risk and scores of the saved point, lengths, the Gram matrix of the
 cuts. Cuts are compared with the risk at scores of several sizes, and the images of slopes by their products with a
-random vector. Of the numbers in a file only counts are used, never a bound or an objective.
+random vector. Of the numbers in a file only counts are used, never a bound or an objective. The schedule of a solver,
+its quasi-Newton pairs among it, decides where the run looks next, and nothing else.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ def unpack(arrays: Arrays) -> Cuts:
     best = (Point(arrays["rep"], np.empty(0)), np.nan) if "rep" in arrays else None
     losses, name = arrays["losses"], "schedule_"
     schedule = {key.removeprefix(name): values for key, values in arrays.items() if key.startswith(name)}
+    schedule = {key: np.ascontiguousarray(values) for key, values in schedule.items() if values.dtype == np.float64}
+    if schedule.get("pace", losses).ndim != 1 or schedule.get("pairs", losses[np.newaxis]).ndim != 2:
+        schedule = {}
     return Cuts(losses, np.full((losses.size, losses.size), np.nan), rows, best, schedule=schedule)
 
 
@@ -89,10 +93,9 @@ def _checked(cuts: Cuts, oracle: Oracle, design: Design) -> Generator[Ask, Vecto
         pulled = yield Ask("pull", [rep, mean, secret])
         scores, along, image = yield Ask("scores", list(pulled))
         square, gram = _kernels.dot(rep, scores), rows @ cuts.rows[1].T
-        lengths = np.linalg.norm(cuts.rows[1], axis=1) * np.linalg.norm(secret)
-        lengths += np.linalg.norm(rows, axis=1) * np.linalg.norm(image)
-        if (np.abs(cuts.rows[1] @ secret - rows @ image) > ROUNDING * lengths).any():
+        if not _images(rows, cuts.rows[1], secret, image):
             raise ValueError("its vectors are not products with X")
+        cuts = replace(cuts, schedule=_checked_schedule(cuts.schedule, secret, image))
     size = float(np.sqrt(np.mean(along * along)))
     points = [(rep, scores, 1.0), (rep, scores, 10.0)]
     points += [(mean, along, share / size) for share in (-1.0, 1.0, 10.0) if size > 0]
@@ -105,3 +108,19 @@ def _checked(cuts: Cuts, oracle: Oracle, design: Design) -> Generator[Ask, Vecto
         if not (cuts.losses + planes <= here + slack).all():
             raise ValueError("a cut is above the risk")
     return replace(cuts, gram=(gram + gram.T) / 2, best=(Point(rep, scores, square), risk))
+
+
+def _images(rows: Vector, images: Vector, secret: Vector, image: Vector) -> bool:
+    """Whether the images of rows have the products with a vector that the rows have with its image."""
+    lengths = np.linalg.norm(images, axis=1) * np.linalg.norm(secret)
+    lengths += np.linalg.norm(rows, axis=1) * np.linalg.norm(image)
+    return bool((np.abs(images @ secret - rows @ image) <= ROUNDING * lengths).all())
+
+
+def _checked_schedule(schedule: Arrays, secret: Vector, image: Vector) -> Arrays:
+    """The schedule, without quasi-Newton pairs whose images are not theirs: a run can do without its directions."""
+    pairs = schedule.get("pairs", np.empty((0, len(secret))))
+    half = len(pairs) // 2
+    if pairs.shape == (2 * half, len(secret)) and _images(pairs[:half], pairs[half:], secret, image):
+        return schedule
+    return {name: values for name, values in schedule.items() if name != "pairs"}
