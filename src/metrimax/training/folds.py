@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,6 +21,14 @@ Rows = npt.NDArray[np.intp]
 
 AT_ONCE = 2**25
 """Most out-of-fold scores in memory, 256 MB: where there are more, labels are trained block by block."""
+
+
+LOOSER, LOOSE = 10.0, 0.01
+"""Folds train sums with base losses to `LOOSER` times the tolerance, at most `LOOSE`; the last fit has the tolerance.
+Fits take half as long. The risk: candidates that are about equal may change places. On Reuters the folds chose another
+candidate for a quarter of the 90 labels, and test macro-F1 was 64.62 instead of 64.64; enron 26.56 instead of 26.68,
+yeast 47.68 instead of 47.52; on ten tables F1 was 0.0 points higher in the mean (from -2.8 to +0.9).
+"""
 
 
 class Fold(NamedTuple):
@@ -110,7 +119,7 @@ def _held_out(part: Part, label: int, losses: Sequence[Losses], Cs: Vector) -> G
     sample = prepare(part.training, part.design, part.labels[:, label], part.weight)
     slim, columns = [], []
     for own in losses:
-        beside = sample.beside(own) if isinstance(sample, LabelSample) else sample
+        beside = _compared(sample, own) if isinstance(sample, LabelSample) else sample
         fitted = yield from fit_sample(beside, Cs)
         if part.outside is not None:
             columns.append(part.outside(np.column_stack([one.solution.w for one in fitted])))
@@ -119,6 +128,14 @@ def _held_out(part: Part, label: int, losses: Sequence[Losses], Cs: Vector) -> G
                 columns.append((yield Ask("scores", one.solution.w))[part.test, np.newaxis])
         slim += [one.slim() for one in fitted]
     return Held(slim, np.column_stack(columns))
+
+
+def _compared(sample: LabelSample, losses: Losses) -> LabelSample:
+    """The sample with other losses, as loosely as candidates are compared."""
+    beside = sample.beside(losses)
+    tol = beside.training.tol
+    looser = max(tol, min(LOOSER * tol, LOOSE)) if losses.base else tol
+    return replace(beside, training=replace(beside.training, tol=looser))
 
 
 def spread(labels: Labels, n_folds: int, seed: int, groups: npt.NDArray[np.generic] | None = None) -> list[Fold]:
