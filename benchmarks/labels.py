@@ -35,7 +35,7 @@ def generated(n: int, labels: int, features: int, seed: int = 1) -> tuple[Any, n
 def _fit_metrimax(X: Any, Y: np.ndarray, measure: str) -> tuple[np.ndarray, dict[str, Any]]:
     from metrimax import MeasureSVC
 
-    svc = MeasureSVC(measure, C=1.0, n_threads=1).fit(X, Y.astype(int))
+    svc = MeasureSVC(measure, C=1.0, hinge=0.0, threshold="trained", n_threads=1).fit(X, Y.astype(int))
     W = np.column_stack([svc.coef_, svc.intercept_])
     return W, {"gap": float(np.max(svc.gap_)), "rounds": int(np.max(svc.n_iter_)), "passes": int(np.sum(svc.n_passes_))}
 

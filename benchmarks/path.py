@@ -27,7 +27,7 @@ def one(name: str, which: str, grid: list[float], repeats: int) -> dict[str, Any
     task = data.load(name)
 
     def fit(C: float) -> Any:
-        return metrimax.MeasureSVC(which, C=C, n_threads=1, max_iter=20_000).fit(task.X, task.y)
+        return metrimax.MeasureSVC(which, C=C, hinge=0.0, n_threads=1, max_iter=20_000).fit(task.X, task.y)
 
     def path() -> Any:
         return metrimax.path(task.X, task.y, measure=which, Cs=grid, n_threads=1).solutions

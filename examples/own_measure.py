@@ -60,8 +60,8 @@ def main():
         print(f"{name:18}{structure:>11}{tp:>5}{fp:>5}{fn:>5}{tn:>5}{value:>11.3f}{model.gap_:>10.1e}")
 
     # Recall over the labellings with as many predicted positives as there are: precision/recall break-even.
-    own = MeasureSVC(TableFunction(recall, where=as_many_as_there_are), C=1.0, tol=1e-6).fit(X, y)
-    built_in = MeasureSVC("prbep", C=1.0, tol=1e-6).fit(X, y)
+    own = MeasureSVC(TableFunction(recall, where=as_many_as_there_are), C=1.0, hinge=0.0, tol=1e-6).fit(X, y)
+    built_in = MeasureSVC("prbep", C=1.0, hinge=0.0, tol=1e-6).fit(X, y)
     print(f"\nrecall where fp = fn: J = {own.objective_:.4f}; the built-in prbep: J = {built_in.objective_:.4f}")
     k = int(y_test.sum())
     # Such a function leaves the threshold open (predict would use 0), so the top of a batch is asked for.

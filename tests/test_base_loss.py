@@ -259,8 +259,8 @@ def test_with_the_error_rate_hinges_add_to_C():
     one = SVC("error", C=0.5, hinge=1.0, solver="bundle", tol=1e-6).fit(X, y)
     other = SVC("error", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
     np.testing.assert_allclose(one.coef_, other.coef_, atol=0.02)
-    double = SVC("f1", C=0.5, risk=2.0, solver="bundle", tol=1e-6).fit(X, y)
-    once = SVC("f1", C=1.0, solver="bundle", tol=1e-6).fit(X, y)
+    double = SVC("f1", C=0.5, risk=2.0, hinge=0.0, solver="bundle", tol=1e-6).fit(X, y)
+    once = SVC("f1", C=1.0, hinge=0.0, solver="bundle", tol=1e-6).fit(X, y)
     assert double.objective_ == pytest.approx(once.objective_, rel=1e-5)
 
 
@@ -296,7 +296,9 @@ def test_groups_have_sums_too():
 
 def test_the_paper_stands_where_hinge_is_zero():
     X, y = sample(8)
-    models = [SVC("f1", C=0.2, **given).fit(X, y) for given in ({}, {"hinge": 0}, {"hinge": 0.0, "risk": 1})]
+    models = [
+        SVC("f1", C=0.2, **given).fit(X, y) for given in ({"hinge": 0}, {"logistic": 0}, {"hinge": 0.0, "risk": 1})
+    ]
     for model in models[1:]:
         np.testing.assert_array_equal(model.coef_, models[0].coef_)
         gap = (model.objective_ - model.dual_bound_) / (0.2 * model.price_ * len(y))
@@ -310,7 +312,7 @@ def test_the_paper_stands_where_hinge_is_zero():
         ({"hinge": -1.0}, "finite hinge >= 0, got -1.0"),
         ({"logistic": np.nan}, "finite logistic >= 0, got nan"),
         ({"risk": "1"}, "finite risk >= 0 or even, got '1'"),
-        ({"risk": 0.0}, "expected a loss to train"),
+        ({"risk": 0.0, "hinge": 0.0}, "expected a loss to train"),
     ],
 )
 def test_wrong_weights_say_what_was_expected(wrong, says):

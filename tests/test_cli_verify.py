@@ -28,7 +28,9 @@ def failed(capsys: Capture, model: Path, data: Path, code: int = 1) -> set[str]:
 
 OPTIONS = [
     ["--measure", "f1"],
+    ["--measure", "f1", "--hinge", "0", "--threshold", "trained"],
     ["--measure", "f1", "--hinge", "1", "--threshold", "placed"],
+    ["--measure", "mcc", "--logistic", "1", "--risk", "even", "--balanced"],
     ["--measure", "roc_area", "--no-intercept"],
     ["--measure", "average_precision", "--intercept-scaling", "3"],
     ["--measure", "precision@10"],
@@ -61,7 +63,19 @@ def test_rankings_tables_and_several_labels(tmp_path: Path, capsys: Capture, cer
     for name, measure in (("mq.svm", "ndcg@5"), ("classes.svm", "f1"), ("several.svm", "f1"), ("table.csv", "mcc")):
         run(capsys, "train", tmp_path / name, tmp_path / "m", "-q", "--measure", measure, *certificate)
         assert failed(capsys, tmp_path / "m", tmp_path / name, 0) == set()
-    run(capsys, "train", tmp_path / "classes.svm", tmp_path / "m", "-q", "--positive", "2", *certificate, code=4)
+    run(
+        capsys,
+        "train",
+        tmp_path / "classes.svm",
+        tmp_path / "m",
+        "-q",
+        "--positive",
+        "2",
+        "--hinge",
+        "0",
+        *certificate,
+        code=4,
+    )
     assert failed(capsys, tmp_path / "m", tmp_path / "classes.svm", 0) == set()
     run(capsys, "train", tmp_path / "mq.svm", tmp_path / "m", "-q", "-m", "roc_area", "--positive", "2", *certificate)
     assert failed(capsys, tmp_path / "m", tmp_path / "mq.svm", 0) == set()

@@ -6,6 +6,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from paper import PAPER
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -19,7 +20,7 @@ from metrimax.estimates.dual_view import dual_view
 from metrimax.estimates.resampling import MEASURES, estimator_table
 from metrimax.estimators._folds import FoldedSample
 from metrimax.measure import get_measure
-from metrimax.measure.base_loss import PAPER
+from metrimax.measure.base_loss import Losses
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Status
 from metrimax.training.choose import first_best, shrunk
@@ -215,13 +216,13 @@ def test_xi_alpha_of_several_labels_is_the_mean_over_them():
 def test_the_scores_held_out_are_those_of_models_trained_without_these_rows(kernel, fit_intercept):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(90, 4)), (rng.random((90, 3)) < 0.4).astype(int)
-    owner = MeasureSVC("f1", kernel=kernel, fit_intercept=fit_intercept, tol=1e-7)
+    owner = MeasureSVC("f1", kernel=kernel, fit_intercept=fit_intercept, tol=1e-7, **PAPER)
     training = owner._training(get_measure("f1"), owner._solver(), "multilabel-indicator")
     folds = [Fold(np.arange(30, 90), np.arange(30)), Fold(np.arange(60), np.arange(60, 90))]
     scaling = 1.0 if fit_intercept else None
     sample = FoldedSample(owner, training, get_measure("f1"), X, Y, Y > 0, None, None, folds, scaling)
     Cs = np.array([0.1, 1.0, 10.0])
-    for fold, held in zip(folds, train_folds(sample, [PAPER], Cs, [0, 2]), strict=True):
+    for fold, held in zip(folds, train_folds(sample, [Losses()], Cs, [0, 2]), strict=True):
         for label, (fitted, scores) in zip((0, 2), held, strict=True):
             for k, C in enumerate(Cs):
                 alone = clone(owner).set_params(C=C).fit(X[fold.train], Y[fold.train, label])

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from paper import PAPER
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
@@ -29,7 +30,7 @@ def test_same_optimum_as_the_bundle_method(measure, weights):
     options = {"class_weight": {False: 1.0, True: 2.5}} if weights == "class" else {}
     repeats = np.random.default_rng(1).integers(0, 4, len(y)) if weights == "repeats" else None
     dual = MeasureSVC(measure, solver="dual_cd", tol=1e-7, **options).fit(X, y, repeats)
-    bundle = MeasureSVC(measure, solver="bundle", tol=1e-7, **options).fit(X, y, repeats)
+    bundle = MeasureSVC(measure, solver="bundle", tol=1e-7, **PAPER, **options).fit(X, y, repeats)
     weight = dual.C * dual.price_ * (len(y) if repeats is None else repeats.sum()) * 2
     assert dual.status_ in (Status.CONVERGED, Status.TRIVIAL)
     assert abs(dual.objective_ - bundle.objective_) <= 1e-6 * weight

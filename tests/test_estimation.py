@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
+from paper import PAPER
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
@@ -307,8 +308,12 @@ def test_refusals():
         (MeasureSVC("error", kernel="rbf", n_components=10, solver="dual_cd"), "got a MeasureSVC with a kernel"),
         (MeasureSVCCV("error", kernel="rbf", Cs=[1.0], cv=2), "got a MeasureSVCCV with a kernel"),
         (CAPOClassifier([("a", DecisionTreeClassifier())], "error"), "got a CAPOClassifier with auxiliaries"),
+        (MeasureSVC("balanced_error"), "got a MeasureSVC with logistic=3.0, .*: train with hinge=0"),
         (MeasureSVC("error", hinge=5.0), "got a MeasureSVC with hinge=5.0, .*: train with hinge=0"),
-        (MeasureSVC("balanced_error", threshold="placed"), "a placed threshold, .*: train with threshold='trained'"),
+        (
+            MeasureSVC("balanced_error", hinge=0, threshold="placed"),
+            "a placed threshold, .*: train with threshold='trained'",
+        ),
         (MeasureSVCCV("error", threshold="placed", Cs=[1.0], cv=2), "a placed threshold"),
     ],
 )
@@ -324,7 +329,7 @@ def test_other_machines_are_refused(estimate, model, message):
 
 def test_a_threshold_moved_at_fit_is_refused_whatever_the_parameter_says_now():
     X, y = draw(10, 60, 3, 0.5, positives=0.1)
-    model = MeasureSVC("balanced_error", C=0.01, threshold="placed").fit(X, y)
+    model = MeasureSVC("balanced_error", C=0.01, hinge=0, threshold="placed").fit(X, y)
     assert model.threshold_[0] != 0
     with pytest.raises(ValueError, match="placed threshold"):
         xi_alpha(model.set_params(threshold="trained"), X, y)
@@ -357,14 +362,14 @@ def test_only_the_sample_that_was_trained_on(measure, solver):
     """Whatever else is given, the estimate would be that of another machine."""
     X, y = draw(3, 40, 3, 1.0)
     weight = np.random.default_rng(0).random(40) + 0.5
-    model = MeasureSVC(measure, C=0.3, solver=solver).fit(X, y, weight)
+    model = MeasureSVC(measure, C=0.3, solver=solver, **PAPER).fit(X, y, weight)
     assert xi_alpha(model, X, y, sample_weight=weight).n_pos == y.sum()
     for other in ((X[:20], y[:20], weight[:20]), (X + 1, y, weight), (X, y, None), (X, y, 2 * weight)):
         with pytest.raises(ValueError, match="the weights and the parameters that the model was trained with"):
             xi_alpha(model, *other[:2], sample_weight=other[2])
     with pytest.raises(ValueError, match="X has 2 features, but MeasureSVC is expecting 3"):
         xi_alpha(model, X[:, :2], y, sample_weight=weight)
-    without = MeasureSVC(measure, solver=solver, fit_intercept=False, intercept_scaling=0.0).fit(X, y)
+    without = MeasureSVC(measure, solver=solver, fit_intercept=False, intercept_scaling=0.0, **PAPER).fit(X, y)
     assert xi_alpha(without, X, y).n_pos == y.sum()
     model.set_params(C=3.0)
     with pytest.raises(ValueError, match="the parameters that the model was trained with"):

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from paper import PAPER
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import f1_score, make_scorer
@@ -94,7 +95,7 @@ def test_when_no_c_helps(measure, noise):
     wanted = np.append(X[y].sum(axis=0), y.sum())  # a mixture of negatives, none of them more than once
     mixed = linprog(np.zeros(len(negatives)), A_eq=negatives.T, b_eq=wanted, bounds=(0, 1)).success
     assert mixed == (noise == 1.0)
-    statuses = [MeasureSVC(measure, C=C, tol=1e-5).fit(X, y).status_ for C in (1.0, 1e4)]
+    statuses = [MeasureSVC(measure, C=C, tol=1e-5, **PAPER).fit(X, y).status_ for C in (1.0, 1e4)]
     assert statuses == [Status.TRIVIAL if mixed else Status.CONVERGED] * 2
 
 
@@ -132,14 +133,15 @@ def test_a_worthless_classifier_is_said():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 5))
     y = X[:, 0] + rng.normal(size=1000) > 2
-    with pytest.warns(UserWarning, match="w = 0 is optimal .* set logistic=1, .* the same score.$") as caught:
-        svc = MeasureSVC("f1").fit(X, y)
+    with pytest.warns(UserWarning, match=r"w = 0 is optimal .* leave hinge and logistic .* the same score.$") as caught:
+        svc = MeasureSVC("f1", hinge=0).fit(X, y)
     assert svc.status_ is Status.TRIVIAL
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=r"\(1 of 2 labels\)"):
-        MeasureSVC("f1").fit(X, np.column_stack([y, X[:, 0] > 0]))
+        MeasureSVC("f1", hinge=0).fit(X, np.column_stack([y, X[:, 0] > 0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        assert MeasureSVC("f1").fit(X, y).score(X, y) > 0.3
         assert MeasureSVC("f1", hinge=1, threshold="placed").fit(X, y).score(X, y) > 0.3
         few = MeasureSVC("error", C=1e-6).fit(X, X[:, 0] > 0)  # w = 0 would do, but this w is another one
     assert few.status_ is Status.CONVERGED

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference as ref
+from paper import PAPER
 from scipy import sparse
 from sklearn import metrics
 from sklearn.base import clone
@@ -30,8 +31,7 @@ from metrimax.protocols import Status
 def test_scikit_learns_own_checks(estimator, check):
     if check.func.__name__.startswith("check_sample_weight_equivalence"):
         # Ties between copies are broken by position, so the two runs take different ways to the same optimum.
-        exact = {"hinge": 0.0} if isinstance(estimator, MeasureSVCCV) else {}  # smooth losses end in rounding before
-        estimator = clone(estimator).set_params(tol=1e-10, **exact)
+        estimator = clone(estimator).set_params(tol=1e-10, hinge=0.0)  # smooth losses end in rounding before
     check(estimator)
 
 
@@ -49,7 +49,7 @@ def test_objective_recomputed_over_all_labellings(name):
     X = rng.normal(size=(9, 3)) + 0.8 * y[:, None]
     measure = next((c.measure for c in ref.CASES if c.name == name), name)
     for options in ({}, {"fit_intercept": False}, {"intercept_scaling": 3.0}):
-        svc = MeasureSVC(measure, C=0.7, tol=1e-6, **options).fit(X, y)
+        svc = MeasureSVC(measure, C=0.7, tol=1e-6, **PAPER, **options).fit(X, y)
         scores = X @ svc.coef_[0] + svc.trained_intercept_[0]
         bias = 0 if "fit_intercept" in options else svc.trained_intercept_[0] / options.get("intercept_scaling", 1.0)
         norm = svc.coef_[0] @ svc.coef_[0] + bias**2
@@ -157,7 +157,7 @@ def test_several_classes(three):
     )
     assert all(status.ok for status in svc.status_)
     assert len(svc.history_) == 3
-    reference = OneVsRestClassifier(MeasureSVC("f1", tol=1e-4)).fit(X, y)
+    reference = OneVsRestClassifier(MeasureSVC("f1", tol=1e-4, threshold="trained")).fit(X, y)
     assert (reference.predict(X) == svc.predict(X)).mean() > 0.97
     with pytest.raises(ValueError, match="predict_top_k needs two classes"):
         svc.predict_top_k(X, 3)
@@ -274,8 +274,8 @@ def test_sample_weight_is_repetition_beside_class_weight(binary, labels, weights
 @pytest.mark.parametrize("measure", ["f1", "error", "roc_area", "gmean", "prbep", "precision_at_k"])
 def test_all_weights_times_a_factor_is_C_times_it(binary, measure, factor):
     X, y = binary
-    weighted = MeasureSVC(measure, C=0.3 / factor, tol=1e-6).fit(X, y, sample_weight=np.full(len(y), factor))
-    plain = MeasureSVC(measure, C=0.3, tol=1e-6).fit(X, y)
+    weighted = MeasureSVC(measure, C=0.3 / factor, tol=1e-6, **PAPER).fit(X, y, sample_weight=np.full(len(y), factor))
+    plain = MeasureSVC(measure, C=0.3, tol=1e-6, **PAPER).fit(X, y)
     assert weighted.objective_ == pytest.approx(plain.objective_, rel=1e-4)
     same(weighted, plain, X, atol=0.05)
 
@@ -291,7 +291,7 @@ def test_threshold_is_frozen_at_fit(binary):
         np.testing.assert_array_equal(svc.predict(X[:7]), svc.predict(X)[:7])
     svc = MeasureSVC(PrecisionAtK(9)).fit(X, y)
     assert svc.predict(X).sum() == 9
-    assert MeasureSVC("f1").fit(X, y).threshold_ == 0
+    assert MeasureSVC("f1", threshold="trained").fit(X, y).threshold_ == 0
 
 
 def test_top_k_of_a_batch(binary):

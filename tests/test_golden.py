@@ -10,6 +10,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 from conftest import DATA, GOLDEN
+from paper import PAPER
 from sklearn.datasets import load_svmlight_file
 
 from metrimax import MeasureSVC
@@ -51,7 +52,7 @@ def test_objective_lies_between_svm_perfs_bounds(row):
     measure = MEASURES[row["loss"]]
     scale = 100 * row["C_perf"]
     price = get_measure(measure).oracle(y).price
-    svc = MeasureSVC(measure, C=scale / (len(y) * price), tol=TOL).fit(X, y)
+    svc = MeasureSVC(measure, C=scale / (len(y) * price), tol=TOL, **PAPER).fit(X, y)
     assert svc.price_ == price
     assert svc.status_.ok
     assert svc.gap_ <= TOL

@@ -68,7 +68,9 @@ def test_a_threshold_was_placed():
 @pytest.mark.parametrize("measure", ["f1", "roc_area"])
 def test_the_certificate_keeps_its_point(measure):
     """J is that of the weights and the intercept that were trained, not of the rule."""
-    model = MeasureSVC(measure, C=0.3, tol=1e-6, **({"threshold": "placed"} if measure == "f1" else {})).fit(X, y)
+    model = MeasureSVC(measure, C=0.3, tol=1e-6, hinge=0, **({"threshold": "placed"} if measure == "f1" else {})).fit(
+        X, y
+    )
     assert model.threshold_.all()
     w = np.append(model.coef_, model.trained_intercept_)
     scores = X @ model.coef_[0] + model.trained_intercept_
@@ -96,7 +98,7 @@ def test_paths(fit_intercept):
     assert found.thresholds.all()
     np.testing.assert_allclose(found.decision_function(new), new @ found.coefs.T + found.intercepts, atol=1e-12)
     for k, C in enumerate(found.Cs):
-        model = MeasureSVC("roc_area", C=C, fit_intercept=fit_intercept).fit(X, y)
+        model = MeasureSVC("roc_area", C=C, hinge=0, fit_intercept=fit_intercept).fit(X, y)
         assert found.intercepts[k] == pytest.approx(model.intercept_[0], abs=0.1)
 
 

@@ -70,7 +70,7 @@ def test_default_losses_of_a_ranking():
     alone = MeasureRanker(hinge=0).fit(X, y, groups)
     assert [alone.trained_with_[name] for name in LOSSES] == [1.0, 0.0, 0.0, False]
     assert alone.trained_intercept_ == 0
-    assert MeasureRanker("roc_area", solver="lbfgs").fit(X, y, groups).trained_with_["logistic"] == 0
+    assert MeasureRanker("roc_area", solver="lbfgs").fit(X, y, groups).trained_with_["logistic"] == 1
     with pytest.raises(ValueError, match="expected a loss to train"):
         MeasureRanker(risk=0, hinge=0).fit(X, y, groups)
     with pytest.raises(ValueError, match="balanced"):

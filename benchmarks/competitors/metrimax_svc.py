@@ -30,6 +30,8 @@ class _Prepared:
         svc = MeasureSVC(
             self.measure,
             C=self.C,
+            hinge=0.0,  # the problem that all competitors solve
+            threshold="trained",
             tol=setting,
             solver=solver,
             n_threads=self.n_threads,

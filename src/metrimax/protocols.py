@@ -264,7 +264,7 @@ class Status(Enum):
     CONVERGED = "converged: the duality gap is within tol"
     TRIVIAL = (
         "w = 0 is optimal up to tol: nothing is learnt from these features at this C or below (where classes overlap "
-        "there may be no C that helps: set logistic=1, risk='even' and threshold='placed', or let MeasureSVCCV choose; "
+        "the risk alone may learn nothing at any C: leave hinge and logistic out, or let MeasureSVCCV choose; "
         "for the first ranks of a ranking train roc_area or average_precision; otherwise raise C)"
     )
     UNCHANGED = (

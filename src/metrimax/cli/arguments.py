@@ -42,17 +42,12 @@ def build_parser() -> argparse.ArgumentParser:
     train.add_argument("model", type=_name, metavar="MODEL", help="the file to write")
     _training_arguments(train)
     train.add_argument("-C", type=float, help="weight of one margin violation (default: 4; of rankings in groups: 1)")
-    train.add_argument(
-        "--hinge",
-        type=float,
-        metavar="VALUE",
-        help="weight of a plain hinge loss beside it; 1 pays for F1 and its like where classes overlap (default: 0; of "
-        "rankings in groups a logistic loss, and --hinge 0 is the measure's risk alone)",
-    )
+    _loss_arguments(train, "--logistic 3 beside the risk, 1 of rankings in groups; for the error rate the risk alone")
     train.add_argument(
         "--threshold",
-        choices=THRESHOLDS,
-        help="where training puts it, or placed where the measure is best on DATA (default: trained)",
+        choices=(*THRESHOLDS, "auto"),
+        help="where training puts it, placed where the measure is best on DATA, or auto: placed if that is better by "
+        "more than one mistake in each class costs (default: auto; trained for the error rate and several classes)",
     )
     _common(train)
 
@@ -87,13 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="values of C, each the same multiple of the one before; or numbers, as in 0.1,1,10 "
         "(default: 0.003, 0.03, 0.3, 3, 30; of rankings in groups: 0.0003, 0.003, 0.03, 0.3, 3)",
     )
-    tune.add_argument(
-        "--hinge",
-        type=float,
-        metavar="VALUE",
-        help="weight of a plain hinge loss beside the measure's risk, 0 for the risk alone "
-        "(default: what does better in the folds, the risk and a logistic loss, or the logistic loss alone)",
-    )
+    _loss_arguments(tune, "what does better in the folds, the risk and a logistic loss, or the logistic loss alone")
     tune.add_argument(
         "--threshold",
         choices=(*THRESHOLDS, "folds"),
@@ -277,6 +266,36 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"
     )
+
+
+def _loss_arguments(parser: argparse.ArgumentParser, default: str) -> None:
+    """What stands beside the measure's risk, as parameters of `MeasureSVC`."""
+    parser.add_argument(
+        "--hinge",
+        type=float,
+        metavar="VALUE",
+        help=f"weight of a plain hinge loss beside the measure's risk, 0 for the risk alone (default: {default})",
+    )
+    parser.add_argument(
+        "--logistic", type=float, metavar="VALUE", help="weight of a logistic loss beside it (default: see --hinge)"
+    )
+    parser.add_argument(
+        "--risk",
+        type=_weight,
+        metavar="VALUE",
+        help="weight of the measure's risk; 0 leaves the base loss, 'even' is 1 / kappa (default: 1)",
+    )
+    parser.add_argument(
+        "--balanced", action="store_true", default=None, help="both classes weigh the same in hinge and logistic loss"
+    )
+
+
+def _weight(text: str) -> float | str:
+    """A number, or "even"."""
+    try:
+        return text if text == "even" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number or 'even', got {text!r}") from None
 
 
 def _common(parser: argparse.ArgumentParser, *, threads: bool = True) -> None:

@@ -24,7 +24,7 @@ from metrimax.io.tables import USUAL_TARGETS
 from metrimax.measure import REGISTRY
 from metrimax.protocols import Vector
 
-LINEAR_ONLY = ("grid", "hinge", "threshold", "checkpoint", "dask", "index_base")
+LINEAR_ONLY = ("grid", "hinge", "logistic", "risk", "balanced", "threshold", "checkpoint", "dask", "index_base")
 """Options of ``tune`` that an ensemble has no use for."""
 
 TRUSTED = {

@@ -28,7 +28,14 @@ from metrimax.measure.classes import score_classes
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import DEFAULT_C, RANKING_C, Chosen, ranking_losses
+from metrimax.training.choose import (
+    DEFAULT_C,
+    RANKING_C,
+    Chosen,
+    losses_without_folds,
+    ranking_losses,
+    threshold_without_folds,
+)
 from metrimax.training.label import FittedLabel, Training, fit_label, intercept_scaling
 from metrimax.training.lockstep import run
 from metrimax.training.progress import ProgressLine
@@ -72,11 +79,12 @@ def train(arguments: argparse.Namespace) -> int:
         positive_number("-C", arguments.C)
     task = load(arguments)
     C = (RANKING_C if task.kind == "ranking" else DEFAULT_C) if arguments.C is None else arguments.C
-    ranks = task.kind == "ranking"
-    losses = ranking_losses(None, arguments.hinge, None) if ranks else Losses(hinge=arguments.hinge or 0.0)
+    ranks, given = task.kind == "ranking", _given(arguments)
+    losses = ranking_losses(**given) if ranks else losses_without_folds(task.measure, **given)
     arguments.no_intercept |= ranks and not losses.base  # it moves all scores alike
     arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, [losses])
-    chosen = Chosen(losses, C, arguments.threshold or "trained", None, np.nan)
+    rule = arguments.threshold or threshold_without_folds(task.measure, task.kind)
+    chosen = Chosen(losses, C, rule, None, np.nan)
     return finish(arguments, task, [chosen] * task.labels.shape[1], {})
 
 
@@ -85,8 +93,9 @@ def check(arguments: argparse.Namespace) -> None:
     positive_number("--tol", arguments.tol)
     if arguments.intercept_scaling is not None:
         positive_number("--intercept-scaling", arguments.intercept_scaling)
-    if arguments.hinge is not None and not 0 <= arguments.hinge < np.inf:
-        raise UsageError(f"expected a finite --hinge >= 0, got {arguments.hinge}")
+    for name, weight in _given(arguments).items():
+        if not (weight == "even" or 0 <= weight < np.inf):
+            raise UsageError(f"expected a finite --{name} >= 0, got {weight}")
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
     if arguments.certificate and arguments.model_format != "metrimax":
@@ -95,6 +104,18 @@ def check(arguments: argparse.Namespace) -> None:
     check_apart("MODEL", arguments.model, DATA=arguments.data)
     check_report(arguments, DATA=arguments.data, MODEL=arguments.model)
     parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of the losses that are given."""
+    names = ("risk", "hinge", "logistic", "balanced")
+    return {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+
+
+def given_losses(arguments: argparse.Namespace) -> Losses | None:
+    """The losses, if any of their weights is given; the others are those of the risk alone."""
+    given = _given(arguments)
+    return Losses(**given) if given else None
 
 
 def load(arguments: argparse.Namespace) -> Task:
@@ -233,18 +254,17 @@ def _learnt_nothing(arguments: argparse.Namespace, task: Task, labels: list[int]
         remedy = "raise -C"
     else:
         remedy = (
-            f"try 'metrimax tune {arguments.data} {arguments.model} --measure {arguments.measure}', which also trains "
-            "beside a logistic loss; or a larger -C; or --hinge 1 --threshold placed"
+            f"try 'metrimax tune {arguments.data} {arguments.model} --measure {arguments.measure}', or a larger -C; "
+            "leave out --hinge, --logistic and --risk"
         )
     return f"nothing was learnt{of}: all weights are 0, and every example gets the same score; {remedy}"
 
 
 def _setting(task: Task, chosen: Chosen) -> dict[str, Any]:
     """What a label was trained with, by the names of the report."""
-    names = {name: name for name in ("C", "risk", "hinge", "logistic", "balanced")} | {"threshold": "threshold_rule"}
-    if task.groups is not None:
-        names.pop("threshold")
-    return {name: chosen.settings[key] for key, name in names.items()}
+    settings = dict(chosen.settings)
+    rule = settings.pop("threshold")
+    return settings if task.groups is not None else settings | {"threshold_rule": rule}
 
 
 def _settings(task: Task, chosen: list[Chosen]) -> dict[str, Any]:

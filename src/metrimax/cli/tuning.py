@@ -13,10 +13,9 @@ import numpy as np
 from metrimax.cli.ensemble import tune_ensemble
 from metrimax.cli.main import UsageError
 from metrimax.cli.report import note
-from metrimax.cli.training import Task, check, design_of, finish, load
+from metrimax.cli.training import Task, check, design_of, finish, given_losses, load
 from metrimax.designs import CSR
 from metrimax.io.data import take_rows
-from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Array, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto
 from metrimax.training.choose import GRID, RANKING_GRID, RANKINGS, ByFolds, explore, family
@@ -71,8 +70,8 @@ def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold]) -> ByF
     left_open = family(task.measure, task.measure, together=task.together)
     if task.kind == "ranking":
         left_open = RANKINGS
-    if arguments.hinge is not None:
-        left_open = left_open._replace(losses=(Losses(hinge=arguments.hinge),))
+    if (given := given_losses(arguments)) is not None:
+        left_open = left_open._replace(losses=(given,))
     if arguments.threshold is not None:
         left_open = left_open._replace(thresholds=(arguments.threshold,))
     based = [own for own in left_open.losses if own.base]

@@ -87,7 +87,7 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
     @property
     def _sums(self) -> bool:
         """Whether the solver knows base losses beside the risk."""
-        return self.solver in ("auto", "hybrid", "bundle", "cutting_plane")
+        return self.solver != "dual_cd"
 
     @contextmanager
     def _progress(

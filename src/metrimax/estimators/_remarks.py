@@ -36,5 +36,5 @@ def warn_of_constants(
         some = "" if len(solutions) == 1 else f" ({sum(constant)} of {len(solutions)} labels)"
         warn(
             f"all training examples are called alike{some}, and half of the measure or more is lost: where classes "
-            "overlap set logistic=1, risk='even' and threshold='placed', or let MeasureSVCCV choose"
+            "overlap leave hinge, logistic and threshold to the library, or let MeasureSVCCV choose"
         )

@@ -43,7 +43,7 @@ from metrimax.estimators._checks import check_rows
 from metrimax.estimators._targets import encode, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
-from metrimax.measure.base_loss import Losses, wants_hinges
+from metrimax.measure.base_loss import Losses, wants_base_loss
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Array, Callback, Design, Measure, Status, Vector
 from metrimax.training.choose import RULES
@@ -325,13 +325,13 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(RULES)}, or None")
         if kind == "multiclass" or measure.ranks or not isinstance(measure, ContingencyMeasure):
             return "trained" if self.threshold in (None, "folds") else self.threshold
-        return self.threshold or ("folds" if wants_hinges(measure) else "trained")
+        return self.threshold or ("folds" if wants_base_loss(measure) else "trained")
 
     def losses(self) -> Losses:
         """The losses that these parameters ask for."""
         check_flag("balanced", self.balanced)
         given = self.hinge is not None or self.logistic is not None
-        if given or not (self._sums and _wants_base_loss(get_measure(self.measure))):
+        if given or not (self._sums and wants_base_loss(get_measure(self.measure))):
             risk = 1.0 if self.risk is None else self.risk
             return Losses(risk, self.hinge or 0.0, self.logistic or 0.0, self.balanced)
         return Losses("even" if self.risk is None else self.risk, 0.0, 1.0, self.balanced)
@@ -441,7 +441,3 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             t.classifier_tags.multi_label if t.classifier_tags is not None else t.target_tags.multi_output for t in own
         )
         return tags
-
-
-def _wants_base_loss(measure: Measure) -> bool:
-    return measure.ranks or wants_hinges(measure)

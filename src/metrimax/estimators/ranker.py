@@ -52,7 +52,7 @@ class MeasureRanker(CertifiedEstimator):
     hinge, logistic, risk, balanced : float or None, float or None, float, "even" or None, and bool
         The losses, as for `metrimax.MeasureSVC`; grades above 0 are positive in base losses. If neither hinge nor
         logistic is given, logistic is 1 and risk None is "even"; otherwise None is 0 for a base loss, 1 for the risk.
-        With the solvers "lbfgs", "agm" and "dual_cd" the risk alone is the default.
+        With the solver "dual_cd" the risk alone is the default.
     solver, tol, max_iter, n_threads, verbose, callback, checkpoint, certificate
         As for `metrimax.MeasureSVC`.
 

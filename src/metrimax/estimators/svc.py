@@ -23,19 +23,23 @@ from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.solvers import side_by_side
-from metrimax.training.choose import DEFAULT_C
+from metrimax.training.choose import DEFAULT_C, losses_without_folds, threshold_without_folds
 from metrimax.training.label import FittedLabel, Training, fit_label, intercept_scaling, restate
 from metrimax.training.lockstep import run
 
-THRESHOLDS = ("trained", "placed")
+THRESHOLDS = ("trained", "placed", "auto")
 
 
 class MeasureSVC(CertifiedClassifier):
     """Classifier, linear or with a kernel, trained for the measure it will be judged by.
 
-    Minimises ``J(w) = 1/2 |w|^2 + C kappa n R(w)``. The risk R is a convex upper bound of the measure's loss on the
-    training sample as a whole; kappa, the price of one mistake, makes C mean the same for every measure.
-    Every solution comes with a lower bound on the optimum.
+    Minimises ``J(w) = 1/2 |w|^2 + C (kappa n R(w) + 3 sum_i log(1 + exp(-y_i s_i)))``. The risk R is a convex upper
+    bound of the measure's loss on the training sample as a whole; kappa, the price of one mistake, makes C mean the
+    same for every measure. The logistic loss learns from all examples where classes overlap and R alone would learn
+    nothing. Every solution comes with a lower bound on the optimum.
+
+    ``MeasureSVC(measure, C=C, hinge=0, threshold="trained")`` is the problem of Joachims (2005) exactly, ``1/2 |w|^2 +
+    C kappa n R(w)``. For the error rate that is the default: the plain SVM.
 
     Parameters
     ----------
@@ -57,19 +61,21 @@ class MeasureSVC(CertifiedClassifier):
         risk alone, as Joachims (2005) has it, and 10 beside a base loss: the intercept is then hardly regularised.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
-    hinge : float or None, default=None
-        Adds the plain hinge loss: ``C hinge sum_i max(0, 1 - y_i s_i)``. None is 0.
-    logistic : float or None, default=None
-        Adds the logistic loss: ``C logistic sum_i log(1 + exp(-y_i s_i))``. None is 0.
+    hinge, logistic : float or None, default=None
+        Weights of base losses beside the risk: ``C hinge sum_i max(0, 1 - y_i s_i)`` and ``C logistic sum_i log(1 +
+        exp(-y_i s_i))``. If one is given, 0 included, the other is 0. If neither is given, logistic is 3, but 0 for the
+        error rate, and with ``solver="dual_cd"``, which solves sums of hinges only.
     risk : float or "even", default=1.0
         Weight of the measure's own risk. "even" is 1 / kappa: the risk weighs as much as one loss of every example
         (docs/measures.md). With 0 a base loss remains: ``risk=0, logistic=1`` is logistic regression, ``risk=0,
         hinge=1`` the plain SVM; the measure then decides on the threshold alone.
     balanced : bool, default=False
         Whether the two classes weigh the same in the base losses, hinge and logistic, whatever they weigh in the risk.
-    threshold : {"trained", "placed"}, default="trained"
+    threshold : {"trained", "placed", "auto"} or None, default=None
         "trained": where training puts it. "placed": in the middle of the best places on the training sample, if that
-        is better (`metrimax.measure.place`). Measures of rankings have a rule of their own, see `threshold_`.
+        is better (`metrimax.measure.place`). "auto": placed if that is better by more than one mistake in each class
+        costs. None: "auto", but "trained" for the error rate, with "dual_cd", and for several exclusive classes, of
+        which the highest score is called. Measures of rankings have a rule of their own, see `threshold_`.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance" (formulas:
         `metrimax.designs.kernel.Kernel`), "precomputed" (X holds the kernel's values, (n, n) in `fit` and (examples, n)
@@ -166,7 +172,7 @@ class MeasureSVC(CertifiedClassifier):
         logistic: float | None = None,
         risk: float | str = 1.0,
         balanced: bool = False,
-        threshold: str | None = "trained",
+        threshold: str | None = None,
         kernel: str | Callable[..., Any] = "linear",
         gamma: float | str = "scale",
         degree: int = 3,
@@ -328,8 +334,10 @@ class MeasureSVC(CertifiedClassifier):
         self, measure: Measure, solver: Solver, kind: str, *, checkpoint: Checkpoint | None = None
     ) -> Training:
         """How labels of a kind are trained with these parameters."""
-        threshold = "auto" if self.threshold is None else self.threshold
-        if self.threshold is not None and threshold not in THRESHOLDS:
+        threshold = self.threshold
+        if threshold is None:
+            threshold = threshold_without_folds(measure, kind, sums=self._sums)
+        elif threshold not in THRESHOLDS:
             raise ValueError(f"unknown threshold {threshold!r}: expected one of {', '.join(THRESHOLDS)}, or None")
         check_flag("certificate", self.certificate)
         proven = bool(self.certificate)
@@ -338,8 +346,14 @@ class MeasureSVC(CertifiedClassifier):
     def losses(self) -> Losses:
         """The losses that these parameters ask for."""
         check_flag("balanced", self.balanced)
-        hinge, logistic = (0.0 if weight is None else weight for weight in (self.hinge, self.logistic))
-        return Losses(self.risk, hinge, logistic, self.balanced)
+        return losses_without_folds(
+            get_measure(self.measure),
+            risk=self.risk,
+            hinge=self.hinge,
+            logistic=self.logistic,
+            balanced=self.balanced,
+            sums=self._sums,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

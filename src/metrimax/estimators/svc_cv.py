@@ -78,7 +78,7 @@ class MeasureSVCCV(MeasureSVC):
     hinge, logistic, risk : float or None, default=None
         As for `MeasureSVC`. If one of them is given, or ``balanced``, there are no other candidates than these losses:
         with ``hinge=0, threshold="trained"`` this is the method of Joachims (2005). That is also the default for the
-        error rate, with ``selection="xi_alpha"``, and with the solvers "lbfgs", "agm" and "dual_cd".
+        error rate, with ``selection="xi_alpha"``, and with the solver "dual_cd".
     balanced : bool, default=False
         As for `MeasureSVC`.
     threshold : {"folds", "trained", "placed"} or None, default=None
@@ -297,9 +297,8 @@ class MeasureSVCCV(MeasureSVC):
         """
         names = MeasureSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in names} | {"random_state": self._random_state} | changes
-        given["risk"] = 1.0 if given["risk"] is None else given["risk"]
-        given["threshold"] = "trained" if given["threshold"] is None else given["threshold"]
-        return MeasureSVC(**given)
+        alone = {"risk": 1.0, "hinge": 0.0, "logistic": 0.0, "threshold": "trained"}
+        return MeasureSVC(**given | {name: value for name, value in alone.items() if given[name] is None})
 
     def losses(self) -> Losses:
         """Those that were chosen, or those that the parameters ask for."""

@@ -247,13 +247,13 @@ class SumOracle(SampleOracle):
         return risk
 
 
-def wants_hinges(measure: Measure) -> bool:
-    """Whether the measure is one of the contingency table, other than the error rate, which is the hinges itself.
+def wants_base_loss(measure: Measure) -> bool:
+    """Whether a base loss helps the measure: all but the error rate, whose risk is a sum of hinges already.
 
     Costs that differ scale the margins of the classes, not their weights: where a rare class overlaps with the other,
     the least sum of such hinges calls nobody positive, as that of the error rate does.
     """
-    return isinstance(measure, ContingencyMeasure) and (measure.ranks or not _counts_errors(measure))
+    return measure.ranks or (isinstance(measure, ContingencyMeasure) and not _counts_errors(measure))
 
 
 def _counts_errors(measure: ContingencyMeasure) -> bool:

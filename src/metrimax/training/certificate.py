@@ -191,7 +191,8 @@ def simplex_multipliers(Q: Vector, b: Vector, alpha: Vector, tol: float) -> Vect
     Q = np.block([[Q, np.zeros((size, 1))], [np.zeros((1, size + 1))]])  # the zero cut takes what is left of 1
     Q[np.diag_indices(size)] += RIDGE * float(Q.diagonal().max())
     b = np.append(b, 0.0)
-    alpha = np.append(alpha, max(0.0, 1 - alpha.sum()))
+    alpha = np.append(alpha, 1 - alpha.sum())
+    alpha[alpha < 1e-12] = 0.0  # of rounding: a cut that is free by it alone may keep the one that should enter away
     for _ in range(10 * size + 10):
         gain = b - Q @ alpha
         top = int(np.argmax(gain))

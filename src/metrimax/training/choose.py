@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from metrimax._validation import warn
 from metrimax.io.checkpoints import Checkpoint
-from metrimax.measure.base_loss import PAPER, Losses, wants_hinges
+from metrimax.measure.base_loss import PAPER, Losses, wants_base_loss
 from metrimax.measure.constrained import Constrained
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Measure, Solution, Vector
@@ -43,6 +43,40 @@ Row = dict[str, Any]
 """One candidate: its settings and scores, by the names of `cv_results_`."""
 
 
+BESIDE = 3.0
+"""Weight of the logistic loss beside the risk where nobody gives one and no folds choose (docs/results/linear.md)."""
+
+
+def losses_without_folds(
+    measure: Measure,
+    *,
+    risk: float | str = 1.0,
+    hinge: float | None = None,
+    logistic: float | None = None,
+    balanced: bool = False,
+    sums: bool = True,
+) -> Losses:
+    """The losses of a fit without folds.
+
+    If neither hinge nor logistic is given, a logistic loss stands beside the risk of every measure but the error rate;
+    if one is given, the other is 0. Without ``sums`` the solver knows the risk alone.
+    """
+    if hinge is None and logistic is None and sums and wants_base_loss(measure):
+        logistic = BESIDE
+    hinge, logistic = (0.0 if weight is None else weight for weight in (hinge, logistic))
+    return Losses(risk, hinge, logistic, balanced)
+
+
+def threshold_without_folds(measure: Measure, kind: str, *, sums: bool = True) -> str:
+    """The rule of the threshold where nobody gives one: "auto", but "trained" where none is to be placed.
+
+    Measures of rankings have a rule of their own, the error rate is trained as the plain SVM, and of several exclusive
+    classes the highest score is called.
+    """
+    placed = sums and not measure.ranks and kind != "multiclass" and wants_base_loss(measure)
+    return "auto" if placed else "trained"
+
+
 class Family(NamedTuple):
     """What is chosen among: the losses, and where thresholds come from; those preferred among equals first."""
 
@@ -63,7 +97,7 @@ def family(measure: Measure, scoring: Measure, *, together: bool = False) -> Fam
     hinges and balanced losses beside them changed nothing that is significant. The threshold of the folds competes with
     that of training; several classes, of which the highest is called (``together``), have none of their own.
     """
-    if not wants_hinges(measure) and not measure.ranks:
+    if not wants_base_loss(measure):
         return PLAIN
     if isinstance(scoring, Constrained) and not together:
         return Family((BOTH, LOGISTIC), ("folds",))  # training scores are too good to keep a constraint by
@@ -78,7 +112,12 @@ RANKINGS = Family((Losses("even", logistic=1.0), Losses(0.0, logistic=1.0, balan
 
 
 def ranking_losses(
-    risk: float | str | None, hinge: float | None, logistic: float | None, balanced: bool = False, *, sums: bool = True
+    risk: float | str | None = None,
+    hinge: float | None = None,
+    logistic: float | None = None,
+    balanced: bool = False,
+    *,
+    sums: bool = True,
 ) -> Losses:
     """The losses of a ranking without folds: if neither hinge nor logistic is given, a logistic loss beside the risk.
 

@@ -124,7 +124,7 @@ def path(
     y : array (n,)
         Two classes; the greater one is positive.
     measure : str, measure or callable, default="f1"
-        As for `MeasureSVC`.
+        As for `MeasureSVC`; its risk alone is trained (``hinge=0``).
     Cs : sequence of float
         The grid, in any order; 2^-6 .. 2^6 by default.
     tol, max_iter, fit_intercept, intercept_scaling
