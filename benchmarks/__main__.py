@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-PARTS = ("compare", "shares", "products", "qp", "labels", "path", "scale")
+PARTS = ("compare", "shares", "products", "qp", "labels", "path", "scale", "smoothed")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:

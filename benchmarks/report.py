@@ -255,6 +255,21 @@ def scale_section(rows: list[Row]) -> str:
     return SCALE + columns([row for row in rows if row["n"] in most], wanted)
 
 
+def smoothed_section(rows: list[Row]) -> str:
+    mus = sorted({row["mu"] for row in rows}, reverse=True)
+    lines = [
+        [*key, own[0]["cut_ms"], *(next(row["ratio"] for row in own if row["mu"] == mu) for mu in mus)]
+        for key, own in grouped(rows, "measure", "positives").items()
+    ]
+    return SMOOTHED + table(["measure", "positives", "cut, ms", *(f"mu = {mu:g}" for mu in mus)], lines)
+
+
+SMOOTHED = """## Smoothed risks
+
+CPU time of a smoothed value with its gradient in cuts, 300,000 examples, one thread, at scores that move along a line.
+
+"""
+
 SHARES = """## Where the time goes
 
 CPU seconds of one run of the default solver by part, one thread, `tol=1e-3`. Epochs of coordinate descent count as
@@ -298,6 +313,7 @@ SECTIONS: dict[str, Callable[[list[Row]], str]] = {
     "qp": qp_section,
     "labels": labels_section,
     "path": path_section,
+    "smoothed": smoothed_section,
     "scale": scale_section,
 }
 FIGURES = {

@@ -3,11 +3,12 @@
     python -m experiments smoothing --data DIR [--out DIR] [--quick] [--jobs N] [--page]
 
 Objective (Figures 1 and 2) and test performance (Figures 3 and 4) against CPU time, for cutting planes, L-BFGS at
-mu = 1, 100 and 1000 times epsilon/D with epsilon = 0.001, and the default solver. C is chosen on a held-out third of
-the training part. The page is written by `experiments.smoothing_page`.
+mu = 1, 100 and 1000 times epsilon/D with epsilon = 0.001, L-BFGS whose mu follows the gap, and the default solver. C is
+chosen on a held-out third of the training part. The page is written by `experiments.smoothing_page`.
 
-The library takes mu as the bound of the smoothing error, which for ROC area is the paper's mu times D. For PRBEP the
-paper's D = n/2 is a looser bound than ours, min(n+, n-), so the same coefficient has a smaller mu here (`scale`).
+The library takes mu as the bound of the smoothing error, which for ROC area is the paper's mu times D, and the smoothed
+risk is the paper's. For PRBEP the same coefficient of the quadratic term, 2 epsilon / n, has the smaller bound
+epsilon n+ n- / n^2 around the centre of the labellings (`scale`).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def problem(data: str, measure: str, options: Options) -> Problem:
     else:
         C = useful(*((X, y) if len(y) <= FOR_CHOICE else load(data, options.data, FOR_CHOICE)[:2]), judge)
     design, test = (as_design(rows, intercept_scaling=1.0, n_threads=1) for rows in (X, X_test))
-    scale = 2 * min(y.mean(), 1 - y.mean()) if measure == "prbep" else 1.0
+    scale = y.mean() * (1 - y.mean()) if measure == "prbep" else 1.0
     return Problem(design, judge.oracle(y), scale, C, lambda w: judge.score(y_test, test.matvec(w)))
 
 
@@ -104,7 +105,7 @@ class Curve:
 def trace(method: str, most: float, problem: Problem) -> list[Row]:
     """Points of a run to a gap of a tenth of epsilon; the paper's L-BFGS remembers 6 steps."""
     factor = METHODS[method].factor
-    solvers = {"cutting plane": CuttingPlane(), "auto": Auto()}
+    solvers = {"cutting plane": CuttingPlane(), "L-BFGS": LBFGS(), "auto": Auto()}
     solver = solvers.get(method) or LBFGS(mu=factor * EPSILON * problem.scale, memory=6)
     oracle, design = problem.oracle, problem.design
     weight = problem.C * oracle.price * oracle.n

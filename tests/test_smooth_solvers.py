@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 
 from metrimax import MeasureSVC
 from metrimax.designs import as_design
@@ -119,6 +124,52 @@ def test_fixed_mu_stays_within_its_bound():
         solution, _, _, weight = solve(LBFGS(mu=mu), X, y, "prbep", tol=1e-5)
         assert solution.status in (Status.STALLED, Status.CONVERGED)
         assert (solution.objective - reference.bound) / weight <= mu + 1e-4
+
+
+@pytest.mark.parametrize("solver", [LBFGS(mu=0.01, memory=3), AGM(mu=0.05)])
+def test_options_of_a_smooth_solver_are_parameters_of_an_estimator(solver):
+    """They pass `clone`, `get_params` and `pickle`, and a grid over them is a grid like any other."""
+    X, y = problem(200, 5)
+    model = clone(MeasureSVC("prbep", solver=solver, hinge=0, threshold="trained", max_iter=500))
+    assert model.get_params()["solver"] == solver
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # mu is fixed: the gap need not reach tol
+        model = pickle.loads(pickle.dumps(model)).fit(X, y)
+    direct, *_ = solve(replace(solver, max_iter=500), X, y, "prbep", C=model.C)
+    assert model.objective_ == pytest.approx(direct.objective, rel=1e-9)
+    search = GridSearchCV(MeasureSVC("prbep", tol=0.1), {"solver": ["lbfgs", solver]}, cv=2).fit(X, y)
+    assert search.best_params_["solver"] in ("lbfgs", solver)
+
+
+def test_options_of_a_smooth_solver_are_checked():
+    for mu in (0.0, -1.0, np.nan, "small"):
+        with pytest.raises(ValueError, match="expected a finite mu > 0, or None, got"):
+            LBFGS(mu=mu)
+        with pytest.raises(ValueError, match="expected a finite mu > 0, or None, got"):
+            AGM(mu=mu)
+    for memory in (0, 1.5, None):
+        with pytest.raises(ValueError, match="expected memory as a whole number of at least 1, got"):
+            LBFGS(memory=memory)
+    X, y = problem()
+    with pytest.raises(ValueError, match=r"unknown solver .*: expected one of auto, .*, or such as LBFGS\(mu=0.001\)"):
+        MeasureSVC(solver=LBFGS).fit(X, y)
+
+
+@pytest.mark.parametrize(("name", "C"), [("prbep", 0.1), ("prbep", 10.0), ("roc_area", 0.1), ("roc_area", 10.0)])
+def test_the_bound_on_the_steps_of_the_accelerated_method(name, C):
+    """Zhang et al. (2011), (5) and appendix A: within epsilon after sqrt(4 L Delta0 / epsilon) steps, with mu D =
+    epsilon / 2, L = |A|^2 / mu and Delta0 = |w*|^2 / 2; with sqrt(D) |A| <= sqrt(2) R for PRBEP and ROC area.
+    """
+    X, y = problem(400, 8)
+    epsilon = 0.02
+    solution, _, _, weight = solve(Bundle(), X, y, name, C=C, tol=1e-5)
+    radius = np.sqrt((np.hstack((X, np.ones((len(X), 1)))) ** 2).sum(axis=1).max())
+    # here the risk is half of the paper's inner product, and the weight 1 / lambda multiplies it
+    lipschitz, start = 2 / epsilon * 2 * (radius / 2) ** 2, solution.w @ solution.w / 2
+    most = np.sqrt(4 * lipschitz * start / epsilon)
+    fixed, *_ = solve(AGM(mu=epsilon / 2, max_iter=int(np.ceil(most))), X, y, name, C=C, tol=1e-9)
+    assert fixed.n_iter <= np.ceil(most)
+    assert (fixed.objective - solution.bound) / weight <= epsilon
 
 
 def test_large_C_still_reaches_the_gap():

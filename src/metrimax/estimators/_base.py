@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -80,8 +80,11 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
         check_whole("max_iter", self.max_iter)
         if not (self.callback is None or callable(self.callback)):
             raise TypeError(f"expected callback as a function of a Record, or None, got {self.callback!r}")
+        if isinstance(self.solver, tuple(self._solvers.values())):
+            return replace(self.solver, max_iter=int(self.max_iter))
         if not (isinstance(self.solver, str) and self.solver in self._solvers):
-            raise ValueError(f"unknown solver {self.solver!r}: expected one of {', '.join(self._solvers)}")
+            names = ", ".join(self._solvers)
+            raise ValueError(f"unknown solver {self.solver!r}: expected one of {names}, or such as LBFGS(mu=0.001)")
         return self._solvers[self.solver](max_iter=int(self.max_iter))
 
     @property

@@ -49,9 +49,10 @@ class MeasureSVC(CertifiedClassifier):
     C : float, default=4.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``. The default
         suits text of unit length and features of scale 1. `MeasureSVCCV` chooses.
-    solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"}, default="auto"
+    solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"} or a solver, default="auto"
         "auto" chooses by what was measured (docs/results/solvers.md). "cutting_plane" is the plain algorithm of
-        Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang et al. (2011), all three for reference;
+        Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang et al. (2011), also as
+        `metrimax.solvers.LBFGS(mu=..., memory=...)` or ``AGM(mu=...)``; all three for reference;
         "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
     tol, max_iter : float and int, default=1e-3 and 10000
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point. Most iterations, each of

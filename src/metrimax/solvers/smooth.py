@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrimax import _kernels
+from metrimax._validation import check_positive, check_whole
 from metrimax.protocols import Ask, Point, Status, Steps, Vector, made, required
 from metrimax.solvers.bundle import START
 from metrimax.solvers.cut_model import combine
@@ -110,26 +111,37 @@ class _Smooth:
 
 
 @dataclass(frozen=True)
-class LBFGS(RunSolver):
+class SmoothSolver(RunSolver):
+    """A solver of the smoothed problem: most iterations, and mu, which is fixed or, if None, follows the gap."""
+
+    max_iter: int = 10_000
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mu is not None:
+            check_positive("mu", self.mu, ", or None")
+
+
+@dataclass(frozen=True)
+class LBFGS(SmoothSolver):
     """L-BFGS on the smoothed problem, with the line search in score space.
 
     Parameters
     ----------
     max_iter : int
-        Most iterations.
+        Most iterations; estimators set their own.
     mu : float or None
-        Fixed smoothing, in units of the measure. By default it follows the gap.
+        Fixed smoothing in units of the measure, which is mu D in Zhang et al. (2011): the run also ends where the
+        smoothed problem is solved. None: it follows the gap from 0.1 down, each problem from the last one's solution.
     memory : int
-        Number of past steps that make up the quasi-Newton matrix.
-
-    Notes
-    -----
-    With ``mu`` fixed the gap need not reach ``tol``: the run also ends (STALLED) where the smoothed problem is solved.
+        Number of past steps that make up the quasi-Newton matrix; Zhang et al. (2011) take 6.
     """
 
-    max_iter: int = 10_000
-    mu: float | None = None
     memory: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("memory", self.memory)
 
     def _solve(self, run: Run) -> Steps:
         state = _Smooth(run, self.mu)
@@ -156,23 +168,13 @@ class LBFGS(RunSolver):
 
 
 @dataclass(frozen=True)
-class AGM(RunSolver):
+class AGM(SmoothSolver):
     """Nesterov's accelerated gradient method on the smoothed problem, with an adaptive Lipschitz constant.
 
     The step from the extrapolated point y goes to ``(L y - a) / (L + lam)``, a the slope of the smoothed risk at y; its
     scores follow from those of y and of a, so that trying another L costs no pass. The momentum restarts where it
-    points uphill, and where mu falls.
-
-    Parameters
-    ----------
-    max_iter : int
-        Most iterations.
-    mu : float or None
-        Fixed smoothing, in units of the measure. By default it follows the gap.
+    points uphill, and where mu falls. ``max_iter`` and ``mu`` are as in `LBFGS`.
     """
-
-    max_iter: int = 10_000
-    mu: float | None = None
 
     def _solve(self, run: Run) -> Steps:
         state = _Smooth(run, self.mu)
