@@ -39,7 +39,7 @@ def measure(repeats: int = 3, smoke: bool = False, **_: Any) -> list[dict[str, A
         rng = np.random.default_rng(0)
         y = rng.random(n) < share
         scores, move = rng.normal(size=n) + 1.5 * y - 1, 0.1 * rng.normal(size=n) + 0.5 * y
-        points = [scores + t * move for t in np.linspace(0, 1, 8)]
+        points = [scores + t * move for t in np.linspace(0, 1, 5)]
         for name in MEASURES:
             oracle = get_measure(name).oracle(y)
             smooth = oracle.can.smooth()
