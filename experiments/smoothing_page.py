@@ -66,9 +66,10 @@ The paper compares L-BFGS on the smoothed risk, with µ = 1, 100 and 1000 times 
 solver (BMRM): objective and test performance against CPU time. Here both are the library's own, on one thread. Two more
 curves are `solver="lbfgs"` as it comes, whose µ falls with the gap, each problem started from the last one's solution,
 and the default solver. The smoothed ROC area is the paper's function; for PRBEP the quadratic term has the paper's
-coefficient, and its centre is the middle of the labellings ([smoothing](../smoothing.md)). Every method also computes its lower bound on the optimum in every iteration,
-which the paper's L-BFGS does not, and which counts in its seconds. C is the one of 0.01, 0.1, 1, 10, 100 that does best
-on a held-out third of the training part (of 60,000 examples of it, where there are more).
+coefficient, and its centre is the middle of the labellings ([smoothing](../smoothing.md)). Every method also computes
+its lower bound on the optimum in every iteration, which the paper's L-BFGS does not, and which counts in its seconds. C
+is the one of 0.01, 0.1, 1, 10, 100 that does best on a held-out third of the training part (of 60,000 examples of it,
+where there are more).
 
 Of the paper's data sets Covertype (522,910 training examples) and KDD99 (its 10 % sample) are among ours, which class
 was the positive one is not said there; the others stand in for its text collections and smaller sets. Points show the
