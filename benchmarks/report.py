@@ -256,19 +256,18 @@ def scale_section(rows: list[Row]) -> str:
 
 
 def smoothed_section(rows: list[Row]) -> str:
-    mus = sorted({row["mu"] for row in rows}, reverse=True)
-    lines = [
-        [*key, own[0]["cut_ms"], *(next(row["ratio"] for row in own if row["mu"] == mu) for mu in mus)]
-        for key, own in grouped(rows, "measure", "positives").items()
+    spans = [
+        f"{name} {number(min(ratios))} to {number(max(ratios))}"
+        for (name,), own in grouped([row for row in rows if row["mu"] <= SMALL_MU], "measure").items()
+        for ratios in [[row["ratio"] for row in own]]
     ]
-    return SMOOTHED + table(["measure", "positives", "cut, ms", *(f"mu = {mu:g}" for mu in mus)], lines)
+    return f"{SMOOTHED}{', '.join(spans)}.\n"
 
 
-SMOOTHED = """## Smoothed risks
-
-CPU time of a smoothed value with its gradient in cuts, 300,000 examples, one thread, at scores that move along a line.
-
-"""
+SMALL_MU = 0.01
+SMOOTHED = (
+    "## Smoothed risks\n\nA smoothed value and its gradient in cuts (300,000 examples, one thread, mu up to 0.01): "
+)
 
 SHARES = """## Where the time goes
 
