@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +18,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from metrimax import MeasureEnsemble, TableFunction
+from metrimax import MeasureEnsemble, RecallAtPrecision, TableFunction, TPRAtFPR
 from metrimax.estimators._ensemble_stack import choose_stack, fit_stack
 from metrimax.measure import get_measure
 
@@ -106,10 +107,32 @@ def test_constraints_hold_out_of_fold(allowed):
     assert (free.oof_scores_ > 0).sum() > called.sum()
 
 
+def test_measures_under_a_constraint():
+    frame, y = table(800)
+    positive = y == "fraud"
+    for measure in (RecallAtPrecision(0.8), TPRAtFPR(0.05)):
+        model = few(measure).fit(frame, positive)
+        called = model.oof_scores_ > 0
+        precision, false = positive[called].mean(), called[~positive].mean()
+        assert precision >= 0.8 if isinstance(measure, RecallAtPrecision) else false <= 0.05
+        assert called[positive].mean() > 0.3
+        assert model.report_["score"] > 0.3
+
+
 def test_a_constraint_that_no_threshold_meets_is_said():
     frame, y = table(100)
     with pytest.raises(ValueError, match="admits no threshold"):
         few(TableFunction(recall, where=lambda tp, fp, fn, tn: tp > 1 + tp + fp)).fit(frame, y == "fraud")
+
+
+def test_folds_run_on_a_dask_cluster():
+    distributed = pytest.importorskip("distributed")
+    frame, y = table(120)
+    alone = few("f1").fit(frame, y == "fraud")
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    with distributed.Client(**options), joblib.parallel_config("dask"):
+        shared = few("f1").fit(frame, y == "fraud")
+    np.testing.assert_allclose(shared.oof_scores_, alone.oof_scores_)
 
 
 def distorted(n=3000, seed=0):
