@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import onnxruntime
+import pandas as pd
 import pytest
 from skl2onnx import to_onnx
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 import metrimax.onnx  # noqa: F401 (it registers the converters)
-from metrimax import MeasureSVC, MeasureSVCCV
+from metrimax import CAPOClassifier, MeasureEnsemble, MeasureSVC, MeasureSVCCV
 
 
 def sample(kind, n=120, seed=0):
@@ -72,3 +79,84 @@ def test_a_kernel_without_a_name_is_refused():
     model = MeasureSVC("f1", C=1.0, kernel=lambda A, B: A @ B.T).fit(X, y)
     with pytest.raises(NotImplementedError, match="expected a kernel with a name"):
         to_onnx(model, X[:1])
+
+
+def loosely(model, kind, dtypes=(np.float64, np.float32)):
+    """Trees of skl2onnx compare and add in float32: scores agree as far as that, and labels away from zero."""
+    X, _ = sample(kind, 300, seed=1)
+    X = X.astype(np.float32)  # so that no example is on the other side of a split
+    expected = model.decision_function(X)
+    scale = np.abs(expected).max()
+    for dtype in dtypes:
+        labels, scores = run(model, X, dtype)
+        np.testing.assert_allclose(scores, expected.reshape(len(X), -1), atol=2e-4 * scale)
+        clear = np.sort(scores, axis=1)[:, -1] - np.sort(scores, axis=1)[:, -2] if kind == "classes" else np.abs(scores)
+        clear = clear.reshape(len(X), -1).min(axis=1) > 1e-3 * scale
+        assert clear.mean() > 0.9
+        np.testing.assert_array_equal(labels[clear], model.predict(X)[clear])
+
+
+AUXILIARIES = [("tree", DecisionTreeClassifier(max_depth=3, random_state=0)), ("bayes", GaussianNB())]
+
+
+@pytest.mark.parametrize("kind", ["binary", "names", "numbers", "classes"])
+@pytest.mark.parametrize("delta", [None, "linear", "rbf"])
+def test_capo_agrees(kind, delta):
+    X, y = sample(kind)
+    loosely(CAPOClassifier(AUXILIARIES, "f1", delta=delta).fit(X.astype(np.float32), y), kind)
+
+
+@pytest.mark.parametrize("kind", ["names", "classes"])
+def test_capo_agrees_on_probabilities_regressors_and_columns(kind):
+    X, y = sample(kind)
+    loosely(CAPOClassifier(AUXILIARIES, "f1", outputs="score").fit(X.astype(np.float32), y), kind)
+    if kind == "names":
+        given = [("ridge", Ridge()), ("column", 3)]
+        for outputs in ("score", "label"):
+            loosely(CAPOClassifier(given, "f1", outputs=outputs).fit(X.astype(np.float32), y), kind)
+
+
+MEMBERS = [
+    ("trees", ExtraTreesClassifier(8, max_depth=4)),
+    ("forest", RandomForestClassifier(8, max_depth=4)),
+    ("linear", make_pipeline(StandardScaler(), LogisticRegression())),
+]
+
+
+@pytest.mark.parametrize("kind", ["binary", "names", "numbers", "classes", "labels"])
+def test_ensembles_agree(kind):
+    X, y = sample(kind)
+    loosely(MeasureEnsemble("f1", MEMBERS, cv=2, random_state=0).fit(X.astype(np.float32), y), kind, (np.float32,))
+
+
+def test_ensembles_with_gaps_and_regressors_agree():
+    X, y = sample("names")
+    X = X.astype(np.float32)
+    X[::7, 1] = np.nan
+    members = [("ridge", Ridge()), ("bayes", GaussianNB())]
+    model = MeasureEnsemble("f1", members, cv=2, random_state=0).fit(X, y)
+    new = sample("names", 100, seed=1)[0].astype(np.float32)
+    new[::5, 1] = np.nan
+    _, scores = run(model, new, np.float32)
+    np.testing.assert_allclose(scores[:, 0], model.decision_function(new), atol=1e-3)
+    forest = MeasureEnsemble("f1", [MEMBERS[1]], cv=2, random_state=0).fit(X, y)
+    with pytest.raises(NotImplementedError, match="'forest' was trained on gaps"):
+        to_onnx(forest, new[:1])
+
+
+def test_parts_that_do_not_convert_are_named():
+    X, y = sample("names", 60)
+    members = [("kernel", make_pipeline(Nystroem(n_components=10), LogisticRegression()))]
+    with pytest.raises(NotImplementedError, match=r"'kernel'.*does not convert"):
+        to_onnx(MeasureEnsemble("f1", members, cv=2).fit(X, y), X[:1].astype(np.float32))
+    with pytest.raises(NotImplementedError, match=r"expected members with probabilities.*'svm'"):
+        to_onnx(MeasureEnsemble("f1", [("svm", LinearSVC())], cv=2).fit(X, y), X[:1].astype(np.float32))
+    with pytest.raises(NotImplementedError, match="got a table"):
+        to_onnx(MeasureEnsemble("f1", MEMBERS, cv=2).fit(pd.DataFrame(X), y), X[:1].astype(np.float32))
+    scored = CAPOClassifier([("svm", LinearSVC())], "f1", outputs="score").fit(X, y)
+    with pytest.raises(NotImplementedError, match="decision_function counts: train with outputs='label'"):
+        to_onnx(scored, X[:1].astype(np.float32))
+    X, Y = sample("labels", 60)
+    several = CAPOClassifier([("tree", DecisionTreeClassifier())], "f1").fit(X, Y)
+    with pytest.raises(NotImplementedError, match="exclusive classes"):
+        to_onnx(several, X[:1].astype(np.float32))

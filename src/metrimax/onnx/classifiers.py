@@ -1,79 +1,89 @@
-"""Export to ONNX: ``import metrimax.onnx`` registers converters with skl2onnx, then ``skl2onnx.to_onnx`` works.
-
-`MeasureSVC` and `MeasureSVCCV` convert, alone or in a pipeline, with two classes, several, or label indicator matrices;
-linear, or with any kernel but a function of one's own and precomputed values. The model has two outputs: the labels of
-`predict`, and the scores of `decision_function` as a matrix (n, L).
-
-Scores are computed in the type of the input: with float32 a score that is zero up to rounding may get the other label.
-
-Examples
---------
->>> import numpy as np
->>> import metrimax.onnx
->>> from skl2onnx import to_onnx  # doctest: +SKIP
->>> onnx_model = to_onnx(model, X[:1].astype(np.float32))  # doctest: +SKIP
-"""
+"""Converters for `MeasureSVC` and `MeasureSVCCV`, and what all converters share: types, labels, kernels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from skl2onnx import update_registered_converter
 from skl2onnx.algebra import onnx_ops as ops
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 
 from metrimax._validation import dense
 from metrimax.designs.kernel import Expansion
-from metrimax.estimators.svc import MeasureSVC
-from metrimax.estimators.svc_cv import MeasureSVCCV
+from metrimax.protocols import Array, Vector
+
+Type = type[np.floating[Any]]
 
 
-def _shapes(operator: Any) -> None:
+def output_types(operator: Any, classes: Array, n_labels: int, multilabel: bool) -> None:
     """The types of the outputs: labels, and scores in the type of the input."""
-    model, rows = operator.raw_operator, operator.inputs[0].get_first_dimension()
-    n_labels = len(model.intercept_)
-    labels = [rows, n_labels] if model._multilabel else [rows]
-    text = not model._multilabel and model.classes_.dtype.kind in "UOS"
+    rows = operator.inputs[0].get_first_dimension()
+    labels = [rows, n_labels] if multilabel else [rows]
+    text = not multilabel and classes.dtype.kind in "UOS"
     operator.outputs[0].type = (StringTensorType if text else Int64TensorType)(labels)
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     operator.outputs[1].type = (DoubleTensorType if double else FloatTensorType)([rows, n_labels])
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Scores as ``decision_function`` has them, and the labels that ``predict`` makes of them."""
-    model, version = operator.raw_operator, container.target_opset
-    dtype = np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32
+def shapes(operator: Any) -> None:
+    """The types of the outputs of a fitted classifier."""
+    model = operator.raw_operator
+    output_types(operator, model.classes_, len(model.intercept_), model._multilabel)
+
+
+def rows_of(operator: Any, version: int) -> tuple[Any, Type]:
+    """The input as floats, and their type."""
     X = operator.inputs[0]
+    double = isinstance(X.type, DoubleTensorType)
     if not isinstance(X.type, (DoubleTensorType, FloatTensorType)):
         X = ops.OnnxCast(X, to=1, op_version=version)  # of whole numbers: 1 is float32
+    return X, np.float64 if double else np.float32
+
+
+def feature_scores(model: Any, X: Any, dtype: Type, version: int) -> Any:
+    """The scores of a linear function or of a kernel, without the intercept."""
     if model._expansion is None:
         features, W = X, model.coef_.T
     else:
         features, W = _kernel_values(X, model._expansion, dtype, version), model._expansion.coefficients
         W = W.reshape(len(W), -1)
-    product = ops.OnnxMatMul(features, np.ascontiguousarray(W, dtype=dtype), op_version=version)
+    return ops.OnnxMatMul(features, np.ascontiguousarray(W, dtype=dtype), op_version=version)
+
+
+def finish(
+    scope: Any, operator: Any, container: Any, sum_: Any, constant: Vector, classes: Array, multilabel: bool
+) -> None:
+    """Outputs: the scores, a sum and a constant; and the labels that ``predict`` makes of them."""
+    version, n_labels = container.target_opset, len(constant)
     names = [output.full_name for output in operator.outputs]
-    scores = ops.OnnxAdd(product, model.intercept_.astype(dtype), op_version=version, output_names=names[1:])
+    scores = ops.OnnxAdd(sum_, constant, op_version=version, output_names=names[1:])
     positive = ops.OnnxCast(
-        ops.OnnxGreater(scores, np.zeros(1, dtype=dtype), op_version=version),
+        ops.OnnxGreater(scores, np.zeros(1, dtype=constant.dtype), op_version=version),
         to=7,  # int64
         op_version=version,
-        **({"output_names": names[:1]} if model._multilabel else {}),
+        **({"output_names": names[:1]} if multilabel else {}),
     )
-    if model._multilabel:
+    if multilabel:
         labels = positive
     else:
-        choice = positive if model._binary else ops.OnnxArgMax(scores, axis=1, keepdims=0, op_version=version)
+        choice = positive if n_labels == 1 else ops.OnnxArgMax(scores, axis=1, keepdims=0, op_version=version)
         flat = ops.OnnxReshape(choice, np.array([-1], dtype=np.int64), op_version=version)
-        text = model.classes_.dtype.kind in "UOS"
-        classes = np.array(model.classes_, dtype=np.str_ if text else np.int64)
-        labels = ops.OnnxGather(classes, flat, axis=0, op_version=version, output_names=names[:1])
+        text = classes.dtype.kind in "UOS"
+        names_of = np.array(classes, dtype=np.str_ if text else np.int64)
+        labels = ops.OnnxGather(names_of, flat, axis=0, op_version=version, output_names=names[:1])
     labels.add_to(scope, container)
     scores.add_to(scope, container)
 
 
-def _kernel_values(X: Any, expansion: Expansion, dtype: type[np.floating[Any]], version: int) -> Any:
+def convert(scope: Any, operator: Any, container: Any) -> None:
+    """Scores as ``decision_function`` has them, and the labels that ``predict`` makes of them."""
+    model = operator.raw_operator
+    X, dtype = rows_of(operator, container.target_opset)
+    product = feature_scores(model, X, dtype, container.target_opset)
+    finish(scope, operator, container, product, model.intercept_.astype(dtype), model.classes_, model._multilabel)
+
+
+def _kernel_values(X: Any, expansion: Expansion, dtype: Type, version: int) -> Any:
     """The kernel between rows of X and the basis, as `metrimax.designs.kernel.Kernel` has it."""
     kernel = expansion.kernel
     if kernel is None or callable(kernel.name):
@@ -104,7 +114,3 @@ def _kernel_values(X: Any, expansion: Expansion, dtype: type[np.floating[Any]], 
     if kernel.name in ("rbf", "laplacian"):
         return op("Exp", op("Neg", scaled))
     return op("Reciprocal", op("Add", scaled, constant(1.0)))
-
-
-for _estimator in (MeasureSVC, MeasureSVCCV):
-    update_registered_converter(_estimator, f"Metrimax{_estimator.__name__}", _shapes, _convert)

@@ -1,0 +1,199 @@
+"""Converters for `CAPOClassifier` and `MeasureEnsemble`: their parts are converted by skl2onnx."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from skl2onnx._supported_operators import sklearn_operator_name_map
+from skl2onnx.algebra import onnx_ops as ops
+from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
+from sklearn.base import is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from metrimax.estimators._ensemble_members import Coded
+from metrimax.estimators._ensemble_stack import SMOOTHING
+from metrimax.onnx.classifiers import Type, feature_scores, finish, output_types, rows_of
+from metrimax.protocols import Array, Vector
+
+
+class _Graph:
+    """Operations on one input, in one type and one version of the operators."""
+
+    def __init__(self, X: Any, dtype: Type, version: int) -> None:
+        self.X, self.dtype, self.version = X, dtype, version
+
+    def __call__(self, name: str, *inputs: Any, **options: Any) -> Any:
+        return getattr(ops, f"Onnx{name}")(*inputs, op_version=self.version, **options)
+
+    def constant(self, value: Any) -> Array:
+        return np.atleast_1d(np.asarray(value, dtype=self.dtype))
+
+    def floats(self, value: Any) -> Any:
+        return self("Cast", value, to=11 if self.dtype is np.float64 else 1)
+
+    def columns(self, numbers: Any) -> Any:
+        return self("Gather", self.X, np.asarray(numbers, dtype=np.int64), axis=1)
+
+    def signs(self, scores: Any) -> Any:
+        """+1 where a score is above zero, -1 elsewhere."""
+        above = self.floats(self("Greater", scores, self.constant(0.0)))
+        return self("Sub", self("Mul", above, self.constant(2.0)), self.constant(1.0))
+
+    def part(self, name: str, model: Any, X: Any) -> Any:
+        """The outputs of another estimator, by its own converter; a pipeline step by step."""
+        if isinstance(model, FrozenEstimator):
+            model = model.estimator
+        if isinstance(model, Pipeline):
+            for _, step in model.steps[:-1]:
+                X = X if step is None or step == "passthrough" else self.part(name, step, X)
+            model = model.steps[-1][1]
+        if np.asarray(getattr(model, "classes_", ())).dtype.kind == "b":  # skl2onnx knows whole numbers
+            model = copy(model)
+            model.classes_ = model.classes_.astype(np.int64)
+        if type(model) not in sklearn_operator_name_map:
+            raise NotImplementedError(
+                f"{name!r} does not convert to ONNX: skl2onnx has no converter for {type(model).__name__}"
+            )
+        options = {"zipmap": False} if is_classifier(model) else None
+        return OnnxSubEstimator(model, X, op_version=self.version, options=options)
+
+    def probabilities(self, name: str, model: Any) -> Any:
+        return self.floats(self.part(name, model, self.X)[1])
+
+
+def convert_capo(scope: Any, operator: Any, container: Any) -> None:
+    """The auxiliaries' outputs, mixed, and the correction that was learnt."""
+    model, version = operator.raw_operator, container.target_opset
+    X, dtype = rows_of(operator, version)
+    whole = _Graph(X, dtype, version)
+    kept = np.setdiff1d(np.arange(model.n_features_in_), model._columns)
+    rest = _Graph(whole.columns(kept) if model._columns else X, dtype, version)
+    n_labels = len(model.intercept_)
+    total = None
+    for k, ((name, _), auxiliary) in enumerate(zip(model.estimators, model.estimators_, strict=True)):
+        block = _auxiliary(whole, rest, name, auxiliary, model)
+        mix = model._mix[k * n_labels : (k + 1) * n_labels]
+        term = whole("MatMul", block, np.ascontiguousarray(mix, dtype=dtype))
+        total = term if total is None else whole("Add", total, term)
+    if hasattr(model, "kernel_kept_"):
+        total = whole("Add", total, feature_scores(model, rest.X, dtype, version))
+    finish(scope, operator, container, total, model.intercept_.astype(dtype), model.classes_, model._multilabel)
+
+
+def _auxiliary(whole: _Graph, rest: _Graph, name: str, auxiliary: Any, model: Any) -> Any:
+    """What an auxiliary says, (n, L), as `metrimax.estimators._auxiliary.AuxiliaryOutputs` has it."""
+    labels = model.outputs == "label"
+    if not hasattr(auxiliary, "fit"):  # the number of a column
+        column = whole.columns([auxiliary])
+        return whole.signs(column) if labels else column
+    if is_regressor(auxiliary):
+        values = rest("Reshape", rest.part(name, auxiliary, rest.X), np.array([-1, len(model.intercept_)]))
+        return rest.signs(values) if labels else values
+    if model._multilabel:
+        raise NotImplementedError(f"expected two or more exclusive classes to convert {name!r} to ONNX, got labels")
+    if labels or not (hasattr(auxiliary, "decision_function") or hasattr(auxiliary, "predict_proba")):
+        predicted = rest("Identity", rest.part(name, auxiliary, rest.X)[0])
+        wanted = np.arange(len(model.classes_))[1:] if len(model.classes_) == 2 else np.arange(len(model.classes_))
+        text = model.classes_.dtype.kind in "UOS"
+        keys = (
+            {"keys_strings": model.classes_.tolist()} if text else {"keys_int64s": model.classes_.astype(int).tolist()}
+        )
+        numbers = [float(k) for k in range(len(model.classes_))]
+        number = ops.OnnxLabelEncoder_2(predicted, values_floats=numbers, op_version=2, **keys)
+        column = rest("Reshape", number, np.array([-1, 1], dtype=np.int64))
+        near = rest(
+            "Sub", np.full(1, 0.5, dtype=np.float32), rest("Abs", rest("Sub", column, wanted.astype(np.float32)[None]))
+        )
+        return rest.signs(rest.floats(near))
+    if hasattr(auxiliary, "decision_function"):
+        raise NotImplementedError(
+            f"expected auxiliaries that are converted by their labels or probabilities, got {name!r}, whose "
+            "decision_function counts: train with outputs='label'"
+        )
+    block = rest("MatMul", rest.probabilities(name, auxiliary), _selection(auxiliary, model.classes_, rest.dtype))
+    return rest("Sub", rest("Mul", block, rest.constant(2.0)), rest.constant(1.0))
+
+
+def _selection(model: Any, classes: Array, dtype: Type) -> Array:
+    """A matrix that brings the columns of a model into the order of our classes; of two, the second counts."""
+    own = np.asarray(model.classes_)
+    chosen: Array = (own[:, None] == classes[None]).astype(dtype)
+    return np.ascontiguousarray(chosen[:, 1:] if len(classes) == 2 else chosen)
+
+
+def ensemble_shapes(operator: Any) -> None:
+    """The types of the outputs of an ensemble."""
+    model = operator.raw_operator
+    output_types(operator, model.classes_, len(model.threshold_), model._reader.separate)
+
+
+def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
+    """The members' log-odds, each the mean over its folds, weighted; less the threshold."""
+    model, version = operator.raw_operator, container.target_opset
+    if model._views.table is not None:
+        raise NotImplementedError("expected an ensemble that was trained on an array to convert to ONNX, got a table")
+    X, dtype = rows_of(operator, version)
+    given = _Graph(X, dtype, version)
+    matrix = _matrix(given, model._views._encoder)
+    total: Any = None
+    for m, member in enumerate(model._members):
+        for models in model.estimators_[m]:
+            graph = matrix if member.view == "matrix" else given
+            if matrix is not given and graph is given and not isinstance(models[0], HistGradientBoostingClassifier):
+                raise NotImplementedError(
+                    f"{member.name!r} was trained on gaps (NaN), and skl2onnx does not pass them on: put a "
+                    "SimpleImputer in front of the ensemble"
+                )
+            block = _log_odds(graph, member.name, models, model._reader)
+            share = [stack.coef[m] / len(model.estimators_[m]) for stack in model._rule.stacks]
+            term = given("Mul", block, given.constant(share))
+            total = term if total is None else given("Add", total, term)
+    constant = np.array([stack.intercept for stack in model._rule.stacks]) - model.threshold_
+    finish(scope, operator, container, total, constant.astype(dtype), model.classes_, model._reader.separate)
+
+
+def _matrix(graph: _Graph, encoder: Any) -> _Graph:
+    """The view of members that know no gaps, as `metrimax.estimators._ensemble_table.MatrixEncoder` has it."""
+    if encoder is None or not len(encoder._gapped):
+        return graph
+    fill = np.zeros(len(encoder._categorical))
+    fill[encoder._gapped] = encoder._medians
+    filled = graph("Where", graph("IsNaN", graph.X), graph.constant(fill), graph.X)
+    gaps = graph.floats(graph("IsNaN", graph.columns(encoder._gapped)))
+    return _Graph(graph("Concat", filled, gaps, axis=1), graph.dtype, graph.version)
+
+
+def _log_odds(graph: _Graph, name: str, models: list[Any], reader: Any) -> Any:
+    """What the models of one fold say, (n, L), as `metrimax.estimators._ensemble_members.Target.read` has it."""
+    if len(models) == 1 and not reader.separate and not is_regressor(models[0]):
+        return _odds(graph, name, models[0], reader.classes, reader.rates)
+    columns = []
+    for k, model in enumerate(models):
+        if is_regressor(model):
+            columns.append(graph("Reshape", graph.part(name, model, graph.X), np.array([-1, 1], dtype=np.int64)))
+        else:
+            columns.append(_odds(graph, name, model, np.array([0, 1]), reader.rates[k : k + 1]))
+    return graph("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
+
+
+def _odds(graph: _Graph, name: str, model: Any, classes: Array, rates: Vector) -> Any:
+    """Log-odds of the probabilities of a classifier, pulled in towards the rates of the classes."""
+    if isinstance(model, Coded) or not hasattr(model, "predict_proba"):
+        raise NotImplementedError(
+            f"expected members with probabilities to convert to ONNX, got {name!r}, {type(model).__name__}: wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV"
+        )
+    selection = _selection(model, classes, graph.dtype)
+    if isinstance(model, DummyClassifier):  # of a fold with one class
+        ones = graph("Mul", graph.columns([0]), graph.constant(0.0))
+        p = graph("Add", ones, graph.constant(model.class_prior_ @ selection))
+    else:
+        p = graph("MatMul", graph.probabilities(name, model), selection)
+    towards = SMOOTHING * np.clip(rates, 1e-6, 1 - 1e-6)
+    p = graph("Add", graph("Mul", p, graph.constant(1 - SMOOTHING)), graph.constant(towards))
+    return graph("Sub", graph("Log", p), graph("Log", graph("Sub", graph.constant(1.0), p)))
