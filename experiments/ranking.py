@@ -24,7 +24,7 @@ from experiments.data import collection, queries
 from experiments.harness import Options, Program, Row, Task
 from experiments.holdout import Chosen, decision, split, train
 from experiments.ranking_page import page
-from metrimax import MeasureRanker
+from metrimax import MeasureRanker, MeasureRankerCV
 from metrimax.measure import NDCG, AveragePrecision, Grouped, ROCArea
 
 SETS = ("rank_lightgbm", "rank_mq2008_fold1test", "rank_ohsumed_letor3_fold1test")
@@ -35,6 +35,7 @@ TRAINED = {
     "roc_area": ROCArea(),
 }
 JUDGED = ("NDCG@10", "AP")
+CHOSEN = "MeasureRankerCV"
 FOLDS = 5
 GRID = tuple(10.0**k for k in range(-3, 3))
 ROUGH = 1e-2
@@ -78,6 +79,7 @@ def tasks(options: Options) -> Iterator[Task]:
             prepare = partial(parts, name, fold, options.data)
             for method, measure in TRAINED.items():
                 yield Task(key | {"method": method}, partial(linear, measure, options.quick), prepare)
+            yield Task(key | {"method": CHOSEN}, partial(chosen_losses, options.quick), prepare)
             if find_spec("lightgbm"):
                 yield Task(key | {"method": "lambdarank"}, partial(boosted, options.quick), prepare)
 
@@ -153,6 +155,38 @@ def linear(measure: Any, quick: bool, prepared: tuple[Queries, Queries]) -> Iter
             "n_iter": ranker.n_iter_,
             "status": ranker.status_.name,
         }
+
+
+def chosen_losses(quick: bool, prepared: tuple[Queries, Queries]) -> Iterator[Row]:
+    """`MeasureRankerCV` with its defaults, trained for each value that is reported."""
+    data, test = prepared
+    for name in JUDGED:
+        measure = NDCG(10) if name == "NDCG@10" else AveragePrecision()
+        ranker = MeasureRankerCV(measure, Cs=(0.01, 1.0) if quick else None, n_threads=1).fit(*data)
+        with_ = {key: ranker.trained_with_[key] for key in ("C", "risk", "logistic", "balanced")}
+        yield {
+            "measure": name,
+            "value": judged(name, test, ranker.predict(test.X)),
+            "training_value": judged(name, data, ranker.predict(data.X)),
+            "setting": ", ".join(f"{key} {value}" for key, value in with_.items()),
+            "queries": len(np.unique(test.groups)),
+            "gap": ranker.gap_,
+            "n_iter": ranker.n_iter_,
+            "status": ranker.status_.name,
+            **held_out(ranker.cv_results_),
+        }
+
+
+def held_out(table: dict[str, Any]) -> Row:
+    """The best of all C on the training queries held out, for each of the losses."""
+    names = {("1.0", 0.0): "risk alone", ("even", 1.0): "risk and logistic", ("0.0", 1.0): "logistic alone"}
+    found: dict[str, float] = {}
+    for risk, logistic, score in zip(
+        table["param_risk"], table["param_logistic"], table["pooled_test_score"], strict=True
+    ):
+        name = names[str(risk), float(logistic)]
+        found[name] = max(float(score), found.get(name, -np.inf))
+    return found
 
 
 def boosted(quick: bool, prepared: tuple[Queries, Queries]) -> Iterator[Row]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from metrimax.estimates.leave_one_out import leave_one_out
     from metrimax.estimates.xi_alpha import xi_alpha
     from metrimax.estimators.capo import CAPOClassifier
+    from metrimax.estimators.capo_cv import CAPOClassifierCV
     from metrimax.estimators.ensemble import MeasureEnsemble
     from metrimax.estimators.ranker import MeasureRanker
     from metrimax.estimators.ranker_cv import MeasureRankerCV
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "CAPOClassifier": "metrimax.estimators.capo",
+    "CAPOClassifierCV": "metrimax.estimators.capo_cv",
     "MeasureEnsemble": "metrimax.estimators.ensemble",
     "MeasureRanker": "metrimax.estimators.ranker",
     "MeasureRankerCV": "metrimax.estimators.ranker_cv",
@@ -64,6 +66,7 @@ _HOME = {
 __all__ = [
     "NDCG",
     "CAPOClassifier",
+    "CAPOClassifierCV",
     "CostModel",
     "FBeta",
     "MeasureEnsemble",

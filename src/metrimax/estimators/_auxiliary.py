@@ -11,10 +11,11 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from metrimax._validation import dense, is_whole
+from metrimax._validation import dense, is_whole, warn
 from metrimax.estimators._targets import judge
 from metrimax.measure.classes import highest
 from metrimax.protocols import Array, Labels, Measure, Vector
+from metrimax.training.choose import Chosen
 from metrimax.training.label import FittedLabel
 from metrimax.training.threshold import choose_threshold
 
@@ -52,6 +53,10 @@ class AuxiliaryOutputs:
         if block.shape[1] != self.labels.shape[1]:
             raise ValueError(f"expected {self.labels.shape[1]} output(s) of an auxiliary, got {block.shape[1]}")
         return block if self.outputs == "score" else np.where(block > 0, 1.0, -1.0)
+
+    def of(self, auxiliary: Any, inputs: Any, X: Any) -> Vector:
+        """What an auxiliary, or a column of X, says of the examples: (n, L)."""
+        return self.shape(dense(X[:, [auxiliary]])) if is_column(auxiliary) else self.output(auxiliary, inputs)
 
     def output(self, auxiliary: Any, X: Any) -> Vector:
         """What a fitted auxiliary says of the examples: (n, L)."""
@@ -159,13 +164,36 @@ def without(X: Any, columns: list[int]) -> Any:
 
 
 def placed(
-    measure: Measure, fitted: list[FittedLabel], scores: Vector, labels: Labels, weight: Vector | None
+    measure: Measure,
+    fitted: list[FittedLabel],
+    chosen: list[Chosen],
+    scores: Vector,
+    labels: Labels,
+    weight: Vector | None,
 ) -> list[FittedLabel]:
-    """The labels with the thresholds that the training scores (n, L) ask for, unless a label does not vary."""
+    """The labels with the thresholds of the folds, or else those that the training scores (n, L) ask for."""
     return [
-        one if one.constant else one._replace(threshold=choose_threshold(measure, y, own, weight))
-        for one, y, own in zip(fitted, labels.T, scores.T, strict=True)
+        with_.threshold_of(one)
+        if one.constant or with_.rule != "folds" or with_.threshold is not None
+        else one._replace(threshold=choose_threshold(measure, y, own, weight))
+        for one, with_, y, own in zip(fitted, chosen, labels.T, scores.T, strict=True)
     ]
+
+
+def warn_if_unchanged(report: dict[str, Any], *, in_sample: bool) -> None:
+    """Warn where the adaptation changed nothing."""
+    if not report["changed"]:
+        more = "the auxiliaries know these examples: set cv=5" if in_sample else "use an auxiliary as it is"
+        warn(f"the adaptation changed nothing: an auxiliary alone predicts the same on the training sample; {more}")
+
+
+def best(
+    measure: Measure, problem: AuxiliaryOutputs, blocks: list[Vector], weight: Vector | None, number: int
+) -> list[int]:
+    """The auxiliaries whose outputs the measure finds best, in the order in which they were given."""
+    names = [str(k) for k in range(len(blocks))]
+    values = report(measure, problem, names, blocks, blocks[0], weight)["before"]
+    return sorted(sorted(range(len(blocks)), key=lambda k: -values[str(k)])[:number])
 
 
 def report(

@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from metrimax._validation import check_flag, check_positive, dense, warn
+from metrimax._validation import check_flag, check_positive
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators._auxiliary import (
     AuxiliaryOutputs,
@@ -36,6 +36,7 @@ from metrimax.estimators._auxiliary import (
     placed,
     report,
     unseen,
+    warn_if_unchanged,
     without,
 )
 from metrimax.estimators._base import refuse_design, stated
@@ -46,7 +47,7 @@ from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses, wants_base_loss
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Array, Callback, Design, Measure, Status, Vector
-from metrimax.training.choose import RULES
+from metrimax.training.choose import RULES, Chosen
 from metrimax.training.label import Training
 
 
@@ -241,7 +242,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"
         y = labels.astype(int) if multilabel else column_or_1d(y)  # few auxiliaries know sparse labels
-        folds = self._folds(X, y, multilabel)
+        folds = None if self.prefit else self._folds(X, y, multilabel)
         outputs = self.outputs or ("label" if folds is None and not self.prefit else "score")
         problem = AuxiliaryOutputs(classes, labels, y, multilabel, outputs)
         columns = [int(a) for _, a in self.estimators if is_column(a)]
@@ -250,37 +251,39 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             sample_weight = _check_sample_weight(sample_weight, X)
         inputs = inputs_of(given, X, rest)
         auxiliaries, blocks = self._train_auxiliaries(inputs, X, problem, folds, sample_weight, params)
+        which = self._kept(measure, problem, blocks, weight)
+        names, auxiliaries, blocks = ([of[k] for k in which] for of in ([*dict(self.estimators)], auxiliaries, blocks))
         F = np.column_stack(blocks)
+        training = Training(measure, solver, self.tol, kind, self.losses())
+        B, chosen = self._choice(training, rest, problem, F, folds, (sample_weight, weight))
         features = None if self.delta is None else self._features(rest)
-        design, offset = self._augmented(features, F, labels.shape[1])
-        rule = self._rule(measure, kind)
-        training = Training(measure, solver, self.tol, kind, self.losses(), "trained" if rule == "folds" else rule)
-        fitted = self._train([(training, self.C)] * labels.shape[1], features, design, labels, weight, offset)
+        design, offset = self._augmented(features, F, labels.shape[1], B)
+        trainings = [(one.training(training), one.C) for one in chosen]
+        fitted = self._train(trainings, features, design, labels, weight, offset)
         if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
             fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
-        scaling = self._scaling([training.losses])
+        scaling = self._scaling([one.losses for one in chosen])
         whole = self._with_intercept(design, scaling)
         scores = whole.matvec(np.column_stack([label.solution.w for label in fitted]))
         scores = scores if offset is None else scores + offset
-        if rule == "folds":
-            fitted = placed(measure, fitted, scores, labels, weight)
+        fitted = placed(measure, fitted, chosen, scores, labels, weight)
         W = self._weights(fitted)
 
         self._renew(checked)
         self._store(kind, classes, fitted, scaling)
-        self.trained_with_ = stated(training, self.C, scaling) | {"threshold": rule}
+        with_ = [stated(one.training(training), one.C, scaling) | {"threshold": one.rule, "B": B} for one in chosen]
+        self.trained_with_ = with_[0] if all(own == with_[0] for own in with_) else with_
         self._columns = columns
         self._problem = replace(problem, labels=labels[:0], y=y[:0])
-        self._names = [name for name, _ in self.estimators]
-        self.estimators_ = auxiliaries
+        self._names, self.estimators_ = names, auxiliaries
         learned = 0 if offset is not None else F.shape[1]
-        self._mix = W[:learned] / math.sqrt(self.B) if learned else fixed(len(blocks), labels.shape[1])
+        self._mix = W[:learned] / math.sqrt(B) if learned else fixed(len(blocks), labels.shape[1])
         self.aux_weights_ = self._mix[:, 0] if self._binary else np.ascontiguousarray(self._mix.T)
         if features is not None:
             self._store_weights(features, W[learned:])
         self.report_ = report(measure, problem, self._names, blocks, scores - self.threshold_, weight)
         self._warn([label.solution for label in fitted])
-        self._warn_if_unchanged(folds is None and not self.prefit)
+        warn_if_unchanged(self.report_, in_sample=folds is None and not self.prefit)
         self._warn_of_positive(measure, labels)
         return self
 
@@ -301,22 +304,35 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         given = X
         X = check_rows(self, X)
         rest = without(X, self._columns)
-        F = np.column_stack([self._output(a, inputs_of(given, X, rest), X, self._problem) for a in self.estimators_])
+        F = np.column_stack([self._problem.of(a, inputs_of(given, X, rest), X) for a in self.estimators_])
         scores: Vector = F @ self._mix + self.intercept_
         if hasattr(self, "kernel_kept_"):  # a delta function was fitted
             scores += self._feature_scores(rest)
         return scores[:, 0] if self._binary else scores
 
-    def _augmented(self, features: Design | None, F: Vector, n_labels: int) -> tuple[Design, Vector | None]:
+    def _kept(
+        self, measure: Measure, problem: AuxiliaryOutputs, blocks: list[Vector], weight: Vector | None
+    ) -> list[int]:
+        """Which of the auxiliaries are adapted."""
+        return list(range(len(blocks)))
+
+    def _choice(
+        self, training: Training, X: Any, problem: AuxiliaryOutputs, F: Vector, folds: Any, weights: Any
+    ) -> tuple[float, list[Chosen]]:
+        """B, and what every label is trained with."""
+        rule = self._rule(training.measure, training.kind)
+        return self.B, [Chosen(training.losses, self.C, rule, None, math.nan)] * problem.labels.shape[1]
+
+    def _augmented(self, features: Design | None, F: Vector, n_labels: int, B: float) -> tuple[Design, Vector | None]:
         """The design of the adaptation problem and, where the auxiliaries' weights are fixed, their scores (n, L)."""
         offset = None
         if self.aux_weight == "fixed":
             assert features is not None  # _check_parameters
             design, offset = features, F @ fixed(F.shape[1] // n_labels, n_labels)
         elif features is None:
-            design = as_design(F / math.sqrt(self.B), n_threads=self.n_threads)
+            design = as_design(F / math.sqrt(B), n_threads=self.n_threads)
         else:
-            design = ExtraColumns(features, F / math.sqrt(self.B))
+            design = ExtraColumns(features, F / math.sqrt(B))
         return design, offset
 
     def _rule(self, measure: Measure, kind: str) -> str:
@@ -335,11 +351,6 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             risk = 1.0 if self.risk is None else self.risk
             return Losses(risk, self.hinge or 0.0, self.logistic or 0.0, self.balanced)
         return Losses("even" if self.risk is None else self.risk, 0.0, 1.0, self.balanced)
-
-    def _warn_if_unchanged(self, in_sample: bool) -> None:
-        if not self.report_["changed"]:
-            more = "the auxiliaries know these examples: set cv=5" if in_sample else "use an auxiliary as it is"
-            warn(f"the adaptation changed nothing: an auxiliary alone predicts the same on the training sample; {more}")
 
     def _train_auxiliaries(
         self,
@@ -360,7 +371,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         for name, auxiliary in self.estimators:
             if is_column(auxiliary) or self.prefit:
                 fitted.append(auxiliary)
-                blocks.append(self._output(auxiliary, inputs, X, problem))
+                blocks.append(problem.of(auxiliary, inputs, X))
                 continue
             extra: dict[str, Any] = {}
             if routed is not None:
@@ -379,15 +390,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         cv = self.cv
         if isinstance(cv, (int, np.integer)):
             cv = min(cv, X.shape[0] if multilabel else np.unique(y, return_counts=True)[1].min())
-        if cv is None or self.prefit or (isinstance(cv, (int, np.integer)) and cv < 2):
+        if cv is None or (isinstance(cv, (int, np.integer)) and cv < 2):
             return None
         return list(check_cv(cv, y, classifier=True).split(X, y))
-
-    def _output(self, auxiliary: Any, inputs: Any, X: Any, problem: AuxiliaryOutputs) -> Vector:
-        """What an auxiliary says of the examples: (n, L)."""
-        if is_column(auxiliary):
-            return problem.shape(dense(X[:, [auxiliary]]))
-        return problem.output(auxiliary, inputs)
 
     def _check_parameters(self) -> None:
         given = self.estimators

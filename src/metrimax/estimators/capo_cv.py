@@ -1,0 +1,253 @@
+"""`CAPOClassifierCV`: losses, C, B and threshold of an adaptation, chosen on the outputs of one set of folds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import _safe_split
+
+from metrimax._validation import check_grid, check_whole
+from metrimax.estimators._auxiliary import AuxiliaryOutputs, best
+from metrimax.estimators._folds import FoldedSample
+from metrimax.estimators.capo import CAPOClassifier
+from metrimax.measure import get_measure
+from metrimax.protocols import Callback, Measure, Vector
+from metrimax.training.choose import GRID, PLAIN, ByFolds, Chosen, Family, explore, family, results
+from metrimax.training.folds import Fold, Part
+from metrimax.training.label import Training
+
+B_GRID: Vector = np.array([0.1, 1.0, 10.0])
+"""What B is chosen from."""
+
+
+class CAPOClassifierCV(CAPOClassifier):
+    """`CAPOClassifier` with the losses, C, B, threshold and auxiliaries that do best.
+
+    Each auxiliary is trained once per fold, whatever the size of the grid, and once on everything. Its outputs on the
+    rows held out are what all candidates are trained on: without the rows of a fold, on whose outputs the measure then
+    judges them. The measure chooses as for `metrimax.MeasureSVCCV`, with one B for all labels.
+
+    Parameters
+    ----------
+    estimators, measure
+        As for `CAPOClassifier`.
+    Cs, Bs : sequence of float or None, default=None
+        The grids; None is 0.003, 0.03, 0.3, 3, 30 for C and 0.1, 1, 10 for B.
+    keep : int or None, default=None
+        So many auxiliaries are adapted, those whose outputs on rows held out the measure finds best; None for all. The
+        paper so chooses 5 of 50 (its Figure 2).
+    delta, outputs, prefit
+        As for `CAPOClassifier`; ``outputs=None`` is "score".
+    cv : int or splitter, default=5
+        The folds, for the auxiliaries and for the choice. Every row has to be tested once.
+    hinge, logistic, risk, balanced, threshold
+        As for `metrimax.MeasureSVCCV`: what is not given is chosen.
+    gamma, degree, coef0, cache_size, n_components, random_state
+        Of the kernel of the delta function, as for `metrimax.MeasureSVC`.
+    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
+        As for `metrimax.MeasureSVC`.
+
+    Attributes
+    ----------
+    C_, B_ : float, or ndarray (L,) for C with several labels
+        What was chosen.
+    trained_with_ : dict, or list of dict
+        C, B, the losses and the rule of the threshold.
+    best_score_ : float
+        The measure on the rows held out with what was chosen, the mean over labels.
+    cv_results_ : dict of ndarrays
+        One row per candidate as for `metrimax.MeasureSVCCV`, with ``param_B``.
+    estimators_, named_estimators_, aux_weights_, report_, ...
+        As for `CAPOClassifier`, of the auxiliaries that were kept.
+
+    Notes
+    -----
+    The outputs of a row that is trained on come from auxiliaries that have seen the rows tested on. They are the same
+    for all candidates; but `best_score_` is a little too high, as that of a choice always is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from metrimax import CAPOClassifierCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> y = (X**2).sum(axis=1) + 0.3 * rng.normal(size=400) > 3
+    >>> both = [("tree", DecisionTreeClassifier(max_depth=3, random_state=0)), ("bayes", GaussianNB())]
+    >>> model = CAPOClassifierCV(both, "f1", Cs=[0.1, 1.0], Bs=[1.0], keep=1, cv=3).fit(X, y)
+    >>> len(model.estimators_), len(model.cv_results_["param_C"])  # 2 C, 2 losses, 2 thresholds
+    (1, 8)
+    """
+
+    aux_weight = "learned"
+    B = C = 1.0  # what the checks of the base class look at: both are chosen
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        measure: str | Measure | Callable[..., Any] = "f1",
+        *,
+        Cs: Sequence[float] | Vector | None = None,
+        Bs: Sequence[float] | Vector | None = None,
+        keep: int | None = None,
+        delta: str | Callable[..., Any] | None = "linear",
+        outputs: str | None = None,
+        prefit: bool = False,
+        cv: Any = 5,
+        hinge: float | None = None,
+        logistic: float | None = None,
+        risk: float | str | None = None,
+        balanced: bool = False,
+        threshold: str | None = None,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        cache_size: float = 1000.0,
+        n_components: int | None = None,
+        random_state: Any = 0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.measure = measure
+        self.Cs = Cs
+        self.Bs = Bs
+        self.keep = keep
+        self.delta = delta
+        self.outputs = outputs
+        self.prefit = prefit
+        self.cv = cv
+        self.hinge = hinge
+        self.logistic = logistic
+        self.risk = risk  # type: ignore[assignment]
+        self.balanced = balanced
+        self.threshold = threshold
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
+        self.n_components = n_components
+        self.random_state = random_state
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+    def _kept(
+        self, measure: Measure, problem: AuxiliaryOutputs, blocks: list[Vector], weight: Vector | None
+    ) -> list[int]:
+        return best(measure, problem, blocks, weight, len(blocks) if self.keep is None else int(self.keep))
+
+    def _choice(
+        self, training: Training, X: Any, problem: AuxiliaryOutputs, F: Vector, folds: Any, weights: Any
+    ) -> tuple[float, list[Chosen]]:
+        """Train all candidates on the outputs of the folds; the best B and, label by label, the best of the rest."""
+        measure, labels = training.measure, problem.labels
+        candidates = self._family(measure, together=training.kind == "multiclass" and not measure.ranks)
+        Cs, Bs = (check_grid(own if given is None else given) for given, own in ((self.Cs, GRID), (self.Bs, B_GRID)))
+        given, weight = weights
+        parts = [Fold(*rows) for rows in folds or self._folds(X, problem.y, problem.multilabel) or ()]
+        if len(parts) < 2:
+            raise ValueError(
+                f"expected cv with at least 2 folds, and as many examples of every class, got cv={self.cv!r} and "
+                f"{np.unique(problem.y, return_counts=True)[1].min()} examples of a class"
+            )
+        scaling = self._scaling(candidates.losses)
+        sample = (self, training, measure, X, problem.y, labels, given, weight, parts, scaling)
+        found, rows = [], []
+        for B in Bs:
+            by = ByFolds(FoldedAdaptation(*sample, outputs=F / math.sqrt(B)), candidates)
+            rows += [{"param_B": float(B)} | row for row in explore(by.rows, Cs)]
+            found.append((float(B), by.choose()))
+            self._warn_of_gaps(by.solutions, "fits that choose C")
+        scores = [float(np.nanmean([one.score for one in chosen])) for _, chosen in found]
+        top = max(scores)
+        B, chosen = min(
+            (pair for pair, score in zip(found, scores, strict=True) if not score < top - 1e-6),
+            key=lambda pair: abs(math.log(pair[0])),
+        )
+        self._chosen = B, chosen, max(scores), results(rows)
+        return B, chosen
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> CAPOClassifierCV:
+        """Train the auxiliaries on folds and on everything (unless ``prefit``), choose, and adapt them.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix or data frame (n, p)
+            The rows.
+        y : array (n,), or an indicator matrix (n, L)
+            The classes, or labels.
+        sample_weight : array (n,) or None, default=None
+            How often each row counts.
+        **params : object
+            Metadata that the auxiliaries request.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        super().fit(X, y, sample_weight, **params)
+        B, chosen, score, table = self.__dict__.pop("_chosen")
+        self.C_ = np.array([one.C for one in chosen]) if self._multilabel else chosen[0].C
+        self.B_, self.best_score_, self.cv_results_ = B, score, table
+        return self
+
+    def _family(self, measure: Measure, *, together: bool) -> Family:
+        """What is chosen among: what the parameters leave open, as far as the solver knows it."""
+        left_open = family(measure, measure, together=together) if self._sums else PLAIN
+        if any(weight is not None for weight in (self.hinge, self.logistic, self.risk)) or self.balanced:
+            left_open = left_open._replace(losses=(self.losses(),))
+        return left_open if self.threshold is None else left_open._replace(thresholds=(self.threshold,))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.keep is not None:
+            check_whole("keep", self.keep)
+        self._rule(get_measure(self.measure), "binary")
+
+
+@dataclass(frozen=True)
+class FoldedAdaptation(FoldedSample):
+    """A sample with its folds, and the ``outputs`` (n, m) of auxiliaries on rows that they were not trained on."""
+
+    outputs: Vector | None = None
+
+    def _taken_out(self, k: int) -> Part:
+        train, test = self.folds[k]
+        outputs, owner = self.outputs, self.owner
+        assert outputs is not None
+        F, F_test = np.ascontiguousarray(outputs[train]), np.ascontiguousarray(outputs[test])
+        m = F.shape[1]
+        X_train, _ = _safe_split(owner, self.X, self.y, train)
+        X_test, _ = _safe_split(owner, self.X, self.y, test, train)
+        features = None if owner.delta is None else owner._features(X_train)
+        rest = None if features is None else self._scores(features, X_test)
+        design, _ = owner._augmented(features, F, self.labels.shape[1], 1.0)
+
+        def outside(W: Vector) -> Vector:
+            scores: Vector = F_test @ W[:m]
+            if rest is not None:
+                return scores + rest(np.ascontiguousarray(W[m:]))
+            return scores if self.scaling is None else scores + self.scaling * W[-1]
+
+        whole = owner._with_intercept(design, self.scaling)
+        return Part(test, self._training(k), whole, self.labels[train], self._weight_of(train), outside)
