@@ -101,6 +101,17 @@ def test_readme_lists_the_measures():
     assert listed[1].strip() == measure_table(), f"put this between the marks:\n{measure_table()}"
 
 
+def test_readme_says_what_was_measured():
+    from experiments import headline
+    from experiments.harness import Options
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"<!-- measured -->\n(.*?)<!-- /measured -->", readme, flags=re.DOTALL)
+    assert said is not None
+    wanted = headline.sentences(*headline.measured(Options(out=ROOT / "experiments/results", pages=ROOT)))
+    assert said[1] == wanted, f"put this between the marks:\n{wanted}"
+
+
 def test_the_reference_lists_the_public_names():
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     listed = re.search(r"<!-- names -->\n(.*?)\n?<!-- /names -->", page, flags=re.DOTALL)
