@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from metrimax.cli.main import UsageError
-from metrimax.io.data import Data
+from metrimax.io.data import Data, file_kind
 from metrimax.io.dataset import load
-from metrimax.io.files import same_file
+from metrimax.io.files import FileError, same_file
 from metrimax.io.folders import would_be_part
 from metrimax.io.labels import visible
 from metrimax.io.limits import parse_size
@@ -61,7 +63,7 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
     if arguments.command == "predict":
         options["labels"] = False  # nobody asks for them, and those to be predicted are not there
     memory = size("--memory", arguments.memory)
-    with ProgressLine("reading") as line:
+    with ProgressLine("reading") as line, _hinting(arguments):
         data = load(
             arguments.data,
             memory=memory,
@@ -73,6 +75,18 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
     for remark in data.remarks:
         note(arguments, remark)
     return data
+
+
+@contextmanager
+def _hinting(arguments: argparse.Namespace) -> Iterator[None]:
+    """Say how a file was read, where its first line is already wrong: its name may mislead."""
+    try:
+        yield
+    except FileError as error:
+        taken = arguments.format is None and file_kind(arguments.data) == "svmlight"
+        if taken and ": line 1, " in str(error) and not Path(arguments.data).is_dir():
+            raise FileError(f"{error}; it was read as svmlight text: for a table give --format csv") from error
+        raise
 
 
 def size(option: str, text: str) -> int:

@@ -122,7 +122,7 @@ def read_both(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
     if is_ensemble(arguments.model):
         ensemble = load_ensemble(arguments.model)
         return read_table(arguments, ensemble), ensemble
-    model = load_model(arguments.model)
+    model = _model(arguments)
     if arguments.data == "-" or not holds_tables(Path(arguments.data), arguments.format):
         if model.columns is not None and arguments.command == "verify":
             raise UsageError(f"expected the table that the model was trained on, CSV or Parquet, got {arguments.data}")
@@ -139,6 +139,19 @@ def read_both(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
     if arguments.target is None and model.target is not None and model.feature_names is None:
         _check_place(data, model.target)
     return data, model
+
+
+def _model(arguments: argparse.Namespace) -> LinearModel:
+    """MODEL, with a word where it was given in the place of DATA."""
+    try:
+        return load_model(arguments.model)
+    except FileError as error:
+        try:
+            load_model(arguments.data)
+        except (FileError, OSError):
+            raise error from None
+        order = "MODEL DATA" if arguments.command == "verify" else "DATA MODEL"
+        raise FileError(f"{error}; {arguments.data} is one: expected the order {order}") from None
 
 
 def _check_place(data: Data, target: str) -> None:
