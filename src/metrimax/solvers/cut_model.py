@@ -25,11 +25,11 @@ from metrimax.protocols import Ask, Cuts, Design, Point, Vector
 _NONE = np.empty(0)
 
 PATIENCE = 12
-"""A cut that had no weight in more solutions in a row than this is dropped, where there are more cuts than this."""
+"""A cut without weight in more than this many solutions in a row is dropped, if there are more cuts than this."""
 
 
 def kept_by_weights(design: Design) -> bool:
-    """Whether weights are the smaller space for this design; for kernels they are not."""
+    """Whether vectors of weights are shorter than vectors of scores for this design; for kernels they are not."""
     n, p = design.shape
     return n > p
 
@@ -53,7 +53,7 @@ class CutModel:
             self._pool.begin(losses, gram, [np.ascontiguousarray(rows) for rows in start.rows])
 
     def pulled(self, slopes: list[Vector]) -> Generator[Ask, Vector, tuple[list[Vector], list[Vector]]]:
-        """The vectors of slopes, all in one pass, and their images where vectors have any."""
+        """The pull-backs of slopes, in one pass, and their images where vectors are kept by coefficients."""
         self.n_passes += _kernels.rows_read(slopes) + self.images
         vectors = list(slopes)
         pulled = taken((yield Ask("pull", slopes)))
@@ -62,14 +62,14 @@ class CutModel:
         return vectors, taken((yield Ask("scores", pulled)))
 
     def scores(self, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
-        """The scores of vectors, all in one pass; none where they are their images."""
+        """The scores of vectors, in one pass; none where the images are the scores."""
         if self.images:
             return []
         self.n_passes += 1
         return taken((yield Ask("scores", vectors)))
 
     def add(self, losses: list[float], slopes: list[Vector]) -> Generator[Ask, Vector, list[Point]]:
-        """Append cuts, all in one pass; returns their vectors. Those that have long been without weight make room."""
+        """Append cuts, in one pass, and drop those long without weight; returns the vectors of the new cuts."""
         if not slopes:
             return []
         vectors, images = yield from self.pulled(slopes)
@@ -77,7 +77,7 @@ class CutModel:
         return [Point(*both) for both in zip(vectors, images or [_NONE] * len(vectors), strict=True)]
 
     def score(self, point: Point) -> Generator[Ask, Vector, Point]:
-        """The point with its scores, by one pass where there is need of one."""
+        """The point with its scores, computed in one pass if they are missing."""
         scores = yield from self.scores([point.rep])
         return Point(point.rep, scores[0], point.square) if scores else point
 
@@ -91,7 +91,7 @@ class CutModel:
         return (yield Ask("pull", point.rep))
 
     def steps(self, point: Point, risk: float, stride: float, accuracy: float, memory: int) -> _kernels.BundleSteps:
-        """The iterations of the bundle method from a point, which they move in place (`_core/bundle_steps.hpp`)."""
+        """The compiled iterations of the bundle method; they move the point in place (`_core/bundle_steps.hpp`)."""
         return _kernels.BundleSteps(self._pool, self.lam, point, risk, stride=stride, accuracy=accuracy, memory=memory)
 
     def propose(
@@ -103,9 +103,9 @@ class CutModel:
         tol: float,
         quasi_newton: bool,
     ) -> Generator[Ask, Vector, list[Vector]]:
-        """Append cuts, whose slopes are let go of, and minimise the model to within ``precision``.
+        """Append cuts, free their slopes, and minimise the model to within ``precision``.
 
-        Returns where an iteration is to go: nowhere if the gap is within ``tol``.
+        Returns the minimiser, or None if the gap is within ``tol``.
         """
         vectors, images = (yield from self.pulled(slopes)) if slopes else ([], [])
         slopes.clear()
@@ -116,13 +116,13 @@ class CutModel:
         return moves
 
     def minimiser(self, tol: float) -> Point:
-        """Minimise the model to within ``tol``; returns where, and raises `bound` to what it proves."""
+        """Minimise the model to within ``tol``; returns the minimiser and raises `bound` to the dual value."""
         rep, scores, square, bound = self._pool.minimise(self.lam, tol)
         self.bound = max(self.bound, bound)
         return Point(rep, scores, square)
 
     def bare(self, point: Point) -> Point:
-        """The point as the model's vectors are, to be combined with them: without scores where those have none."""
+        """The point in the form of the model's vectors, so that it can be combined with them."""
         return point if self.images else Point(point.rep, _NONE, point.square)
 
     def inner(self, a: Point, b: Point) -> float:
@@ -150,13 +150,13 @@ class CutModel:
         return eps * self._pool.longest / self.lam / float(np.sqrt(self._shape[0])) if self.images else 0.0
 
     def cuts(self) -> Cuts:
-        """The cuts kept, the zero cut aside: no copies, they hold until the model changes."""
+        """The cuts without the zero cut, as views that are valid until the model changes."""
         pool = self._pool
         return Cuts(pool.losses[1:], pool.gram[1:, 1:], tuple(rows[1:] for rows in pool.rows), pool=pool)
 
 
 def combine(*terms: tuple[float, Point]) -> Point:
-    """The sum of points, each times a number; its length is left open."""
+    """A linear combination of points; its length is not computed."""
     shares = [share for share, _ in terms]
     scores = [point.scores for _, point in terms]
     rep = _kernels.combine(shares, [point.rep for _, point in terms])
@@ -164,7 +164,7 @@ def combine(*terms: tuple[float, Point]) -> Point:
 
 
 def taken(answers: Any) -> list[Vector]:
-    """The products that were sent; the sender's list is emptied, so that it keeps no vector alive."""
+    """The products that were sent; empties the sender's list, so that it keeps no vector alive."""
     mine = list(answers)
     answers.clear()
     return mine

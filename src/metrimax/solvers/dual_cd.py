@@ -33,7 +33,7 @@ FIRST, FALL = 0.3, 3.0
 """Accuracy of the first round, relative to the largest margin; each round divides what the last one left by `FALL`."""
 
 SHOW, NEAR = 100, 2.0
-"""The gap is computed after so many passes at the latest; from w afresh if it looks like `NEAR` times tol or less."""
+"""Passes after which the gap is computed at the latest; w is recomputed if the estimate is `NEAR` times tol or less."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class DualCD(TaskSolver):
     enough. Then the scores are computed, and with them primal and dual value and the gap; where that is within ``tol``,
     from ``w = X' (y alpha)`` afresh, so that they are free of accumulated rounding. The same scores say which examples
     the next round visits: not those at a bound that their gradient keeps there by more than the largest violation. So
-    what was set aside is looked at again for nothing, and a round costs little more than the epochs on the examples in
-    question.
+    shrunk examples are re-checked at no extra cost.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class DualCD(TaskSolver):
     limit: float = math.inf
 
     def solve(self, task: Task) -> Steps:
-        """A run starts from multipliers and their bounds, at any C: what was at its bound goes on with it."""
+        """A run may start from the multipliers of another C; those at their old bound start at the new one."""
         problem = _Problem.of(task)
         alpha, upper = np.zeros(task.design.shape[0]), problem.upper
         if task.start is not None:
@@ -150,9 +149,9 @@ class DualCD(TaskSolver):
 
 
 def _left(seen: list[tuple[float, float]], enough: float) -> float:
-    """How many passes are left, if the gap goes on to fall as since half the passes.
+    """The number of passes left, if the gap keeps falling as it did over the second half of the passes.
 
-    By as much, not by the same share: most multipliers are on their way to their bounds, and the dual rises steadily.
+    The decrease is taken as linear: most multipliers move towards their bounds, and the dual rises steadily.
     """
     passes, gap = seen[-1]
     before, higher = max(last for last in seen[:-1] if last == seen[0] or 2 * last[0] <= passes)
@@ -192,7 +191,7 @@ class _Problem(NamedTuple):
         return cls(hinges._replace(weight=upper), upper, task.weight, task.design.shape, rows_of(task.design))
 
     def look(self, alpha: Vector, w: Vector | None = None) -> Generator[Ask, Vector, tuple[Vector, _Look, Working]]:
-        """What the multipliers amount to, and whom to visit next.
+        """Primal and dual value of the multipliers, and the examples to visit next.
 
         With ``w = X' (y alpha)``, which is computed afresh unless it is given.
         """

@@ -22,7 +22,7 @@ def along(
     start: Cuts | None = None,
     callback: Callback | None = None,
 ) -> Generator[Ask, Vector, list[Solution]]:
-    """Solutions for every weight (C kappa n) of R, in the order given; solved from the least, which has the start."""
+    """Solutions for every weight C kappa n of R, in the order given; the least is solved first, from ``start``."""
     check_weights(weights)
     if isinstance(solver, Auto) and len(weights) > 1:
         solver = solver.for_path(oracle, design)
@@ -44,7 +44,7 @@ def along(
 def further(
     oracle: Oracle, design: Design, lam: float, before: Point, last: Point, risk: float, tol: float
 ) -> tuple[Point, float]:
-    """Where the next C has its least objective on the line through the last two solutions; only scores move."""
+    """The point on the line through the last two solutions with the least objective at the next C."""
     rep, scores = last.rep - before.rep, last.scores - before.scores
     dual = rep if kept_by_weights(design) else scores
     cross, bend = _kernels.dot(last.rep, dual), _kernels.dot(rep, dual)

@@ -29,7 +29,7 @@ from metrimax.protocols import (
 from metrimax.solvers.cut_model import CutModel, taken
 
 STALL = 100
-"""So many iterations without a millionth off the gap are no progress any more."""
+"""A run stops after this many iterations in which the gap fell by less than a millionth."""
 
 LITTLE = 0.01
 """A share that does not count: of the tolerance, for the small program and for rounding in the scores; of the gap, for
@@ -51,7 +51,7 @@ class Task:
 
 
 class TaskSolver:
-    """A solver (`protocols.Solver`) that gets its task in one piece."""
+    """A solver (`protocols.Solver`) whose `solve` gets a `Task`."""
 
     def steps(
         self,
@@ -68,7 +68,7 @@ class TaskSolver:
         return self.solve(Task(oracle, design, float(weight), tol, start, callback, keep))
 
     def solve(self, task: Task) -> Steps:
-        """The run: a generator that does not hold the start, which is the run's own."""
+        """The run, a generator; it keeps no reference to the start, so that the start can be freed."""
         raise NotImplementedError
 
 
@@ -115,7 +115,7 @@ class Run:
         self.begin(start, self.history[-1].bound if self.history else -np.inf)
 
     def begin(self, start: Cuts | None, bound: float = -np.inf, n_passes: float = 0.0) -> None:
-        """Take over the cuts and the point of a start, and let go of what there was but for a bound and passes."""
+        """Take over the cuts and the point of a start; of this run only bound and passes are kept."""
         before = None if start is None else start.best
         self.model = CutModel(self.design, self.lam, start)
         self.model.bound, self.model.n_passes = bound, self.model.n_passes + n_passes
@@ -129,13 +129,13 @@ class Run:
         return Best(point, risk, self.lam / 2 * point.square + risk)
 
     def opening(self) -> tuple[list[float], list[Vector]]:
-        """The cut at w = 0, loss and slope, where the model starts without any; it is handed over."""
+        """The cut at w = 0 (loss and slope) if the model has none yet; the caller takes it over."""
         cut, self._zero = self._zero, None
         return ([cut.loss], [cut.slope]) if cut is not None and self.model.size == 1 else ([], [])
 
     @property
     def objective(self) -> float:
-        """The least that is known: a run may have begun beside a better point."""
+        """The least objective known: a run may start beside a better point."""
         return min(self.best.value, self._held[1])
 
     @property
@@ -161,10 +161,7 @@ class Run:
 
     @property
     def precision(self) -> float:
-        """How well the quadratic program has to be solved: exactly at first, unless a run starts from several cuts.
-
-        The bound of one plane may be far below the tolerance, and it still says where to go.
-        """
+        """The accuracy of the quadratic program: exact at first, unless a run starts from several cuts."""
         tol = max(self.tol, 1e-15)
         if not self.iterations:
             return LITTLE * tol if self.model.size > 2 else 1e-15
@@ -172,17 +169,16 @@ class Run:
 
     @property
     def blur(self) -> float:
-        """How far the next cut may be below the risk: a mean of cuts within the gap, or the exact one (0).
+        """How far the next cut may be below the risk: a mean of cuts within the gap, or 0 for the exact cut.
 
-        A mean stands for many cuts that differ in a few examples, which would otherwise be asked for one by one. But it
-        may say nothing new, as the exact one a little beyond the best point always does: that comes where the last mean
-        was of little use.
+        A mean replaces many cuts that differ in a few examples. But it may not be violated, as the exact cut beyond the
+        best point always is; so the exact cut follows where the last mean was of little use.
         """
         before = self.history[-2].gap if self.iterations > 1 else np.inf
         return 0.0 if self.gap > (1 - LITTLE) * before else self.gap
 
     def offer(self, point: Point) -> tuple[float, Cut]:
-        """Evaluate the exact objective at a point, and keep it if it is the best; returns the value and the cut."""
+        """Evaluate the exact objective at a point, keep the point if it is the best; returns value and cut."""
         cut = self.oracle(point.scores)
         here = self.at(point, cut.loss + _kernels.dot(cut.slope, point.scores))
         if here.value < self.best.value:
@@ -190,12 +186,12 @@ class Run:
         return here.value, cut
 
     def moved(self, square: float, risk: float) -> None:
-        """The best point, whose vectors were moved in place, has this squared length and risk now."""
+        """Note the new squared length and risk of the best point, whose vectors were moved in place."""
         rep, scores, _ = self.best.point
         self.best = self.at(Point(rep, scores, square), risk)
 
     def done(self) -> bool:
-        """Write the history; whether to stop."""
+        """Append to the history; return whether to stop."""
         model, gap, history = self.model, self.gap, self.history
         number, seconds = history[-1].iteration + 1 if history else 1, time.perf_counter() - self._began
         record = Record(number, model.n_passes, self.objective, model.bound, model.size - 1, seconds)
@@ -264,7 +260,7 @@ class Run:
         return min(here, self.lam / 2 * t * t + risk)
 
     def _look_again(self, w: Vector) -> Generator[Ask, Vector, None]:
-        """What the best point is worth by the scores of its weights, not by those that came of its moves."""
+        """The objective of the best point from freshly computed scores, free of the rounding of its moves."""
         self.model.n_passes += 1
         (scores,) = taken((yield Ask("scores", [w])))
         rep = self.best.point.rep
@@ -273,12 +269,12 @@ class Run:
         self.best = self.at(Point(rep, scores, _kernels.dot(rep, scores)), risk)
 
     def _state(self) -> Cuts:
-        """Where the run is, for another to go on from there."""
+        """The state of the run, from which another can continue."""
         return replace(self.model.cuts(), best=(self.best.point, self.best.risk), schedule=self.scheduled())
 
 
 class RunSolver(TaskSolver):
-    """A solver of cuts: what it gets is a run, which has taken over the start."""
+    """A solver of cuts: it gets a `Run`, which has taken over the start."""
 
     def solve(self, task: Task) -> Steps:
         return self._solve(Run(task))

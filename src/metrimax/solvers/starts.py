@@ -33,19 +33,19 @@ from metrimax.solvers.cut_model import kept_by_weights, taken
 from metrimax.solvers.run_state import Task
 
 EPOCHS = 5
-"""Passes of coordinate descent for a start."""
+"""Passes of coordinate descent in a start."""
 
 ROUNDS = 5
 """Rounds of 1, 2, 4, ... epochs beside w = 0, after each of which a line search looks for a lower objective."""
 
 BESIDE = 2.0
-"""The objective of the point to go on from, if no lower one was found, at most: so many times that of w = 0."""
+"""If no lower objective was found, the run goes on from a point whose objective is at most this multiple of J(0)."""
 
 
 def plane_cut(
     design: Design, weight: float, w: Vector, dual_coef: Vector, loss: float, n_passes: float = 0.0
 ) -> Generator[Ask, Vector, Cuts]:
-    """The plane under a sum of hinges that multipliers make up, of which ``loss`` is the sum times the margins."""
+    """The cut of a sum of hinges that given multipliers define; ``loss`` is their sum times the margins."""
     vectors: tuple[Vector, ...] = (w,)
     if not kept_by_weights(design):
         vectors, n_passes = (dual_coef, (yield Ask("scores", w))), n_passes + 1
@@ -134,7 +134,7 @@ def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: f
 
 
 def _with_total(shares: Vector, upper: Vector, total: float) -> Vector:
-    """Shares that add up to the total: with less of each, or more of what each has left."""
+    """Shares scaled so that they add up to the total: each reduced, or each raised by a part of what it lacks."""
     now, most = float(shares.sum()), float(upper.sum())
     if now >= total or now >= most:  # all that there is may be less than the total by rounding
         return shares * min(1.0, total / now)
