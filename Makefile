@@ -1,9 +1,9 @@
 # make demo      install into .venv and run the example of the README
 # make test      install into .venv with the test tools and run all tests
-# make lint      style, types and import rules
+# make lint      style, types, import rules, workflows
 # make docs      the site in build/site; warnings and links that lead nowhere are errors
 # make sanitize  the kernels under the sanitizers (after make test)
-# make dist      the source archive and a wheel in dist/, checked
+# make dist      the source archive and a wheel in dist/, checked and tried in an environment of its own
 # make stub      regenerate the types of the compiled module after adding a kernel
 # make clean     remove everything the above have made
 
@@ -28,6 +28,10 @@ lint: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+	$(BIN)/zizmor --offline --quiet .github
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
@@ -37,11 +41,15 @@ sanitize: $(VENV)/.test
 	.ci/sanitize
 
 dist: $(VENV)/.made
-	rm -rf dist
-	$(BIN)/pip install --quiet build twine check-wheel-contents
+	rm -rf dist build/wheel
+	$(BIN)/pip install --quiet build twine check-wheel-contents abi3audit
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
+	case $$(ls dist/*.whl) in *abi3*) $(BIN)/abi3audit --strict dist/*.whl;; esac
+	$(BIN)/python -m venv build/wheel
+	build/wheel/bin/pip install --quiet dist/*.whl
+	cd build/wheel && bin/python ../../.ci/smoke.py
 
 stub: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m metrimax._kernels -o src/metrimax/_kernels.pyi
@@ -68,13 +76,15 @@ $(VENV)/.test: $(VENV)/.made $(SOURCES)
 	$(BIN)/pip install --quiet ".[test]"
 	touch $(VENV)/.package $@
 
-$(VENV)/.docs: $(VENV)/.made $(SOURCES)
-	$(BIN)/pip install --quiet ".[docs]"
-	touch $(VENV)/.package $@
-
 # The tools alone, without building the package again.
+extra = $(BIN)/python -c 'import tomllib; \
+	print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")' \
+	| xargs -d "\n" $(BIN)/pip install --quiet
+
+$(VENV)/.docs: $(VENV)/.package pyproject.toml
+	$(call extra,docs)
+	touch $@
+
 $(VENV)/.dev: $(VENV)/.made pyproject.toml
-	$(BIN)/python -c 'import tomllib; \
-		print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"])' \
-		| xargs $(BIN)/pip install --quiet
+	$(call extra,dev)
 	touch $@

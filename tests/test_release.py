@@ -59,3 +59,17 @@ def test_there_is_one_version():
     assert re.search(r"^version: (.*)$", citation, flags=re.MULTILINE)[1] == version
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(r"^## \[(.*?)\]", changelog, flags=re.MULTILINE)[1] == version
+
+
+def test_the_recipe_asks_for_what_the_package_asks_for():
+    """packaging/conda-forge/recipe.yaml repeats the version, what is needed, and the commands."""
+    text = (ROOT / "packaging/conda-forge/recipe.yaml").read_text(encoding="utf-8")
+    assert f'version: "{metrimax.__version__}"' in text
+    needed = [name.replace(">=", " >=") for name in PROJECT["project"]["dependencies"]]
+    assert re.findall(r"    - (.*)", text.split("  run:\n")[1].split("tests:")[0]) == ["python", *needed]
+    for build in PROJECT["build-system"]["requires"]:
+        assert f"- {build.replace('>=', ' >=')}\n" in text
+    for name, place in PROJECT["project"]["scripts"].items():
+        assert f"- {name} = {place}\n" in text
+    assert URLS["Source"] in text
+    assert URLS["Documentation"] in text
