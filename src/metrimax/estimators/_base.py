@@ -80,9 +80,10 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
         check_whole("max_iter", self.max_iter)
         if not (self.callback is None or callable(self.callback)):
             raise TypeError(f"expected callback as a function of a Record, or None, got {self.callback!r}")
-        if isinstance(self.solver, tuple(self._solvers.values())):
-            return replace(self.solver, max_iter=int(self.max_iter))
-        if not (isinstance(self.solver, str) and self.solver in self._solvers):
+        given: Any = self.solver
+        if type(given) in self._solvers.values():
+            return replace(given, max_iter=int(self.max_iter))
+        if not (isinstance(given, str) and given in self._solvers):
             names = ", ".join(self._solvers)
             raise ValueError(f"unknown solver {self.solver!r}: expected one of {names}, or such as LBFGS(mu=0.001)")
         return self._solvers[self.solver](max_iter=int(self.max_iter))

@@ -252,7 +252,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         inputs = inputs_of(given, X, rest)
         auxiliaries, blocks = self._train_auxiliaries(inputs, X, problem, folds, sample_weight, params)
         which = self._kept(measure, problem, blocks, weight)
-        names, auxiliaries, blocks = ([of[k] for k in which] for of in ([*dict(self.estimators)], auxiliaries, blocks))
+        names = [self.estimators[k][0] for k in which]
+        auxiliaries, blocks = [auxiliaries[k] for k in which], [blocks[k] for k in which]
         F = np.column_stack(blocks)
         training = Training(measure, solver, self.tol, kind, self.losses())
         B, chosen = self._choice(training, rest, problem, F, folds, (sample_weight, weight))

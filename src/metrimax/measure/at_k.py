@@ -128,10 +128,11 @@ class _AtK(TopMeasure):
         match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)([p%])", self.k) if isinstance(self.k, str) else None
         if match and float(match[1]) > 0:
             return float(match[1]), match[2]
-        if is_whole(self.k) and self.k >= 1:
-            return float(self.k), ""
-        if is_number(self.k) and 0 < self.k < 1:
-            return 100 * float(self.k), "%"
+        number = 0.0 if isinstance(self.k, str) or not is_number(self.k) else float(self.k)
+        if is_whole(self.k) and number >= 1:
+            return number, ""
+        if 0 < number < 1:
+            return 100 * number, "%"
         raise ValueError(
             "expected k as a whole number of at least 1, or as in '2p' for twice the positives, or as a share of the "
             f"sample such as '1%' or 0.01, got {self.k!r}"

@@ -105,9 +105,11 @@ def contingency_smoothing(
     family: Family | None = None
     if count is not None and (len(count[1]) < pos.count + neg.count + 1 or not _is_linear(loss, pos.count, neg.count)):
         low, u, v = count
-        classes = [_kernels.PairClass(one.members, one.sign, NONE if one.whole else one.weight) for one in (pos, neg)]
+        flips, called = (
+            _kernels.PairClass(one.members, one.sign, NONE if one.whole else one.weight) for one in (pos, neg)
+        )
         by_count = _kernels.CountLoss(pos.count, low, u, v)
-        search = _kernels.CountSmoothing(size, *classes, pos.unit / n, by_count)
+        search = _kernels.CountSmoothing(size, flips, called, pos.unit / n, by_count)
         return searched_smoothing(search, truth=low <= pos.count < low + len(u))
     planes = _planes(loss, structure, pos.count, neg.count)
     if planes is not None:

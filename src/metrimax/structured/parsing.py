@@ -340,7 +340,9 @@ class CFGParser(StructuredSVM):
             raise ValueError(f"unknown loss {self.loss!r}: expected one of {', '.join(LOSSES)}")
         if not (self.features is None or callable(self.features)):
             raise TypeError(f"expected features as a function of (words, start, end), or None, got {self.features!r}")
-        self.grammar_, self.vectorizer_, n_features = grammar, None, 0
+        self.grammar_ = grammar
+        self.vectorizer_: Any = None
+        n_features = 0
         if self.features is not None:
             self.vectorizer_ = DictVectorizer()
             self.vectorizer_.fit(named for x in X for named in self._named(x))
