@@ -78,8 +78,8 @@ $(VENV)/.test: $(VENV)/.made $(SOURCES)
 
 # The tools alone, without building the package again.
 extra = $(BIN)/python -c 'import tomllib; \
-	print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")' \
-	| xargs -d "\n" $(BIN)/pip install --quiet
+	print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\0", end="")' \
+	| xargs -0 $(BIN)/pip install --quiet
 
 $(VENV)/.docs: $(VENV)/.package pyproject.toml
 	$(call extra,docs)
