@@ -105,6 +105,7 @@ def test_several_classes_have_a_table_each(tmp_path: Path, capsys: Capture) -> N
     low, high = values["intervals"]["accuracy"]  # type: ignore[index]
     assert low < values["accuracy"] < high  # type: ignore[operator]
     assert "Label by label" in (tmp_path / "r.html").read_text()
+    assert "Measures are means over 3 labels" in (tmp_path / "r.html").read_text()
 
 
 class Page(HTMLParser):

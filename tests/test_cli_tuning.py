@@ -131,3 +131,14 @@ def test_a_hinge_that_cannot_be_meant(train: Path, capsys: Capture) -> None:
     ranking.write_text("".join(f"{k % 2} qid:{k // 4} 1:{k % 5}\n" for k in range(24)))
     assert main(["train", str(ranking), "m", "-m", "roc_area", "--threshold", "placed"]) == 2
     assert "--threshold is for classes, not for rankings within groups" in capsys.readouterr().err
+
+
+def test_the_best_candidates_are_shown(train: Path, capsys: Capture) -> None:
+    assert main(["tune", str(train), str(train.with_name("m")), "--folds", "3"]) == 0
+    told = capsys.readouterr()
+    held = [line for line in told.err.splitlines() if "on rows held out: C " in line]
+    scores = [float(line.rpartition(": ")[2].partition(" +-")[0]) for line in held]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert "held_out_score:" in told.out
+    assert "tried:" in told.out

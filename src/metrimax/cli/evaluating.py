@@ -230,7 +230,7 @@ def judge_ranking(arguments: argparse.Namespace, data: Data, model: LinearModel,
     labels = grades(data, arguments.positive)
     at_k = ("ndcg", "precision_at_k", "recall_at_k")
     chosen = {f"{name.removesuffix('_at_k')}@{k}": ranking_measure(name, k=k) for name in at_k for k in RANKS}
-    for name in sorted(REGISTRY.keys() - {*at_k}):
+    for name in sorted(REGISTRY.keys() - {*at_k, "recall_at_budget"}):  # a budget is for all groups together
         with suppress(ValueError):  # of classes, not of rankings
             chosen[name] = ranking_measure(name)
     judged = Judged(labels[:, None] > 0, scores, np.empty((0, 4)), [], counts={"groups": len(np.unique(groups))})

@@ -78,6 +78,8 @@ def page(data: Data, model: LinearModel, judged: Judged, *, title: str, remark: 
     about = f"Trained for <b>{_text(model.measure or 'an unknown measure')}</b>. {data.n:,} examples"
     if one:
         about += f", {int(judged.truth.sum()):,} of them positive ({_text(judged.names[0])})"
+    elif len(judged.tables):
+        about += f". Measures are means over {len(judged.tables)} labels"
     parts = [f"<h1>{_text(title)}</h1><p class='soft'>{about}. {_text(remark)}</p>", _tiles(model, judged)]
     if one:
         drawn = _section("Threshold", pictures.threshold(model, judged))

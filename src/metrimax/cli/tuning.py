@@ -23,6 +23,9 @@ from metrimax.training.folds import Fold, Part, Rows, spread, varied
 from metrimax.training.label import Training, intercept_scaling
 from metrimax.training.progress import ProgressLine
 
+BEST = 3
+"""Candidates that are shown, of all that were tried."""
+
 
 def tune(arguments: argparse.Namespace) -> int:
     """Choose C by cross-validation, then train on all data; or train an ensemble."""
@@ -51,8 +54,13 @@ def tune(arguments: argparse.Namespace) -> int:
         | {"score": float(row["pooled_test_score"]), "std": float(row["std_test_score"])}
         for row in rows
     ]
-    shown = steps if arguments.json else [_line(step) for step in steps]
-    return finish(arguments, task, chosen, {"cross_validation": shown})
+    if arguments.json:
+        return finish(arguments, task, chosen, {"cross_validation": steps})
+    best = sorted(steps, key=lambda step: -step["score"] if np.isfinite(step["score"]) else np.inf)[:BEST]
+    for step in best:
+        note(arguments, f"on rows held out: {_line(step)}")
+    held_out = float(np.nanmean([one.score for one in chosen]))
+    return finish(arguments, task, chosen, {"tried": len(steps), "held_out_score": held_out})
 
 
 def _line(step: dict[str, Any]) -> str:
