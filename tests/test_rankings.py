@@ -14,6 +14,7 @@ from metrimax import _kernels
 from metrimax.measure import (
     NDCG,
     AveragePrecision,
+    FBeta,
     Grouped,
     PartialAUC,
     PrecisionAtK,
@@ -312,12 +313,14 @@ def test_the_kernel_of_groups_says_the_same(measure):
 
 def test_smoothing_of_groups():
     y, groups, scores, _ = grouped_sample(graded=False)
-    oracle = Grouped(ROCArea(), groups).oracle(y)
-    risk = value(oracle(scores), scores)
-    smoothed, cut = made(oracle.can.smooth)(scores, 0.05)
-    assert risk - 0.05 <= smoothed <= risk
-    assert value(cut, scores) <= risk + 1e-12
-    assert made(Grouped(AveragePrecision(), groups).oracle(y).can.smooth) is None
+    for measure in (ROCArea(), AveragePrecision()):
+        oracle = Grouped(measure, groups).oracle(y)
+        risk = value(oracle(scores), scores)
+        smoothed, cut = made(oracle.can.smooth)(scores, 0.05)
+        assert risk - 0.05 <= smoothed <= risk
+        assert value(cut, scores) <= risk + 1e-12
+    weight = np.random.default_rng(0).random(len(y)) + 0.5  # with which F1 has no smoothed risk
+    assert made(Grouped(FBeta(), groups).oracle(y, weight).can.smooth) is None
 
 
 def test_groups_smaller_than_k():

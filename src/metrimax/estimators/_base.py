@@ -56,7 +56,7 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
     """An estimator with the parameters C, solver, tol, max_iter, verbose and callback; fitted, with a certificate."""
 
     C: float
-    solver: str
+    solver: Any
     tol: float
     max_iter: int
     verbose: int
@@ -91,7 +91,7 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
     @property
     def _sums(self) -> bool:
         """Whether the solver knows base losses beside the risk."""
-        return self.solver != "dual_cd"
+        return bool(self.solver != "dual_cd")
 
     @contextmanager
     def _progress(

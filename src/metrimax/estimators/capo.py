@@ -46,7 +46,7 @@ from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses, wants_base_loss
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Array, Callback, Design, Measure, Status, Vector
+from metrimax.protocols import Array, Callback, Design, Measure, Solver, Status, Vector
 from metrimax.training.choose import RULES, Chosen
 from metrimax.training.label import Training
 
@@ -163,7 +163,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         cache_size: float = 1000.0,
         n_components: int | None = None,
         random_state: Any = None,
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,

@@ -24,7 +24,7 @@ from metrimax.estimators._targets import check_weight
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, canonical, ranking_measure
 from metrimax.measure.base_loss import Losses
-from metrimax.protocols import Callback, Design, Measure, Vector
+from metrimax.protocols import Callback, Design, Measure, Solver, Vector
 from metrimax.training.choose import RANKING_C, ranking_losses
 from metrimax.training.label import Training, fit_label, intercept_scaling
 from metrimax.training.lockstep import run
@@ -111,7 +111,7 @@ class MeasureRanker(CertifiedEstimator):
         logistic: float | None = None,
         risk: float | str | None = None,
         balanced: bool = False,
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         n_threads: int | None = None,

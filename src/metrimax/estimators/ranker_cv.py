@@ -19,7 +19,7 @@ from metrimax.estimators._targets import check_weight
 from metrimax.estimators.ranker import MeasureRanker, _grades, _grouped, _groups_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import Grouped
-from metrimax.protocols import Callback, Labels, Measure, Vector
+from metrimax.protocols import Callback, Labels, Measure, Solver, Vector
 from metrimax.training.choose import PLAIN, RANKING_GRID, RANKINGS, ByFolds, Family, explore, results
 from metrimax.training.folds import Fold, Rows, spread
 from metrimax.training.label import Training, intercept_scaling
@@ -94,7 +94,7 @@ class MeasureRankerCV(MeasureRanker):
         logistic: float | None = None,
         risk: float | str | None = None,
         balanced: bool = False,
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         n_threads: int | None = None,

@@ -163,7 +163,7 @@ class MeasureSVC(CertifiedClassifier):
         measure: str | Measure | Callable[..., Any] = "f1",
         *,
         C: float = DEFAULT_C,
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,

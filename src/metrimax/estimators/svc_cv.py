@@ -21,7 +21,7 @@ from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
-from metrimax.protocols import Measure, Vector
+from metrimax.protocols import Measure, Solver, Vector
 from metrimax.training.choose import GRID, PLAIN, RULES, ByFolds, Chosen, Family, Row, explore, family, results
 from metrimax.training.label import Training
 
@@ -136,7 +136,7 @@ class MeasureSVCCV(MeasureSVC):
         rho: float | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
+from metrimax.measure.envelope import RankingOracle, Slopes
 from metrimax.measure.ranking import RankingMeasure
-from metrimax.measure.sample import SampleOracle
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
 
@@ -46,7 +46,7 @@ class AveragePrecision(RankingMeasure):
         return AveragePrecisionOracle(y, sample_weight)
 
 
-class AveragePrecisionOracle(SampleOracle):
+class AveragePrecisionOracle(RankingOracle):
     """``R = max over rankings of  1 - AP - 1/(n+ n-) sum over swapped pairs of (s_i - s_j)``, in O(n log n).
 
     Of all rankings that are alike as sequences of positives and negatives the best keeps each class in the order of
@@ -71,6 +71,12 @@ class AveragePrecisionOracle(SampleOracle):
         self.price = max(1.0, neg.count / pos.count * float((self._ratio / (self._rank + self._ratio)).sum()))
         if pos.whole and neg.whole:
             self.compiled = _kernels.PrecisionSearch(pos.members, neg.members, self._ratio, self.size)
+
+    def slopes(self) -> Slopes:
+        low, high = np.zeros(self.size), np.zeros(self.size)
+        low[self._pos.members] = -self._pos.weight / self._pos.weight.sum()
+        high[self._neg.members] = self._neg.weight / self._neg.weight.sum()
+        return Slopes.between(low, high)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from metrimax.measure.envelope import RankingOracle, Slopes
 from metrimax.measure.ranking import RankingMeasure
-from metrimax.measure.sample import SampleOracle
 from metrimax.measure.units import split
 from metrimax.protocols import Cut, Labels, Oracle, Vector
 
@@ -61,7 +61,7 @@ class PartialAUC(RankingMeasure):
         return PartialAUCOracle(self.alpha, self.beta, y, sample_weight)
 
 
-class PartialAUCOracle(SampleOracle):
+class PartialAUCOracle(RankingOracle):
     """The most violated ranking, where only the negatives at the top down to the share beta are looked at.
 
     With the negatives t sorted, descending, as a queue of total weight n-, a ranking puts the first x of it above a
@@ -86,6 +86,18 @@ class PartialAUCOracle(SampleOracle):
         total = float(neg.weight.sum())
         self._a, self._b = alpha * total, beta * total
         self._pairs = float(pos.weight.sum()) * (self._b - self._a)
+
+    def slopes(self) -> Slopes:
+        """All negatives together weigh no more than b: centred at the share beta, they reach less far than at 1/2."""
+        centre, width = np.zeros(self.size), np.zeros(self.size)
+        width[self._pos.members] = self._pos.weight * self._b / self._pairs
+        width[self._neg.members] = self._neg.weight * self._pos.weight.sum() / self._pairs
+        beta = self._b / self._neg.weight.sum()
+        share, wide = min(beta, 0.5), float(width[self._neg.members].sum())
+        centre[self._pos.members] = -width[self._pos.members] / 2
+        centre[self._neg.members] = share * width[self._neg.members]
+        reach = float(width[self._pos.members].sum()) / 4 + wide * (share**2 + beta * (1 - 2 * share))
+        return Slopes(centre, width, reach)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.measure.sample import SampleOracle
+from metrimax.measure.envelope import RankingOracle, Slopes
 from metrimax.protocols import Cut, Vector
 
 MOST_STATES = 2**24
 """Most combinations of grades in the first ranks that the search keeps, nine bytes each."""
 
 
-class TopRankingOracle(SampleOracle):
+class TopRankingOracle(RankingOracle):
     """``R = max over rankings of  1 - sum over r of D_r gain(r) - 1/P sum over swapped pairs of (s_i - s_j)``.
 
     The P pairs are those of different gains; one is swapped if the lower gain stands above the higher. Examples of
@@ -52,8 +52,14 @@ class TopRankingOracle(SampleOracle):
                 f"combinations to search, more than {MOST_STATES}; choose a smaller k, or fewer grades"
             )
         pairs = (len(of) ** 2 - float(sizes @ sizes)) / 2
+        lower, higher = np.cumsum(sizes) - sizes, len(of) - np.cumsum(sizes)
+        self._swaps = [np.bincount(of, count[grades], len(gains)) / pairs for count in (lower, higher)]
         self.compiled = _kernels.TopRankingSearch(of, grades, levels, ranks, 1 / pairs, self.size)
         self.price = max(1.0, pairs * _greatest_loss_of_a_move(levels[np.sort(grades)[::-1]], discounts))
+
+    def slopes(self) -> Slopes:
+        """From where all lower grades stand above an example to where it stands above all higher ones."""
+        return Slopes.between(-self._swaps[0], self._swaps[1])
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)
