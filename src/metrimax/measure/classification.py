@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from metrimax._validation import is_number
 from metrimax.measure.contingency import ContingencyMeasure, check_beta, ratio
 from metrimax.measure.tables import Fraction, Structure
 from metrimax.protocols import Vector
@@ -114,6 +115,12 @@ class BalancedError(ContingencyMeasure):
         return Fraction((0.0, 0.5 / n_pos, 0.5 / n_neg), (1.0, 0.0, 0.0))
 
 
+def check_share(name: str, value: float) -> None:
+    """Raise unless a number from 0 to 1."""
+    if not (is_number(value) and 0 <= value <= 1):
+        raise ValueError(f"expected {name} from 0 to 1, got {value!r}")
+
+
 @dataclass(frozen=True)
 class FBeta(ContingencyMeasure):
     """F_beta, the weighted harmonic mean of precision and recall.
@@ -122,6 +129,9 @@ class FBeta(ContingencyMeasure):
     ----------
     beta : float, default=1.0
         Recall counts beta times as much as precision.
+    zero_division : float, default=1.0
+        The score of a batch without positives of which none is called positive; 0 as by default in scikit-learn, whose
+        ``f1_score`` has a parameter of that name. Training, where both classes are there, never meets it.
 
     Examples
     --------
@@ -131,16 +141,18 @@ class FBeta(ContingencyMeasure):
     """
 
     beta: float = 1.0
+    zero_division: float = 1.0
     name: ClassVar[str] = "fbeta"
     structure: ClassVar[Structure] = "count"
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
+        check_share("zero_division", self.zero_division)
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         b2 = self.beta**2
         hits = (1 + b2) * tp
-        return 1 - ratio(hits, hits + fp + b2 * fn, 1.0)
+        return 1 - ratio(hits, hits + fp + b2 * fn, self.zero_division)
 
     def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[float, Vector]:
         b2 = self.beta**2
@@ -155,6 +167,11 @@ class FBeta(ContingencyMeasure):
 class Jaccard(ContingencyMeasure):
     """Jaccard index of the positive class, tp / (tp + fp + fn).
 
+    Parameters
+    ----------
+    zero_division : float, default=1.0
+        As for `FBeta`.
+
     Examples
     --------
     >>> from metrimax.measure import Jaccard
@@ -162,11 +179,15 @@ class Jaccard(ContingencyMeasure):
     0.333
     """
 
+    zero_division: float = 1.0
     name: ClassVar[str] = "jaccard"
     structure: ClassVar[Structure] = "product"
 
+    def __post_init__(self) -> None:
+        check_share("zero_division", self.zero_division)
+
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
-        return 1 - ratio(tp, tp + fp + fn, 1.0)
+        return 1 - ratio(tp, tp + fp + fn, self.zero_division)
 
 
 @dataclass(frozen=True)
