@@ -15,8 +15,7 @@ from experiments.harness import add_options
 PROGRAMS = {
     "joachims2005": "Joachims (2005), Table 1 and Figure 1",
     "baselines": "what users do instead, on the same data",
-    "linear": "MeasureSVCCV beside linear classifiers with their own choice of C, six measures",
-    "default_c": "the default C, by cross-validation on training parts",
+    "linear": "MeasureSVCCV and MeasureSVC with their defaults beside logistic regression with a threshold",
     "imbalanced": "the imbalanced-learn and KEEL collections",
     "ensemble": "MeasureEnsemble beside boosting and forests with tuned thresholds, on 20 tables",
     "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",

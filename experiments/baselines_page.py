@@ -172,6 +172,8 @@ def page(rows: list[Row], options: Options) -> None:
 
 INTRODUCTION = """# What users do instead
 
+Measured with the defaults before a logistic loss stood beside the risk; those of today: [linear](linear.md).
+
 Made by `python -m experiments baselines --data DIR`; the numbers are in
 [baselines.csv](../../experiments/results/baselines.csv), those of C by hold-out with direct training and with costs in
 [joachims2005.csv](../../experiments/results/joachims2005.csv).
@@ -183,7 +185,7 @@ trained with). `MeasureSVCCV` chooses C by 5 folds, on Reuters one C for all cat
 trained for ROC area, and on the whole of Covertype for F1 alone. *hold-out*: C (for "SVM with costs" also j), and where
 it says tuned also the threshold, by the paper's hold-out of one third, chosen for F1 where a method is not trained for
 a measure; on the whole of Covertype all of these on the same 100,000 of the training examples. The default C of
-`MeasureSVC` was chosen by cross-validation on other collections and on training parts ([how](default_c.md)); Reuters'
+`MeasureSVC` was chosen by cross-validation on other collections and on training parts; Reuters'
 test figures with that C had been seen by then. LibMultiLabel {libmultilabel}.
 
 Macro-averages in percent. The rank is the average over classes (and draws) by F1 among all rows of the table. The

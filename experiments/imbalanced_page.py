@@ -272,6 +272,8 @@ def _text(results: Results, halves: dict[str, Any], tests: dict[str, Friedman], 
     alike = {name: ", ".join(_alike(results.linear, t)) or "none" for name, t in tests.items()}
     return f"""# The imbalanced collections
 
+Measured with the defaults before a logistic loss stood beside the risk; those of today: [linear](linear.md).
+
 `python -m experiments imbalanced`: {len(results.sets)} data sets of imbalanced-learn's benchmark and of KEEL, those
 that every method below has, of {results.known} with a result of `MeasureSVCCV` and 116 in all. The larger ones are
 computed last, so they are the ones missing from an unfinished run.

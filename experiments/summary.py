@@ -167,7 +167,6 @@ C](linear.md)). And where a nonlinear classifier fits the data, no linear one ca
 ## What else was measured
 
 * [Linear classifiers that choose their own C](linear.md), beside `MeasureSVCCV`, for six measures.
-* [The default C](default_c.md), by cross-validation on training parts.
 * [CAPO](capo.md): adapting classifiers of any kind to a measure, and [its defaults](capo_defaults.md).
 * [Xi-alpha](xi_alpha.md): estimating recall, precision and F1 without a test set.
 * [Smoothing](smoothing.md): smoothed risks and their solvers.

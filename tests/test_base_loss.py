@@ -165,6 +165,29 @@ def test_the_optimum_is_that_of_a_conic_solver(case, losses):
     assert solution.objective - solution.bound <= 1e-7 * weight
 
 
+@pytest.mark.parametrize("solver", ["auto", "bundle", "hybrid", "cutting_plane", "lbfgs", "agm"])
+@pytest.mark.parametrize("losses", SUMS.values(), ids=list(SUMS))
+@pytest.mark.parametrize("name", ["f1", "prbep", "roc_area"])
+def test_every_solver_ends_at_the_optimum_of_weighted_examples(name, losses, solver):
+    """Weights are repetitions: the conic solver has the repeated rows."""
+    case = next(case for case in CASES if case.name == name)
+    rng = np.random.default_rng(4)
+    y, times = np.arange(6) < 2, np.array([2, 1, 1, 2, 1, 2])
+    X = rng.normal(size=(6, 2)) + 0.7 * y[:, None]
+    expected = least(case, losses, np.repeat(X, times, axis=0), np.repeat(y, times), 0.8)
+    oracle = losses.oracle(case.measure.oracle(y, times.astype(float)), y, times.astype(float))
+    design = as_design(X, intercept_scaling=1.0)
+    weight, tol = 0.8 * oracle.price * oracle.n, 1e-5
+    if solver in ("lbfgs", "agm") and losses == SUMS["hinge alone, balanced"]:  # error rates with fractional weights
+        with pytest.raises(ValueError, match="no smoothed risk for this sample"):
+            run(design, [SOLVERS[solver]().steps(oracle, design, weight, tol=tol)])
+        return
+    (solution,) = run(design, [SOLVERS[solver]().steps(oracle, design, weight, tol=tol)])
+    assert solution.status.ok
+    assert solution.bound <= expected * (1 + 1e-6)
+    assert expected * (1 - 1e-6) <= solution.objective <= solution.bound + tol * weight * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("name", ["hybrid", "bundle", "cutting_plane", "auto"])
 @pytest.mark.parametrize("losses", [Losses(hinge=2.0), Losses(logistic=1.0), Losses(risk=0.0, logistic=1.0)], ids=str)
 def test_every_solver_of_cuts_takes_sums(name, losses):

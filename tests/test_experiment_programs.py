@@ -89,16 +89,37 @@ def test_tasks_cover_every_method():
         assert found == panels * list(METHODS)
 
 
-def test_linear_classifiers_choose_their_C_beside_ours(tmp_path):
+def test_linear_classifiers_with_their_defaults_beside_logistic_regression(tmp_path):
     options = Options(data=tmp_path / "none", out=tmp_path, pages=tmp_path, quick=True)
-    assert Program("linear", linear.tasks, linear_page.page).run(options) == 0
+    program = Program("linear", linear.tasks, linear_page.page)
+    assert program.run(options) == 0
     rows = Table(tmp_path / "linear.csv").rows
-    found = linear_page.results(rows, "f1")
-    assert found.keys() == {linear_page.OURS, *linear.LINEAR, *(name + " + threshold" for name in linear.LINEAR)}
-    assert all(own.keys() == {"made:0", "made:1"} for own in found.values())
-    assert "+ threshold" not in "".join(linear_page.results(rows, "roc_area"))  # a threshold changes no ranking
-    assert linear_page.best_of({linear_page.OURS: {"a": 9.0}, "x": {"a": 1.0}, "y": {"a": 2.0}}, ["a"]) == "y"
-    page = (tmp_path / "linear.md").read_text()
-    assert all(f"| {title} | made up |" in page for title in linear_page.TITLES.values())
-    without = [row for row in rows if (row["method"], row["data"]) != ("LinearSVC", "made:1")]
-    assert linear_page.results(without, "f1")[linear_page.OURS].keys() == {"made:0"}  # what all methods have
+    assert all(Table(tmp_path / "linear.csv").has(task.key) for task in linear.tasks(options))  # none is run again
+    duels = linear_page.duels(rows, "tables")
+    assert {(duel.measure, duel.ours, duel.half) for duel in duels} == {
+        (measure, ours, half)
+        for measure in linear.MEASURES
+        for ours in linear_page.OURS
+        for half in ("all", *linear_page.HALVES)
+    }
+    both = next(duel for duel in duels if duel.half == "all")
+    ours, theirs = (
+        linear_page.values(rows, kind="tables", measure="f1", method=m) for m in (both.ours, linear_page.LOGISTIC)
+    )
+    assert both.means == (np.mean(list(ours.values())), np.mean(list(theirs.values())))
+    assert both.result.wins == sum(ours[name] > theirs[name] for name in ours)
+    text = (tmp_path / "linear.md").read_text()
+    assert "came about in 0 of " in text
+    assert linear_page.nothing_learnt([{"method": "MeasureSVC", "learnt": "False"}]) == "1 of 1"
+    assert linear_page.macro_f1(rows)[1][-1][0] == "mean of 1"
+    without = [row for row in rows if (row["kind"], row["method"]) != ("labels", "MeasureSVC")]
+    assert [line[2] for line in linear_page.macro_f1(without)[1]] == ["not yet"]
+
+
+def test_the_threshold_of_folds_is_the_best_of_those_tried():
+    rng = np.random.default_rng(0)
+    y = rng.random(60) < 0.3
+    scores = rng.normal(size=60) + y
+    f1 = linear.MEASURES["f1"]
+    best = max(f1.score(y, scores - at) for at in np.sort(scores))
+    assert f1.score(y, scores - linear.threshold(f1, y, scores)) == pytest.approx(best)

@@ -27,7 +27,7 @@ from metrimax.training.judging import Judged, judge
 from metrimax.training.label import FittedLabel, Training
 
 DEFAULT_C = 4.0
-"""Where nobody gives one: suits text of unit length and features of scale 1 (docs/results/default_c.md)."""
+"""Where nobody gives one: suits text of unit length and features of scale 1 (docs/results/linear.md)."""
 GRID: Vector = np.array([0.003, 0.03, 0.3, 3.0, 30.0])
 """What C is chosen from."""
 RANKING_C = 1.0
