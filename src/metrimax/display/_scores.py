@@ -17,14 +17,20 @@ def new_axes(ax: Any) -> Any:
     return plt.subplots(layout="constrained")[1] if ax is None else ax
 
 
+def positive_class(model: Any) -> tuple[Any, float]:
+    """The positive one of the two classes of a model, and -1 if that is the first, whose scores are turned around."""
+    first, second = np.asarray(model.classes_).tolist()
+    return (first, -1.0) if getattr(model, "pos_label", None) == first else (second, 1.0)
+
+
 def scores_of(model: Any, X: Any) -> tuple[Vector, float]:
-    """The scores of a fitted classifier of two classes, and the threshold above which it calls an example positive."""
+    """The scores of a fitted classifier for the positive one of two classes, and the threshold above which it calls."""
     check_is_fitted(model)
     classes = model.classes_
     if len(classes) != 2:
         raise ValueError(f"expected a classifier of two classes, got {len(classes)}: draw one class against the rest")
     if hasattr(model, "decision_function"):
-        scores, threshold = np.asarray(model.decision_function(X), dtype=np.float64), 0.0
+        scores, threshold = positive_class(model)[1] * np.asarray(model.decision_function(X), dtype=np.float64), 0.0
     else:
         scores, threshold = np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1], 0.5
     if scores.ndim != 1:

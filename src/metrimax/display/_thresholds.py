@@ -11,7 +11,7 @@ from sklearn.metrics import precision_recall_curve
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
-from metrimax.display._scores import new_axes, positives, scores_of
+from metrimax.display._scores import new_axes, positive_class, positives, scores_of
 from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Labels, Vector
@@ -93,7 +93,7 @@ class ThresholdDisplay:
             scores, fold = _held_out(model, X, y, cv, scores)
         measure = getattr(model, "measure", "f1") if measure is None else measure
         return cls.from_predictions(
-            y, scores, measure=measure, threshold=threshold, fold=fold, pos_label=model.classes_[1], ax=ax
+            y, scores, measure=measure, threshold=threshold, fold=fold, pos_label=positive_class(model)[0], ax=ax
         )
 
     @classmethod
@@ -238,7 +238,9 @@ class OperatingPointDisplay:
         """
         scores, threshold = scores_of(model, X)
         name = type(model).__name__ if name is None else name
-        return cls.from_predictions(y, scores, threshold=threshold, pos_label=model.classes_[1], name=name, ax=ax)
+        return cls.from_predictions(
+            y, scores, threshold=threshold, pos_label=positive_class(model)[0], name=name, ax=ax
+        )
 
     @classmethod
     def from_predictions(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from metrimax.designs import as_design
 from metrimax.estimates.machines import HingeMachine, KernelMachine
 from metrimax.estimates.radius import as_vector
-from metrimax.estimators._targets import weights_of
+from metrimax.estimators._targets import turned, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.measure.hinge_sum import HingeSum
@@ -35,6 +35,10 @@ def dual_view(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMac
         raise ValueError(
             f"expected a model for two classes, got {len(model.classes_)}: train and estimate one class against the "
             "rest at a time"
+        )
+    if turned(model.classes_, getattr(model, "pos_label", None)):
+        raise ValueError(
+            f"expected a model without pos_label, got pos_label={model.pos_label!r}: train on y == {model.pos_label!r}"
         )
     positive = np.asarray(y == model.classes_[1])
     if not np.all(positive | (y == model.classes_[0])) or positive.all() or not positive.any():

@@ -101,7 +101,8 @@ class AuxiliaryOutputs:
                 "decision_function_shape='ovr', or outputs='label'"
             )
         block = np.full((len(values), len(self.classes)), rest)
-        block[:, np.searchsorted(self.classes, own)] = values
+        order = np.argsort(self.classes)  # the positive one of two is last, wherever it belongs
+        block[:, order[np.searchsorted(self.classes, own, sorter=order)]] = values
         return block[:, 1:] if len(self.classes) == 2 else block
 
 

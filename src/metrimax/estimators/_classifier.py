@@ -14,7 +14,7 @@ from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, LowRank
 from metrimax.estimators._base import CertifiedEstimator, labels_of
 from metrimax.estimators._remarks import warn_of_positive
-from metrimax.estimators._targets import check_truth, judge
+from metrimax.estimators._targets import check_truth, judge, turned
 from metrimax.measure import get_measure
 from metrimax.protocols import Array, Design, Labels, Measure, Vector
 from metrimax.training.label import FittedLabel, kept
@@ -27,12 +27,14 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     kernel: str | Callable[..., Any]
     fit_intercept: bool
     n_threads: int | None
+    pos_label: Any
     classes_: Array
     _target: str
+    _turn: float = 1.0  # -1 where the first class is positive: scores are for the second, as scikit-learn has it
     _expansion: Expansion | None = None  # what a kernel's scores are made of
 
     def decision_function(self, X: Any) -> Vector:
-        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label.
+        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the second class, or the label.
 
         Parameters
         ----------
@@ -73,8 +75,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         scores = self.decision_function(X)
         if self._multilabel:
             return (scores > 0).astype(int)
-        choice = (scores > 0).astype(int) if self._binary else scores.argmax(axis=1)
-        predicted: Array = self.classes_[choice]
+        choice = (self._turn * scores > 0).astype(int) if self._binary else scores.argmax(axis=1)
+        predicted: Array = self._ordered[choice]
         return predicted
 
     def predict_top_k(self, X: Any, k: int) -> Array:
@@ -102,8 +104,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         if not (is_whole(k) and 0 <= k <= len(scores)):
             raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
         called = np.zeros(scores.shape, dtype=int)
-        np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
-        return called if self._multilabel else self.classes_[called]
+        np.put_along_axis(called, np.argsort(-self._turn * scores, axis=0, kind="stable")[:k], 1, axis=0)
+        return called if self._multilabel else self._ordered[called]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The measure itself on (X, y), higher is better; a dataset brings its labels.
@@ -136,7 +138,12 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
 
     def _judge_scores(self, scores: Vector, y: Array, sample_weight: Any) -> float:
         """The measure of scores that `decision_function` gave."""
-        return judge(self._scoring(), scores, y, self.classes_, sample_weight, several=self._multilabel)
+        return judge(self._scoring(), self._turn * scores, y, self._ordered, sample_weight, several=self._multilabel)
+
+    @property
+    def _ordered(self) -> Array:
+        """The classes with the positive one of two last."""
+        return self.classes_[::-1] if self._turn < 0 else self.classes_
 
     def _scoring(self) -> Measure:
         """The measure that `score` reports."""
@@ -156,7 +163,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         )
 
     def _warn_of_positive(self, measure: Measure, labels: Labels) -> None:
-        if self._binary:
+        if self._binary and self.pos_label is None:
             warn_of_positive(measure, self.classes_, labels[:, 0])
 
     def _store(self, kind: str, classes: Array, fitted: list[FittedLabel], scaling: float | None) -> None:
@@ -165,20 +172,22 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
         self._target = kind
-        self.trained_intercept_ = last * scaling if scaling is not None else np.zeros(len(solutions))
-        self.threshold_ = np.array([label.threshold for label in fitted])
+        self._turn = turn = -1.0 if turned(classes, self.pos_label) else 1.0
+        self.trained_intercept_ = turn * last * scaling if scaling is not None else np.zeros(len(solutions))
+        self.threshold_ = turn * np.array([label.threshold for label in fitted])
         self.intercept_ = self.trained_intercept_ - self.threshold_
         self._store_certificate(fitted, single=kind != "multilabel-indicator" and len(fitted) == 1)
         if all(s.dual_coef is not None for s in solutions):
-            self.dual_coef_ = np.array([s.dual_coef for s in solutions])
+            self.dual_coef_ = turn * np.array([s.dual_coef for s in solutions])
 
     def _weights(self, fitted: list[FittedLabel]) -> Vector:
-        """The weights of the features, (p, L)."""
+        """The weights of the features for the positive class, (p, L)."""
         W = np.column_stack([label.solution.w for label in fitted])
         return W[:-1] if self.fit_intercept else W
 
     def _store_weights(self, features: Design, W: Vector) -> None:
-        """Set what the scores are made of."""
+        """Set what the scores are made of, from weights for the positive class."""
+        W = self._turn * W
         self.kernel_kept_ = kept(features)
         self._expansion = features.expansion(W) if isinstance(features, (Gram, LowRank)) else None
         if self._expansion is None:

@@ -11,7 +11,7 @@ from metrimax.protocols import Array, Labels, Measure, Solution, Vector
 def warn_of_positive(measure: Measure, classes: Array, labels: Labels) -> None:
     """Warn where the positive one of two classes may not be the one that is meant."""
     if doubt := doubtful_positive(measure, classes.tolist(), labels):
-        warn(f"{doubt}; to make that one positive, train on y == {str(classes[0])!r}")
+        warn(f"{doubt}; to make that one positive, set pos_label={str(classes[0])!r}")
 
 
 def warn_of_shortfall(measure: Measure, labels: Labels, above: Vector, weight: Vector | None) -> None:

@@ -21,8 +21,31 @@ HEAVIEST = 1e60
 """The most that all examples may weigh; its inverse is the least."""
 
 
-def encode(y: Array) -> tuple[str, Array, Labels]:
-    """The kind of target, the classes, and one boolean column per classifier to train (one for two classes)."""
+def encode(y: Array, pos_label: Any = None) -> tuple[str, Array, Labels]:
+    """The kind of target, the classes, and one boolean column per classifier to train (one for two classes).
+
+    Of two classes the greater is positive, unless ``pos_label`` names one.
+    """
+    kind, classes, labels = _encode(y)
+    if pos_label is not None and (kind != "binary" or pos_label not in classes.tolist()):
+        got = "several labels" if kind == "multilabel-indicator" else f"the classes {_few(classes.tolist())}"
+        raise ValueError(
+            f"expected pos_label as one of two classes, got {pos_label!r} with {got}: leave it None, or give one of two"
+        )
+    return kind, classes, ~labels if turned(classes, pos_label) else labels
+
+
+def turned(classes: Array, pos_label: Any) -> bool:
+    """Whether the first of two classes is positive: scores for the second are then turned around."""
+    return pos_label is not None and bool(classes[0] == pos_label)
+
+
+def positive_last(classes: Array, pos_label: Any) -> Array:
+    """The classes with the positive one of two last."""
+    return classes[::-1] if turned(classes, pos_label) else classes
+
+
+def _encode(y: Array) -> tuple[str, Array, Labels]:
     two = _two_numbers(y)
     if two is not None:
         return "binary", *two

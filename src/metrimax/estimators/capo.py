@@ -41,7 +41,7 @@ from metrimax.estimators._auxiliary import (
 )
 from metrimax.estimators._base import refuse_design, stated
 from metrimax.estimators._checks import check_rows
-from metrimax.estimators._targets import encode, weights_of
+from metrimax.estimators._targets import encode, positive_last, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses, wants_base_loss
@@ -100,7 +100,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         rate. Of several exclusive classes the highest score is called, whatever the threshold.
     gamma, degree, coef0, cache_size, n_components, random_state
         Of the kernel of the delta function, as in `MeasureSVC`.
-    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
+    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, pos_label, n_threads, verbose, callback
         As in `MeasureSVC`.
 
     Attributes
@@ -169,6 +169,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
+        pos_label: Any = None,
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Callback | None = None,
@@ -199,6 +200,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.pos_label = pos_label
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback
@@ -238,13 +240,13 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
         given = X
         checked, X, y = self._check_sample(X, y)
-        kind, classes, labels = encode(y)
+        kind, classes, labels = encode(y, self.pos_label)
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"
         y = labels.astype(int) if multilabel else column_or_1d(y)  # few auxiliaries know sparse labels
         folds = None if self.prefit else self._folds(X, y, multilabel)
         outputs = self.outputs or ("label" if folds is None and not self.prefit else "score")
-        problem = AuxiliaryOutputs(classes, labels, y, multilabel, outputs)
+        problem = AuxiliaryOutputs(positive_last(classes, self.pos_label), labels, y, multilabel, outputs)
         columns = [int(a) for _, a in self.estimators if is_column(a)]
         rest = without(X, columns)
         if sample_weight is not None:
@@ -282,14 +284,14 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         self.aux_weights_ = self._mix[:, 0] if self._binary else np.ascontiguousarray(self._mix.T)
         if features is not None:
             self._store_weights(features, W[learned:])
-        self.report_ = report(measure, problem, self._names, blocks, scores - self.threshold_, weight)
+        self.report_ = report(measure, problem, self._names, blocks, scores - self._turn * self.threshold_, weight)
         self._warn([label.solution for label in fitted])
         warn_if_unchanged(self.report_, in_sample=folds is None and not self.prefit)
         self._warn_of_positive(measure, labels)
         return self
 
     def decision_function(self, X: Any) -> Vector:
-        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the positive class, or label.
+        """Scores: (n,) for two classes, (n, L) otherwise. Positive means the second class, or the label.
 
         Parameters
         ----------
@@ -306,7 +308,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         X = check_rows(self, X)
         rest = without(X, self._columns)
         F = np.column_stack([self._problem.of(a, inputs_of(given, X, rest), X) for a in self.estimators_])
-        scores: Vector = F @ self._mix + self.intercept_
+        scores: Vector = self._turn * (F @ self._mix) + self.intercept_
         if hasattr(self, "kernel_kept_"):  # a delta function was fitted
             scores += self._feature_scores(rest)
         return scores[:, 0] if self._binary else scores

@@ -36,7 +36,7 @@ from metrimax.estimators._ensemble_rule import OutOfFold
 from metrimax.estimators._ensemble_table import is_frame
 from metrimax.estimators._links import Documented
 from metrimax.estimators._remarks import warn_of_shortfall
-from metrimax.estimators._targets import check_truth, encode, judge, weights_of
+from metrimax.estimators._targets import positive_last, check_truth, encode, judge, weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Measure, Vector
@@ -74,7 +74,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     pos_label : label or None, default=None
-        Which of two classes is positive. None takes the greater.
+        Which of two classes is positive; None is the greater. As for `MeasureSVC`.
     n_jobs : int or None, default=None
         Fits at a time, over folds and members. None is 1, unless in a `joblib.parallel_config`.
     random_state : int, RandomState or None, default=None
@@ -90,16 +90,14 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
     weights_ : ndarray (M,), or (L, M) with several labels
         Weights of the calibrated members.
     threshold_ : ndarray (1,) or (L,)
-        Subtracted from the log-odds by `decision_function`.
+        Subtracted from the log-odds of the positive class by `decision_function`.
     oof_scores_ : ndarray (n,) or (n, L)
         What `decision_function` says of the training rows out of fold; NaN for rows that no fold tests.
     report_ : dict
         ``measure``; ``score`` and ``std``: the measure on other data and the standard error of that, with the stack and
         the threshold learnt from other folds; ``cpu_seconds``; ``members``: for each ``score``, ``std``, ``weight`` and
         ``cpu_seconds``.
-    classes_ : ndarray
-        With ``pos_label`` the positive class is the second of two.
-    n_features_in_, feature_names_in_
+    classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
@@ -213,16 +211,9 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
     def _target(self, y: Array, sample_weight: Any) -> tuple[Target, Vector | None]:
         if y.dtype.kind == "O":
             refuse_missing(y)
-        kind, classes, labels = encode(y)
+        kind, classes, labels = encode(y, self.pos_label)
         y = labels.astype(np.int64) if kind == "multilabel-indicator" else column_or_1d(y)
-        if self.pos_label is not None:
-            if kind != "binary" or self.pos_label not in classes.tolist():
-                raise ValueError(
-                    f"expected pos_label as one of two classes, got {self.pos_label!r} with the classes "
-                    f"{classes.tolist()}: leave it None, or give one of them"
-                )
-            if self.pos_label == classes.tolist()[0]:
-                classes, labels = classes[::-1], ~labels
+        classes = positive_last(classes, self.pos_label)
         weight = weights_of(self.class_weight, y, sample_weight, labels)
         if weight is not None:  # what is shrunk counts examples
             weight = weight / weight[weight > 0].mean()
@@ -299,11 +290,11 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         single = target.kind == "binary"
         above = rule(scores)
         warn_of_shortfall(measure, target.labels[tested], above[tested], None if weight is None else weight[tested])
-        self.classes_, self.threshold_ = target.classes, rule.thresholds
+        self.classes_, self.threshold_ = np.sort(target.classes), rule.thresholds
         self._reader, self._members, self._rule = target.forget(), [m._replace(estimator=None) for m in members], rule
         self.estimators_ = [fits[m.name].models if keep else [] for m, keep in zip(members, kept, strict=True)]
         self.weights_ = weights[0] if single else weights
-        self.oof_scores_ = above[:, 0] if single else above
+        self.oof_scores_ = self._turn * above[:, 0] if single else above
         every = {
             member.name: {
                 **seen.estimate(parts, [m], seed)._asdict(),
@@ -352,9 +343,14 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         return total
 
     def decision_function(self, X: Any) -> Vector:
-        """Log-odds less the threshold: (n,) for two classes, (n, L) otherwise. Positive means the positive class."""
+        """Log-odds less the threshold: (n,) for two classes, (n, L) otherwise. Positive means the second class."""
         scores = self._log_odds(X) - self.threshold_
-        return scores[:, 0] if self._reader.kind == "binary" else scores
+        return self._turn * scores[:, 0] if self._reader.kind == "binary" else scores
+
+    @property
+    def _turn(self) -> float:
+        """-1 where the first class is positive: scores are for the second, as everywhere in scikit-learn."""
+        return 1.0 if self._reader.kind != "binary" or self._reader.classes[1] == self.classes_[1] else -1.0
 
     def predict_proba(self, X: Any) -> Vector:
         """Calibrated probabilities: of the classes, or of each label of an indicator matrix, (n, L).
@@ -363,7 +359,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         """
         p: Vector = expit(self._log_odds(X))
         if self._reader.kind == "binary":
-            return np.column_stack([1 - p, p])
+            return np.column_stack([1 - p, p][:: int(self._turn)])
         return p if self._reader.separate else p / p.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> Array:
@@ -371,8 +367,8 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         scores = self.decision_function(X)
         if self._reader.separate:
             return (scores > 0).astype(int)
-        choice = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        predicted: Array = self.classes_[choice]
+        choice = (self._turn * scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        predicted: Array = self._reader.classes[choice]
         return predicted
 
     def predict_top_k(self, X: Any, k: int) -> Array:
@@ -388,15 +384,16 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         if not (is_whole(k) and 0 <= k <= len(scores)):
             raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
         called = np.zeros(scores.shape, dtype=int)
-        np.put_along_axis(called, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
-        return called if self._reader.separate else self.classes_[called]
+        np.put_along_axis(called, np.argsort(-self._turn * scores, axis=0, kind="stable")[:k], 1, axis=0)
+        return called if self._reader.separate else self._reader.classes[called]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure itself on (X, y), higher is better; see `MeasureSVC.score`."""
         scores = self.decision_function(X)
         y = np.asarray(dense(y))
         check_truth(y, scores, None if self._reader.separate else self.classes_)
-        return judge(get_measure(self.measure), scores, y, self.classes_, sample_weight, several=self._reader.separate)
+        measure, reader = get_measure(self.measure), self._reader
+        return judge(measure, self._turn * scores, y, reader.classes, sample_weight, several=reader.separate)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, with ``deep`` those of the members too, as ``name__parameter``."""

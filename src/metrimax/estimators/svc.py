@@ -62,6 +62,9 @@ class MeasureSVC(CertifiedClassifier):
         risk alone, as Joachims (2005) has it, and 10 beside a base loss: the intercept is then hardly regularised.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
+    pos_label : label or None, default=None
+        Which of two classes the measure takes as positive; None is the greater. `classes_` stays sorted, and scores
+        above zero mean the second class, as everywhere in scikit-learn.
     hinge, logistic : float or None, default=None
         Weights of base losses beside the risk: ``C hinge sum_i max(0, 1 - y_i s_i)`` and ``C logistic sum_i log(1 +
         exp(-y_i s_i))``. If one is given, 0 included, the other is 0. If neither is given, logistic is 3, but 0 for the
@@ -169,6 +172,7 @@ class MeasureSVC(CertifiedClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
+        pos_label: Any = None,
         hinge: float | None = None,
         logistic: float | None = None,
         risk: float | str = 1.0,
@@ -195,6 +199,7 @@ class MeasureSVC(CertifiedClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.pos_label = pos_label
         self.hinge = hinge
         self.logistic = logistic
         self.risk = risk
@@ -216,7 +221,8 @@ class MeasureSVC(CertifiedClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVC:
         """Train on X (dense, sparse, or a design) and y: two classes, several, or a label indicator matrix.
 
-        Of two classes the greater is positive. ``sample_weight`` (n,) means repetition. A dataset
+        Of two classes the greater is positive, unless ``pos_label`` says otherwise. ``sample_weight`` (n,) means
+        repetition. A dataset
         (`metrimax.open_dataset`) brings its labels; any other X needs y. Returns self.
 
         Parameters
@@ -236,7 +242,7 @@ class MeasureSVC(CertifiedClassifier):
         measure, solver = get_measure(self.measure), self._solver()
         checkpoint = as_checkpoint(self.checkpoint)
         checked, X, y = self._check_sample(X, y)
-        kind, classes, labels = encode(y)
+        kind, classes, labels = encode(y, self.pos_label)
         weight = weights_of(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
         training = self._training(measure, solver, kind, checkpoint=checkpoint)
@@ -264,7 +270,7 @@ class MeasureSVC(CertifiedClassifier):
         self._warn([label.solution for label in fitted])
         self._warn_of_positive(measure, labels)
         if not (measure.ranks or self._target == "multiclass" or is_design(X)):  # which would be read once more
-            scores = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self.intercept_
+            scores = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self._turn * self.intercept_
             warn_of_constants(measure, labels, scores, weight, [label.solution for label in fitted])
 
     def _check_design(self, X: Any, y: Any) -> Array:

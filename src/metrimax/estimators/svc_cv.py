@@ -73,7 +73,7 @@ class MeasureSVCCV(MeasureSVC):
     n_jobs : int or None, default=None
         Folds trained at a time, each then in one thread. Those of a dataset (`metrimax.open_dataset`), or of what Dask
         holds, are always trained side by side: each pass over the rows serves them all.
-    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight
+    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, pos_label
         As for `MeasureSVC`.
     hinge, logistic, risk : float or None, default=None
         As for `MeasureSVC`. If one of them is given, or ``balanced``, there are no other candidates than these losses:
@@ -142,6 +142,7 @@ class MeasureSVCCV(MeasureSVC):
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
+        pos_label: Any = None,
         hinge: float | None = None,
         logistic: float | None = None,
         risk: float | str | None = None,
@@ -175,6 +176,7 @@ class MeasureSVCCV(MeasureSVC):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.pos_label = pos_label
         self.hinge = hinge
         self.logistic = logistic
         self.risk = risk  # type: ignore[assignment]
@@ -230,7 +232,7 @@ class MeasureSVCCV(MeasureSVC):
         solver, checkpoint = self._plain_solver(), as_checkpoint(self.checkpoint)
         checked, X, y = self._check_sample(X, y)
         check_classification_targets(y)
-        kind, classes, labels = encode(y)
+        kind, classes, labels = encode(y, self.pos_label)
         weight = weights_of(None, y, sample_weight, y)
         weighted = weights_of(self.class_weight, y, weight, y)
         candidates = self._family(measure, scoring, together=kind == "multiclass" and not scoring.ranks)

@@ -68,7 +68,7 @@ def verify(
         return _verify_ranker(estimator, X, y, sample_weight, groups, max_iter)
     y = labels_of(X, y)
     X = estimator._check_rows(X)
-    kind, classes, labels = encode(y)
+    kind, classes, labels = encode(y, estimator.pos_label)
     if kind != estimator._target or not np.array_equal(classes, estimator.classes_):
         return Verification([[Check("label", False, "the classes of y are others than those of the model")]])
     weight = weights_of(estimator.class_weight, y, sample_weight, labels)
@@ -93,12 +93,12 @@ def _claims(model: MeasureSVC, features: Design) -> list[Claim]:
     """What a fitted model states, label by label."""
     stated = [np.atleast_1d(values) for values in (model.price_, model.objective_, model.dual_bound_, model.gap_)]
     statuses = model.status_ if isinstance(model.status_, list) else [model.status_]
-    W = model.coef_ if model._expansion is None else _coefficients(model, features)
+    W = model._turn * (model.coef_ if model._expansion is None else _coefficients(model, features))
     certificates = model.certificate_ or [None] * len(W)
     claims = []
     for k, (own, with_) in enumerate(zip(W, _settings(model, len(W)), strict=True)):
         scaling = with_["intercept_scaling"]
-        bias = [] if scaling is None else [model.trained_intercept_[k] / scaling]
+        bias = [] if scaling is None else [model._turn * model.trained_intercept_[k] / scaling]
         price, objective, bound, gap = (float(values[k]) for values in stated)
         claims.append(
             Claim(
@@ -109,7 +109,7 @@ def _claims(model: MeasureSVC, features: Design) -> list[Claim]:
                 objective=objective,
                 bound=bound,
                 gap=gap,
-                threshold=float(model.threshold_[k]),
+                threshold=float(model._turn * model.threshold_[k]),
                 rule=with_["threshold"],
                 constant=statuses[k] is Status.ONE_CLASS,
                 certificate=certificates[k],

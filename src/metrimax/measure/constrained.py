@@ -111,6 +111,15 @@ class Constrained(ContingencyMeasure):
         _, table, copies = _places(np.asarray(y) > 0, scores, sample_weight, np.zeros(1))
         return float(self.assured(*table, copies=copies)[0])
 
+    def merit(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """The value of the rule ``score > 0`` if it keeps the constraint surely, or else by how much it falls short.
+
+        That is negative: whoever is nearer to the constraint is better, and whoever keeps it better than all others.
+        """
+        _, table, copies = _places(np.asarray(y) > 0, scores, sample_weight, np.zeros(1))
+        assured = float(self.assured(*table, copies=copies)[0])
+        return float(self.value(*table)[0]) if self.shortfall(assured) is None else assured - self.level
+
     def shortfall(self, assured: float) -> str | None:
         """What a rule that is sure of this level does not keep, in words; None if it keeps the constraint."""
         if assured >= self.level - 1e-6:

@@ -66,9 +66,19 @@ class _Graph:
         return self.floats(self.part(name, model, self.X)[1])
 
 
+def _refuse_turned(model: Any) -> None:
+    """Raise where the first of two classes is positive: parts of the graph are for the second."""
+    if model._turn < 0:
+        raise NotImplementedError(
+            f"expected a positive class that is the greater of two to convert to ONNX, got pos_label={model.pos_label!r}: "
+            f"train on y == {model.pos_label!r}"
+        )
+
+
 def convert_capo(scope: Any, operator: Any, container: Any) -> None:
     """The auxiliaries' outputs, mixed, and the correction that was learnt."""
     model, version = operator.raw_operator, container.target_opset
+    _refuse_turned(model)
     X, dtype = rows_of(operator, version)
     whole = _Graph(X, dtype, version)
     kept = np.setdiff1d(np.arange(model.n_features_in_), model._columns)
@@ -135,6 +145,7 @@ def ensemble_shapes(operator: Any) -> None:
 def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
     """The members' log-odds, each the mean over its folds, weighted; less the threshold."""
     model, version = operator.raw_operator, container.target_opset
+    _refuse_turned(model)
     if model._views.table is not None:
         raise NotImplementedError("expected an ensemble that was trained on an array to convert to ONNX, got a table")
     X, dtype = rows_of(operator, version)

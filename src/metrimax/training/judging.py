@@ -112,7 +112,8 @@ def _judge_labels(pool: _Pool, labels: range, above: Vector, pooled: Vector, spl
         y, own = np.ascontiguousarray(pool.truth[:, label]), np.ascontiguousarray(above[:, j])
         if not pool.varied[label] or np.isnan(own[0]):
             continue
-        pooled[j] = pool.measure.score(y, own, pool.weight)
+        worth = pool.measure.merit if isinstance(pool.measure, Constrained) else pool.measure.score
+        pooled[j] = worth(y, own, pool.weight)
         for f, part in enumerate(pool.parts):
             if pool.varied_in[f][label]:
                 splits[j, f] = pool.in_folds[f].score(y[part], own[part], pool.weights(part))
