@@ -105,7 +105,7 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
         if measure is not None:
             given = getattr(self, "measure", None)  # the name of the class may be another: F1 is an F_beta
             title = f"{title}({given if isinstance(given, str) else measure.name})"
-        with ProgressLine(title + part, self.tol, design) as line:
+        with ProgressLine(title + part, self.tol, design, lines=True) as line:
 
             def both(record: Record) -> Any:
                 line(record)

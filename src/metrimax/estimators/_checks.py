@@ -27,6 +27,8 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
         return X, y
+    if X is None:
+        raise ValueError("expected X, the rows of features, got None")
     refuse_masks_and_dates(X)
     _refuse_masked("y", y)
     if isinstance(y, (list, tuple)):
@@ -34,11 +36,29 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
         _refuse_collections(y)
     try:
         X, y = validate_data(estimator, X, y, multi_output=True, **OPTIONS)
-    except ValueError:
+    except ValueError as error:
         if hasattr(y, "dtype") and np.asarray(y).dtype.kind == "O":  # of which "Input contains NaN" is all it says
             refuse_missing(y)
+        _add_remedy(error)
         raise
+    if getattr(getattr(y, "dtype", None), "kind", "") == "O":
+        refuse_missing(y)  # None among strings cannot be sorted
     return X, y
+
+
+def _add_remedy(error: ValueError) -> None:
+    """Say what to do about what scikit-learn refuses."""
+    text = str(error)
+    if "could not convert string to float" in text:
+        error.add_note(
+            "X has text in it: make numbers of documents with TfidfVectorizer, of categories with OneHotEncoder in a "
+            "ColumnTransformer, or train MeasureEnsemble, which takes data frames with categories."
+        )
+    elif "contains NaN" in text and "Input X" in text:
+        error.add_note(
+            "Fill the gaps, as in make_pipeline(SimpleImputer(), StandardScaler(), MeasureSVCCV()), or train "
+            "MeasureEnsemble, which takes them as they are."
+        )
 
 
 def _refuse_collections(y: Any) -> None:

@@ -157,6 +157,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     def _binary(self) -> bool:
         return len(self.intercept_) == 1 and not self._multilabel
 
+    def __getattr__(self, name: str) -> Any:
+        """What is not there, with a remedy for what people look for."""
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in ("predict_proba", "predict_log_proba"):
+            text += ": its scores are no probabilities; fit CalibratedClassifierCV(this estimator), or MeasureEnsemble"
+        raise AttributeError(text)
+
     def _out_of_reach(self, X: Any) -> ValueError:
         return ValueError(
             f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"

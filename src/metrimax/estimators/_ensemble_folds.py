@@ -139,7 +139,7 @@ def _shown(fits: Iterable[Fit], tasks: list[Task], title: str) -> Iterator[Fit]:
     """The fits, with a line on the terminal that says how many are done and how long the others may take."""
     began, spent = time.monotonic(), dict.fromkeys((task.member.name for task in tasks), 0.0)
     done = dict.fromkeys(spent, 0)
-    with ProgressLine(title) as line:
+    with ProgressLine(title, lines=True) as line:
         for k, (task, fit) in enumerate(zip(tasks, fits, strict=True), 1):
             yield fit
             spent[task.member.name] += fit.seconds

@@ -141,6 +141,8 @@ def _check_total(weight: Vector) -> None:
 
 def _check_class_weight(class_weight: Any) -> None:
     """Raise for weights that would make a class disappear; what else is wrong scikit-learn says."""
+    if isinstance(class_weight, str) and class_weight != "balanced":
+        raise ValueError(f"expected class_weight as 'balanced', a dict by classes or None, got {class_weight!r}")
     for table in class_weight if isinstance(class_weight, list) else [class_weight]:
         given = table.items() if isinstance(table, dict) else ()
         wrong = {c: w for c, w in given if not (is_number(w) and 0 <= w < np.inf)}

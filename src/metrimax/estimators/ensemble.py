@@ -80,7 +80,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
     random_state : int, RandomState or None, default=None
         Of the folds and of the members that leave theirs open.
     verbose : int, default=0
-        1 shows a line with the time left, if standard error is a terminal.
+        1 shows a line with the time left; a line every five seconds where standard error is no terminal.
 
     Attributes
     ----------

@@ -96,7 +96,7 @@ class MeasureSVC(CertifiedClassifier):
     n_threads : int or None, default=None
         Threads for products with X; None for all cores, or as many as OMP_NUM_THREADS says, as in joblib's workers.
     verbose : int, default=0
-        1 shows a line with the gap while fitting, if standard error is a terminal.
+        1 shows a line with the gap while fitting; a line every five seconds where standard error is no terminal.
     callback : callable or None, default=None
         Called with a `Record` (iteration, n_passes, objective, bound, n_cuts, seconds) after each iteration. Returning
         True stops the fit.

@@ -190,6 +190,7 @@ def _perhaps(name: str) -> str:
         return f"; perhaps FBeta({plain[1:]}) is meant (fbeta:beta={plain[1:]} on the command line)"
     others = ALIASES | OTHER_NAMES
     near = difflib.get_close_matches(plain, [*REGISTRY, *others], n=1, cutoff=0.75)
+    near = near or [known for known in REGISTRY if plain.startswith(f"{known}_")]
     return f"; perhaps {others.get(near[0], near[0])!r} is meant" if near else ""
 
 

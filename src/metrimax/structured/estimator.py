@@ -49,7 +49,7 @@ class StructuredSVM(CertifiedEstimator):
     n_jobs : int or None, default=None
         Argmaxes at a time: threads if the problem ``releases_gil``, otherwise processes; -1 for all cores.
     verbose : int, default=0
-        1 shows a line with the gap while fitting, if standard error is a terminal.
+        1 shows a line with the gap while fitting; a line every five seconds where standard error is no terminal.
     callback : callable or None, default=None
         Called with a `Record` after each iteration. Returning True stops the fit.
 

@@ -1,4 +1,4 @@
-"""A progress line on a terminal; nothing in a pipe."""
+"""A progress line on a terminal; in notebooks and logs, lines every few seconds, or nothing."""
 
 from __future__ import annotations
 
@@ -10,21 +10,30 @@ import time
 from metrimax.io.labels import visible
 from metrimax.protocols import Record
 
+EVERY = 5.0
+"""Seconds between lines where standard error is no terminal."""
+
 
 class ProgressLine:
     """A callback that rewrites one line on the terminal, at most ten times a second.
+
+    Where standard error is no terminal, as in a notebook or a log, it writes nothing or, if ``lines``, a line every few
+    seconds and the last one at the end.
 
     As a context manager it ends the line when the work ends or fails. If the design counts the bytes it reads
     (``bytes_read``) or sends (``bytes_moved``), the line shows them.
     """
 
-    def __init__(self, title: str, tol: float = 0.0, design: object = None) -> None:
+    def __init__(self, title: str, tol: float = 0.0, design: object = None, *, lines: bool = False) -> None:
         self._title = title
         self._tol = tol
         self._design = design
         self._stream = sys.stderr
-        self._next = 0.0 if self._stream is not None and self._stream.isatty() else float("inf")
+        self._terminal = self._stream is not None and self._stream.isatty()
+        self._lines = lines and self._stream is not None and not self._terminal
+        self._next = 0.0 if self._terminal else time.monotonic() + EVERY
         self._shown = False
+        self._waiting = ""
         self._first: Record | None = None
 
     def __call__(self, record: Record) -> None:
@@ -35,13 +44,26 @@ class ProgressLine:
 
     def show(self, text: str) -> None:
         """Put the text on the line, unless the line changed less than a tenth of a second ago."""
+        if not (self._terminal or self._lines):
+            return
         now = time.monotonic()
+        if self._lines:
+            self._waiting = visible(f"{self._title}: {text}")
+            if now >= self._next:
+                self._write_line()
+            return
         if now < self._next:
             return
         self._next = now + 0.1
         self._shown = True
         self._stream.write(f"\r\x1b[K{visible(f'{self._title}: {text}')[: self._width()]}")
         self._stream.flush()
+
+    def _write_line(self) -> None:
+        self._next = time.monotonic() + EVERY
+        self._stream.write(f"{self._waiting}\n")
+        self._stream.flush()
+        self._waiting = ""
 
     def _width(self) -> int | None:
         """Characters that fit on a line of the terminal; a longer text would start a new line each time."""
@@ -66,6 +88,8 @@ class ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._waiting:
+            self._write_line()
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

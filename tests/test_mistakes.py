@@ -1,0 +1,169 @@
+"""Mistakes that users make, and the words in the message that help them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.metrics import f1_score
+from sklearn.tree import DecisionTreeClassifier
+
+from metrimax import (
+    CAPOClassifier,
+    CostModel,
+    FBeta,
+    MeasureEnsemble,
+    MeasureRanker,
+    MeasureSVC,
+    MeasureSVCCV,
+    PrecisionAtK,
+    RecallAtPrecision,
+    TableFunction,
+    open_dataset,
+    verify,
+    xi_alpha,
+)
+
+rng = np.random.default_rng(0)
+y = rng.random(60) < 0.3
+X = rng.normal(size=(60, 4)) + y[:, None]
+names = np.where(y, "fraud", "legit")
+frame = pd.DataFrame(X, columns=list("abcd"))
+groups = np.arange(60) // 6
+SVC = MeasureSVC
+
+
+def fitted(X=X, y=y):
+    return MeasureSVC("f1", logistic=1).fit(X, y)
+
+
+def rate(tp, fp, fn, tn):
+    return tp / (tp + fn)
+
+
+MISTAKES = {
+    "X is one column": (lambda: SVC().fit(X[:, 0], y), "Expected 2D array, got 1D array"),
+    "X has three dimensions": (lambda: SVC().fit(X[None], y), "Found array with dim 3"),
+    "X is texts": (lambda: SVC().fit(["cheap pills", "lunch"] * 30, y), "TfidfVectorizer"),
+    "X has a column of words": (lambda: SVC().fit(frame.assign(a="red"), y), "OneHotEncoder"),
+    "X has gaps": (lambda: SVC().fit(np.where(X > 2, np.nan, X), y), "SimpleImputer"),
+    "X has gaps in a frame": (lambda: SVC().fit(frame.where(frame < 2), y), "MeasureEnsemble"),
+    "X is infinite": (lambda: SVC().fit(np.where(X > 2, np.inf, X), y), "Input X contains infinity"),
+    "X is complex": (lambda: SVC().fit(X + 1j, y), "Complex data not supported"),
+    "X is None": (lambda: SVC().fit(None, y), "expected X, the rows of features, got None"),
+    "X has no rows": (lambda: SVC().fit(X[:0], y[:0]), "Found array with 0 sample"),
+    "X has no columns": (lambda: SVC().fit(X[:, :0], y), "Found array with 0 feature"),
+    "X has dates": (lambda: SVC().fit(frame.assign(a=pd.Timestamp(0)), y), "turn dates and times into numbers"),
+    "X is masked": (lambda: SVC().fit(np.ma.masked_greater(X, 2), y), "fill them in"),
+    "X and y are swapped": (lambda: SVC().fit(y, X), "Expected 2D array"),
+    "X and y differ in length": (lambda: SVC().fit(X[:50], y), "inconsistent numbers of samples: [50, 60]"),
+    "y is missing": (lambda: SVC().fit(X), "requires y to be passed"),
+    "y has one class": (lambda: SVC().fit(X, np.ones(60)), "at least two classes in y, got one class only: [1.0]"),
+    "y is continuous": (lambda: SVC().fit(X, X[:, 0]), "Unknown label type: continuous"),
+    "y has NaN": (lambda: SVC().fit(X, np.where(y, np.nan, 0)), "Input y contains NaN"),
+    "y has None": (lambda: SVC().fit(X, np.where(y, None, "a")), "y without missing values"),
+    "y mixes types": (lambda: SVC().fit(X, np.array([1, "a"] * 30, dtype=object)), "y.astype(str)"),
+    "y is a sparse column": (lambda: SVC().fit(X, sparse.csr_matrix(y[:, None])), "Use '.toarray()'"),
+    "y is sets of labels": (lambda: SVC().fit(X, [("a", "b"), ("b",)] * 30), "MultiLabelBinarizer"),
+    "y has twos": (lambda: SVC().fit(X, np.column_stack([y, 2 * y, y])), "MultiOutputClassifier"),
+    "y is several columns of names": (lambda: SVC().fit(X, np.column_stack([names, names])), "MultiOutputClassifier"),
+    "y is masked": (lambda: SVC().fit(X, np.ma.masked_equal(y.astype(int), 1)), "leave these rows out"),
+    "measure is misspelt": (lambda: SVC("f1_scor").fit(X, y), "perhaps 'f1' is meant"),
+    "measure is f2": (lambda: SVC("f2").fit(X, y), "perhaps FBeta(2) is meant"),
+    "measure is precision": (lambda: SVC("precision").fit(X, y), "perhaps 'precision_at_k' is meant"),
+    "measure is a class": (lambda: SVC(FBeta).fit(X, y), "call it, as in FBeta()"),
+    "measure is scikit-learn's": (lambda: SVC(f1_score).fit(X, y), "write it as a function of the contingency table"),
+    "measure is None": (lambda: SVC(None).fit(X, y), "expected measure as a name"),
+    "measure takes no k": (lambda: SVC("f1@3").fit(X, y), "precision, recall, ndcg take a k"),
+    "k is too large": (lambda: SVC(PrecisionAtK(1000)).fit(X, y), "k = 1000 is more than the 60 examples"),
+    "k is zero": (lambda: SVC("precision@0").fit(X, y), "expected k as a whole number of at least 1"),
+    "k is a word": (lambda: SVC("precision@ten").fit(X, y), "or as a share of the sample such as '1%'"),
+    "k is negative": (lambda: PrecisionAtK(-3), "expected k as a whole number of at least 1"),
+    "precision is in percent": (lambda: RecallAtPrecision(90), "expected precision > 0 and <= 1, got 90"),
+    "constraint is unknown": (lambda: SVC("recall@specificity=0.9").fit(X, y), "there are recall@precision=..."),
+    "costs are negative": (lambda: CostModel(fn=-1), "expected finite costs, not negative"),
+    "parameter is misspelt": (lambda: SVC(c=1), "unexpected keyword argument 'c'"),
+    "parameter to set is misspelt": (lambda: SVC().set_params(c=1), "Valid parameters are: ['C'"),
+    "C is zero": (lambda: SVC(C=0).fit(X, y), "expected a finite C > 0, got 0"),
+    "C is a string": (lambda: SVC(C="1").fit(X, y), "expected a finite C > 0, got '1'"),
+    "C is a list": (lambda: SVC(C=[1, 10]).fit(X, y), "expected a finite C > 0, got [1, 10]"),
+    "Cs is a number": (lambda: MeasureSVCCV(Cs=1.0).fit(X, y), "expected Cs as finite numbers > 0"),
+    "tol is negative": (lambda: SVC(tol=-1).fit(X, y), "expected a finite tol > 0"),
+    "max_iter is zero": (lambda: SVC(max_iter=0).fit(X, y), "max_iter as a whole number of at least 1"),
+    "solver is unknown": (lambda: SVC(solver="newton").fit(X, y), "expected one of auto, bundle"),
+    "kernel is unknown": (lambda: SVC(kernel="gauss").fit(X, y), "expected linear, rbf, poly"),
+    "threshold is a number": (lambda: SVC(threshold=0.5).fit(X, y), "unknown threshold 0.5: expected one of"),
+    "hinge is a string": (lambda: SVC(hinge="yes").fit(X, y), "expected a finite hinge >= 0"),
+    "class_weight is auto": (lambda: SVC(class_weight="auto").fit(X, y), "expected class_weight as 'balanced'"),
+    "class_weight has other classes": (lambda: SVC(class_weight={"fraud": 2}).fit(X, y), "not in class_weight"),
+    "weights are negative": (lambda: SVC().fit(X, y, sample_weight=-np.ones(60)), "Negative values in data passed to"),
+    "weights are zero": (lambda: SVC().fit(X, y, sample_weight=np.zeros(60)), "at least one non-zero number"),
+    "weights are too few": (lambda: SVC().fit(X, y, sample_weight=np.ones(5)), "expected (60,)"),
+    "weights are NaN": (lambda: SVC().fit(X, y, sample_weight=np.full(60, np.nan)), "sample_weight contains NaN"),
+    "pos_label is misspelt": (lambda: SVC(pos_label="Fraud").fit(X, names), "with the classes ['fraud', 'legit']"),
+    "pos_label of three classes": (lambda: SVC(pos_label=1).fit(X, np.arange(60) % 3), "one of two classes"),
+    "predict before fit": (lambda: SVC().predict(X), "not fitted yet"),
+    "fewer columns": (lambda: fitted().predict(X[:, :3]), "X has 3 features, but MeasureSVC is expecting 4"),
+    "one row as a vector": (lambda: fitted().predict(X[0]), "array.reshape(1, -1) if it contains a single sample"),
+    "other column names": (lambda: fitted(frame).predict(frame.rename(columns={"a": "z"})), "unseen at fit time"),
+    "probabilities": (lambda: fitted().predict_proba(X), "CalibratedClassifierCV"),
+    "scores of other labels": (lambda: fitted().score(X, names), "give the labels as in fit"),
+    "score without labels": (lambda: fitted().score(X), "expected y, the true labels"),
+    "more than all": (lambda: fitted().predict_top_k(X, 1000), "from 0 to the 60 examples, got 1000"),
+    "one fold": (lambda: MeasureSVCCV(cv=1).fit(X, y), "n_splits=2 or more"),
+    "folds in words": (lambda: MeasureSVCCV(cv="five").fit(X, y), "`cv` as an integer"),
+    "scoring is misspelt": (lambda: MeasureSVCCV(scoring="acuracy").fit(X, y), "perhaps 'error' is meant"),
+    "a ranker for F1": (lambda: MeasureRanker("f1").fit(X, y, groups=groups), "such as ndcg"),
+    "grades are names": (lambda: MeasureRanker().fit(X, names, groups=groups), "encode the labels as numbers"),
+    "no auxiliaries": (lambda: CAPOClassifier([]).fit(X, y), "list of (name, estimator), at least one"),
+    "an auxiliary alone": (lambda: CAPOClassifier(SVC()).fit(X, y), "list of (name, estimator), at least one"),
+    "preset is unknown": (lambda: MeasureEnsemble("f1", "quick").fit(X, y), "or one of default, fast, best"),
+    "a member is a class": (
+        lambda: MeasureEnsemble("f1", [("t", DecisionTreeClassifier)]).fit(X, y),
+        "got estimator class instead",
+    ),
+    "own measure takes two": (lambda: SVC(lambda a, b: a).fit(X, y), "as a function of (tp, fp, fn, tn)"),
+    "own measure never differs": (lambda: SVC(lambda tp, fp, fn, tn: 0 * tp).fit(X, y), "kind='score'"),
+    "own measure fits no table": (
+        lambda: SVC(TableFunction(rate, where=lambda tp, fp, fn, tn: tp > 1e9)).fit(X, y),
+        "admits no table of 17 positives and 43 negatives",
+    ),
+    "dataset is not there": (lambda: open_dataset("/nowhere"), "expected a folder of shards, got nothing"),
+    "verify before fit": (lambda: verify(SVC(), X, y), "not fitted yet"),
+    "xi-alpha of an ensemble": (lambda: xi_alpha(MeasureEnsemble(), X, y), "the estimate is for hinge losses"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_message_helps(name):
+    make, words = MISTAKES[name]
+    with pytest.raises((ValueError, TypeError, AttributeError, OSError)) as caught:
+        make()
+    told = " ".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert re.search(re.escape(words), told), told
+
+
+def test_what_is_not_there_is_not_there():
+    model = fitted()
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match="'MeasureSVC' object has no attribute 'coeff_'"):
+        _ = model.coeff_
+
+
+def test_verbose_writes_lines_where_there_is_no_terminal(monkeypatch, capsys):
+    """As in notebooks and logs: the last line at the end, others when their time has come, and no carriage returns."""
+    MeasureSVC("f1", logistic=1, verbose=1).fit(X, y)
+    told = capsys.readouterr().err
+    assert re.fullmatch(r"MeasureSVC\(f1\): iteration \d+, gap .*\n", told)
+    monkeypatch.setattr("metrimax.training.progress.EVERY", 0.0)
+    MeasureSVC("f1", logistic=1, verbose=1).fit(X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1
+    assert not any("\r" in line or "\x1b" in line for line in lines)
+    MeasureEnsemble("f1", [("t", DecisionTreeClassifier())], cv=2, verbose=1).fit(X, y)
+    assert "MeasureEnsemble" in capsys.readouterr().err
+    MeasureSVC("f1", logistic=1).fit(X, y)
+    assert capsys.readouterr().err == ""
