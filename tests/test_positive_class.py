@@ -16,7 +16,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from metrimax import CAPOClassifier, CostModel, MeasureEnsemble, MeasureSVC, MeasureSVCCV, measures, verify, xi_alpha
+from metrimax import (
+    CAPOClassifier,
+    CAPOClassifierCV,
+    CostModel,
+    MeasureEnsemble,
+    MeasureSVC,
+    MeasureSVCCV,
+    measures,
+    verify,
+    xi_alpha,
+)
 from metrimax.cli import main
 
 ONE_SIDED = {
@@ -99,7 +109,7 @@ def _models(**parameters):
         MeasureSVC("prbep", **parameters),
         MeasureSVCCV("f1", Cs=[0.1, 1], cv=3, **parameters),
         CAPOClassifier([("tree", tree)], "f1", **parameters),
-        CAPOClassifier([("tree", tree)], "f1", aux_weight="fixed", **parameters),
+        CAPOClassifierCV([("tree", tree)], "f1", Cs=[1.0], Bs=[1.0], cv=2, **parameters),
         MeasureEnsemble("f1", [("tree", tree), ("line", LogisticRegression())], random_state=0, **parameters),
     ]
 

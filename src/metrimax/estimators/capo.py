@@ -238,8 +238,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         measure, solver = get_measure(self.measure), self._solver()
         self._check_parameters()
         refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
-        given = X
-        checked, X, y = self._check_sample(X, y)
+        given, (checked, X, y) = X, self._check_sample(X, y)
         kind, classes, labels = encode(y, self.pos_label)
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"

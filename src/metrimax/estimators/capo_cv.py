@@ -48,7 +48,7 @@ class CAPOClassifierCV(CAPOClassifier):
         As for `metrimax.MeasureSVCCV`: what is not given is chosen.
     gamma, degree, coef0, cache_size, n_components, random_state
         Of the kernel of the delta function, as for `metrimax.MeasureSVC`.
-    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, n_threads, verbose, callback
+    solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, pos_label, n_threads, verbose, callback
         As for `metrimax.MeasureSVC`.
 
     Attributes
@@ -116,6 +116,7 @@ class CAPOClassifierCV(CAPOClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
+        pos_label: Any = None,
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Callback | None = None,
@@ -146,6 +147,7 @@ class CAPOClassifierCV(CAPOClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.pos_label = pos_label
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback

@@ -36,7 +36,7 @@ from metrimax.estimators._ensemble_rule import OutOfFold
 from metrimax.estimators._ensemble_table import is_frame
 from metrimax.estimators._links import Documented
 from metrimax.estimators._remarks import warn_of_shortfall
-from metrimax.estimators._targets import positive_last, check_truth, encode, judge, weights_of
+from metrimax.estimators._targets import check_truth, encode, judge, positive_last, weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Measure, Vector

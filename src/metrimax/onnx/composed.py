@@ -70,8 +70,8 @@ def _refuse_turned(model: Any) -> None:
     """Raise where the first of two classes is positive: parts of the graph are for the second."""
     if model._turn < 0:
         raise NotImplementedError(
-            f"expected a positive class that is the greater of two to convert to ONNX, got pos_label={model.pos_label!r}: "
-            f"train on y == {model.pos_label!r}"
+            "expected a model whose positive class is the greater of two to convert it to ONNX, got "
+            f"pos_label={model.pos_label!r}: train on y == {model.pos_label!r}"
         )
 
 
