@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_solvers import solve
 
-from metrimax import MeasureRanker, MeasureSVC
+from metrimax import MeasureRanker, MeasureRankerCV, MeasureSVC
 from metrimax.measure import NDCG, AveragePrecision, Grouped, PartialAUC, PrecisionAtK, ROCArea, get_measure
 from metrimax.protocols import Status
 from metrimax.solvers import Bundle
@@ -258,3 +258,20 @@ def test_values_are_those_of_scikit_learn_ties_included():
             assert NDCG(k, "linear").score(grades, scores) == pytest.approx(theirs, abs=1e-12)
             theirs = metrics.ndcg_score(2.0 ** grades[None] - 1, scores[None], k=k)
             assert NDCG(k).score(grades, scores) == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [MeasureRanker, MeasureRankerCV])
+def test_groups_by_the_names_of_other_libraries(kind):
+    rng = np.random.default_rng(0)
+    sizes = np.array([12, 8, 10, 15, 9, 11])
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    X = rng.normal(size=(len(groups), 3))
+    y = (X[:, 0] + rng.normal(size=len(groups)) > 0).astype(int)
+    own = kind("ndcg").fit(X, y, groups=groups)
+    for given in ({"qid": groups}, {"group": sizes}, {"group": sizes.tolist()}):
+        np.testing.assert_array_equal(kind("ndcg").fit(X, y, **given).coef_, own.coef_)
+    with pytest.raises(ValueError, match="expected the groups once, got groups and qid"):
+        kind("ndcg").fit(X, y, groups=groups, qid=groups)
+    for wrong in (sizes[:-1], sizes.astype(float), [-1, len(y) + 1], [sizes.tolist()]):
+        with pytest.raises(ValueError, match="expected group as sizes of groups"):
+            kind("ndcg").fit(X, y, group=wrong)

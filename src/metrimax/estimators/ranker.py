@@ -136,7 +136,16 @@ class MeasureRanker(CertifiedEstimator):
         self.checkpoint = checkpoint
         self.certificate = certificate
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> MeasureRanker:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+    ) -> MeasureRanker:
         """Train on X (dense, sparse, or a design), labels y, and the group (query) of each example; None for one group.
 
         A dataset (`metrimax.open_dataset`) brings its labels and groups; any other X needs y.
@@ -151,6 +160,10 @@ class MeasureRanker(CertifiedEstimator):
             The query of each row; None for one group, or those that a dataset brings.
         sample_weight : array (n,) or None, default=None
             How often each row counts.
+        qid : array (n,) or None, default=None
+            Another name of ``groups``, as XGBoost has it.
+        group : array (number of groups,) or None, default=None
+            The sizes of the groups, which then stand one behind the other, as LightGBM has it.
 
         Returns
         -------
@@ -161,7 +174,7 @@ class MeasureRanker(CertifiedEstimator):
         checked, X, y = self._check_sample(X, y)
         y = _grades(y)
         weight = check_weight(sample_weight, y)
-        grouped = _grouped(measure, _groups_of(X, groups), y)
+        grouped = _grouped(measure, _groups_of(X, groups, qid, group), y)
         checkpoint = as_checkpoint(self.checkpoint)
         training = Training(grouped, solver, self.tol, losses=losses, checkpoint=checkpoint, certificate=self._proven)
         self._train(checked, training, self.C, X, grouped.labels(y), weight)
@@ -301,8 +314,21 @@ class MeasureRanker(CertifiedEstimator):
         return tags
 
 
-def _groups_of(X: Any, groups: Any) -> Any:
-    """The groups of a dataset, unless others are given."""
+def _groups_of(X: Any, groups: Any, qid: Any = None, group: Any = None) -> Any:
+    """The group of each row, by whichever name it is given; those of a dataset, unless others are given."""
+    given = {name: value for name, value in (("groups", groups), ("qid", qid), ("group", group)) if value is not None}
+    if len(given) > 1:
+        raise ValueError(f"expected the groups once, got {' and '.join(given)}: give one of them")
+    if qid is not None:
+        groups = qid
+    if group is not None:
+        sizes = np.asarray(group)
+        if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != X.shape[0]:
+            raise ValueError(
+                f"expected group as sizes of groups, whole numbers that add up to the {X.shape[0]} rows, got "
+                f"{group!r:.100}: give the group of each row as groups="
+            )
+        groups = np.repeat(np.arange(len(sizes)), sizes)
     return getattr(X, "groups", None) if groups is None and is_design(X) else groups
 
 

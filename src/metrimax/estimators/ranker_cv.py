@@ -124,7 +124,16 @@ class MeasureRankerCV(MeasureRanker):
         self.checkpoint = checkpoint
         self.certificate = certificate
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> MeasureRankerCV:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+    ) -> MeasureRankerCV:
         """Choose losses and C on folds of whole groups, then train on X, y and groups with them.
 
         A dataset (`metrimax.open_dataset`) brings its labels and groups; any other X needs y.
@@ -139,6 +148,10 @@ class MeasureRankerCV(MeasureRanker):
             The query of each row; None for one group, or those that a dataset brings.
         sample_weight : array (n,) or None, default=None
             How often each row counts.
+        qid : array (n,) or None, default=None
+            Another name of ``groups``, as XGBoost has it.
+        group : array (number of groups,) or None, default=None
+            The sizes of the groups, which then stand one behind the other, as LightGBM has it.
 
         Returns
         -------
@@ -154,7 +167,7 @@ class MeasureRankerCV(MeasureRanker):
         checked, X, y = self._check_sample(X, y)
         y = _grades(y)
         weight = check_weight(sample_weight, y)
-        groups = _groups_of(X, groups)
+        groups = _groups_of(X, groups, qid, group)
         grouped = _grouped(measure, groups, y)
         training = Training(grouped, solver, self.tol, losses=candidates.losses[0])
         codes = np.zeros(len(y), dtype=int) if groups is None else np.asarray(groups).ravel()
