@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import outofcore, outofcore_page, report, solvers_page
+from benchmarks import outofcore, outofcore_page, report, solvers_page, uses
 from metrimax.solvers import SOLVERS
 
 ENVIRONMENT = {"env_cpu": "a processor", "env_cores": 2, "env_date": "2026-01-01", "env_load_average": 0.5}
@@ -85,6 +85,24 @@ def test_orders_of_rows_say_what_is_chance():
 def test_the_page_on_solvers_is_that_of_the_rows():
     rows, orders = (solvers_page.read(report.RESULTS, name) for name in ("solvers", "solvers_orders"))
     assert solvers_page.PAGE.read_text() == solvers_page.page(rows, orders)
+
+
+def test_the_page_on_uses_is_that_of_the_rows():
+    assert uses.PAGE.read_text() == uses.page(solvers_page.read(report.RESULTS, "uses"))
+
+
+def test_the_page_on_uses_goes_by_medians_over_orders():
+    seconds = {"auto": (0.04, 0.01, 0.02), "bundle": (0.01, 0.01, 0.01), "hybrid": (0.001, 0.03, 0.03)}
+    rows = [
+        {"data": "a set", "use": "hinge 1", "solver": solver, "order": str(order), "passes": "10", "seconds": str(one)}
+        for solver, some in seconds.items()
+        for order, one in enumerate(some)
+    ]
+    page = uses.page([row | {"gap": "reached"} for row in rows])
+    assert "| hinge 1 | 1.00 / 2.00 | 1.00 / 1.00 | 1.00 / 3.00 |" in page
+    assert "| a set | hinge 1 | 10 | 1.00 | 20 | 2.00 | 1.00 |" in page
+    missed = uses.page([row | {"gap": "missed" if row["solver"] == "bundle" else "reached"} for row in rows])
+    assert "| hinge 1 | 1.00 / 1.00 | nan / nan | 1.00 / 1.50 |" in missed
 
 
 def compared(competitor, seconds, mode="gap", reached=True):

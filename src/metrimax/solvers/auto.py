@@ -39,7 +39,7 @@ class Auto(TaskSolver):
       long. Then the bundle method takes over, from w = 0, with the plane that the multipliers make up as its first cut.
     * All others begin at w = 0. Coordinate descent helps out where a run does not get away from there.
 
-    Labels side by side share every pass, so what an iteration does besides counts for more: their iterations are plain.
+    Iterations are plain for labels side by side, which share every pass, and for base losses on over `MANY` features.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ class Auto(TaskSolver):
         patience = LINGER if in_order and oracle.can.kink is not None else math.inf
         if oracle.can.at_k is not None:
             patience *= 12  # most of these runs get away by themselves
-        return Bundle(self.max_iter, 1 if self.labels == 1 else math.inf, patience)
+        plain = self.labels > 1 or (oracle.can.base is not None and design.shape[1] > MANY)
+        return Bundle(self.max_iter, math.inf if plain else 1, patience)
 
     def _after_epochs(self, task: Task) -> Steps:
         return (yield from self._from(task, (yield from after_epochs(task))))
@@ -104,7 +105,7 @@ def _nearly_separable(task: Task) -> bool:
     """Whether ``C |x|^2``, in the mean, is far above the margin on many features, and hinges or mistakes are known."""
     can, rows = task.oracle.can, task.design.rows
     features = TEXT if can.hinges is not None else MANY if can.mistakes is not None else math.inf
-    if rows is None or not rows.in_order or task.design.shape[1] <= features:
+    if rows is None or not rows.in_order or can.base is not None or task.design.shape[1] <= features:
         return False
     return task.weight / (task.oracle.price * task.design.shape[0]) * rows.mean_square() > LOOSE
 
