@@ -127,6 +127,8 @@ def page(rows: list[Row], options: Options) -> None:
         parts.append(f"## {title}\n\n![{title}](figures/{name}.png)\n")
     complete = {key: cell for key, cell in cells.items() if len(cell) == len(METHODS)}
     parts += [_table(cells), _verdicts(list(complete.values()))]
+    if left := [f"{TITLES[data]} ({MEASURES[measure]})" for data, measure in cells if (data, measure) not in complete]:
+        parts.append(f"Not counted here, for not all methods were run on them: {', '.join(left)}.\n")
     write(options.pages / "smoothing.md", "\n".join(parts))
 
 
