@@ -89,7 +89,9 @@ def test_weights_that_overflow(tmp_path: Path, capsys: Capture) -> None:
         load_model(tmp_path / "m")
 
 
-@pytest.mark.parametrize(("scale", "C", "largest"), [(1e80, "1", r"2\.?\d*e-80"), (1e-45, "1e100", r"\d\.?\d*e\+4\d")])
+@pytest.mark.parametrize(
+    ("scale", "C", "largest"), [(1e80, "1", r"\d\.?\d*e-\d\d"), (1e-45, "1e100", r"\d\.?\d*e\+4\d")]
+)
 def test_weights_that_32_bits_do_not_hold(tmp_path: Path, capsys: Capture, scale: float, C: str, largest: str) -> None:
     """They would be written as 0 or inf: a model that calls nothing, or cannot be read."""
     (tmp_path / "x").write_text("".join(f"{label} 1:{label * scale}\n" for label in (1, -1, 1, -1)))

@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _is_standard_output(arguments: argparse.Namespace) -> bool:
     """Whether the model goes to standard output: half of one is no success."""
-    return arguments.command in ("train", "tune") and arguments.model in ("-", "/dev/stdout")
+    return getattr(arguments, "command", None) in ("train", "tune") and arguments.model in ("-", "/dev/stdout")
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
