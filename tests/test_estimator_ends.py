@@ -240,9 +240,13 @@ for verbose in (0, 1):
 """
 
 
-def test_nothing_is_written_to_a_pipe():
+def test_lines_without_control_characters_are_written_to_a_pipe():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True)
-    assert done.stdout == done.stderr == b""
+    assert done.stdout == b""
+    assert done.stderr.startswith(b"MeasureSVC(f1): iteration ")
+    assert done.stderr.endswith(b"\n")
+    assert b"\r" not in done.stderr
+    assert b"\x1b" not in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")

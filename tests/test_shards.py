@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
@@ -298,7 +299,8 @@ def test_rows_without_a_label_among_rows_of_one(tmp_path, capsys):
     assert main(["train", str(tmp_path / "train.svm"), model]) == 0
     for data in ("parts", "parts/2.svm"):
         assert main(["evaluate", str(tmp_path / data), model]) == 0
-    assert "positives:         0, 1\n" in capsys.readouterr().out
+    (counts,) = re.findall(r"^positives: +(.*)$", capsys.readouterr().out, flags=re.MULTILINE)[-1:]
+    assert counts == "0, 1"
 
 
 def test_a_conversion_that_fails_leaves_nothing(tmp_path, problem, capsys):

@@ -136,7 +136,7 @@ def test_a_measure_is_a_structured_problem_of_one_example(name):
     rng = np.random.default_rng(1)
     y = rng.random(40) < 0.3
     X = rng.normal(size=(40, 3)) + y[:, None]
-    svc = MeasureSVC(name, C=0.1, tol=1e-6, fit_intercept=False).fit(X, y)
+    svc = MeasureSVC(name, C=0.1, hinge=0, threshold="trained", tol=1e-6, fit_intercept=False).fit(X, y)
     C = 0.1 * svc.price_ * len(y)
     for solver in SOLVERS:
         svm = StructuredSVM(WholeSample(get_measure(name), y), C=C, tol=1e-6, solver=solver).fit([X], [y])
