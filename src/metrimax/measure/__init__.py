@@ -79,10 +79,10 @@ ALIASES = {
     "matthews_corrcoef": "mcc",
     "roc_auc": "roc_area",
 }
-"""What measures are called elsewhere, as in scikit-learn: taken as well, in any case."""
+"""Other names of the measures, as in scikit-learn; upper and lower case are the same."""
 
 OTHER_NAMES = {"pr_auc": "average_precision", "precision": "precision_at_k", "recall": "recall_at_k"}
-"""Names of something else that may be meant, for messages."""
+"""Names that are not measures here, and the measure to suggest in the error message."""
 
 AT_K = {"precision": "precision_at_k", "recall": "recall_at_k", "ndcg": "ndcg"}
 """Which measure is meant by a name followed by @ and k."""
@@ -101,7 +101,7 @@ def canonical(name: str) -> tuple[str, dict[str, Any]]:
     """The registered name for one that a user has given, and the parameters that it holds: "precision@50",
     "recall@precision=0.9", "ROC_AUC".
 
-    What is no name of a measure is returned as it is.
+    A name that is not known is returned unchanged.
     """
     plain, at, k = name.strip().lower().partition("@")
     plain = ALIASES.get(plain, plain)
@@ -181,7 +181,7 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
 
 
 def _perhaps(name: str) -> str:
-    """Which measure is likely to be meant by a name that is none, for messages."""
+    """The end of an error message: the measure that an unknown name probably means."""
     if "@" in name:
         limits = ", ".join(f"{one}@{other}=..." for one, other in LIMITS)
         return f"; {', '.join(AT_K)} take a k, as in precision@50 or precision@1%; there are {limits}"
@@ -195,14 +195,14 @@ def _perhaps(name: str) -> str:
 
 
 def _check_function(function: Callable[..., object]) -> None:
-    """Raise for a function that no table can be given to, such as scikit-learn's of (y_true, y_pred), or a scorer."""
+    """Raise unless the function takes (tp, fp, fn, tn); functions of (y_true, y_pred) and scorers do not."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some compiled functions do not say
+    except (TypeError, ValueError):  # some compiled functions have no signature
         return
     try:
         signature.bind("tp", "fp", "fn", "tn")
-        fits = "y_true" not in signature.parameters  # a scorer may have room for four arguments
+        fits = "y_true" not in signature.parameters  # a scorer may take four arguments
     except TypeError:
         fits = False
     if not fits:

@@ -82,7 +82,7 @@ class TopMeasure(ContingencyMeasure):
         return made
 
     def _ranking_oracle(self, y: Labels, sample_weight: Vector | None) -> Oracle:
-        """Every positive among the first k gains as much, every rank counts alike."""
+        """The oracle for labellings="rankings": each positive in the first k ranks has the same gain."""
         pos, neg = split(y, sample_weight)
         k = self.number(pos.total, neg.total)
         none, one = (of_one(self.table_loss, *_table(k, tp, pos.total, neg.total)) for tp in (0.0, 1.0))
@@ -140,7 +140,7 @@ class _AtK(TopMeasure):
 
     @property
     def absolute(self) -> bool:
-        """Whether k is a number of examples, which belongs to the size of a sample."""
+        """Whether k is a number of examples, not a share of the sample or of the positives."""
         return not self._share()[1]
 
     def number(self, n_pos: float, n_neg: float) -> float:
@@ -219,7 +219,7 @@ class RecallAtK(_AtK):
 
     @property
     def structure(self) -> Structure:  # type: ignore[override]
-        # more than k called positive may hold more than k of the positives, which count no more
+        # with more than k predicted positives tp may exceed k; the surplus does not count
         return "scan" if self.labellings == "at_least" else "count"
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
@@ -263,7 +263,7 @@ class RecallAtBudget(RecallAtK):
 
 
 def on_part(measure: Measure, share: float) -> Measure:
-    """The measure on a part of a sample: a k that is a fixed number belongs to the whole, and becomes its share."""
+    """The measure for a part of a sample: a k that is a number of examples is multiplied by the part's share."""
     if isinstance(measure, _AtK) and measure.absolute:
         return replace(measure, k=max(1, round(float(measure.k) * share)))
     return measure
@@ -328,7 +328,7 @@ class TopOracle(SampleOracle):
         return Cut(loss, slope)
 
     def mistakes(self) -> Hinges:
-        """The error rate of the sample: where a solver may begin."""
+        """The error rate as hinges, from which a solver may start."""
         weight = np.ones(self.size) if self._weight is None else np.asarray(self._weight, dtype=np.float64)
         return Hinges(np.where(self._y, 1.0, -1.0), np.ones(self.size), weight)
 
@@ -367,6 +367,6 @@ def _boundary(scores: npt.NDArray[np.float64], weight: Vector, k: float) -> tupl
     reached = np.cumsum(weight[order])
     last = min(int(np.searchsorted(reached, enough)), len(order) - 1)
     score = float(scores[order[last]])
-    if reached[last] >= (math.ceil(enough) + 1) * (1 - 1e-12):  # a copy of the same example has the next place
+    if reached[last] >= (math.ceil(enough) + 1) * (1 - 1e-12):  # the next place belongs to a copy of the same example
         return score, score
     return score, float(scores[order[last + 1]]) if last + 1 < len(order) else score - 2.0

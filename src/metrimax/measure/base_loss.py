@@ -1,4 +1,4 @@
-"""What stands beside a measure's risk: hinges and logistic losses, which add up over the examples."""
+"""Base losses that are added to a measure's risk: sums of hinge and logistic losses over the examples."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Losses:
     ----------
     risk : float or "even"
         "even" is 1 / kappa: the risk then weighs as much as one loss of every example. With 1 the risk of a rare class
-        drowns the base losses; where it learns nothing itself, all scores become equal.
+        outweighs the base losses; if the risk learns nothing, all scores become equal.
     hinge, logistic : float
         The weights, not negative; not all three zero.
     balanced : bool
@@ -84,7 +84,7 @@ class Losses:
         if not self.base:
             return SumOracle([(risk * oracle.price * oracle.n, oracle)], len(y), oracle.n, risk * oracle.price)
         positive, weight = y > 0, self._weights(y > 0, sample_weight)
-        if not (risk or self.logistic):  # a plain SVM: all that is known of the error rate helps
+        if not (risk or self.logistic):  # a plain SVM: use the oracle of the error rate, which offers more
             errors = ErrorRate().oracle(positive, weight)
             errors.price = self.hinge  # type: ignore[misc]
             return errors
@@ -98,7 +98,7 @@ class Losses:
         return SumOracle([(of_risk, oracle), (size, base)], len(y), oracle.n, of_risk / oracle.n, alike)
 
     def _of_shares(self, positive: Labels, weight: Vector | None) -> float:
-        """The least base losses of scores that are all alike: they know the shares of the classes and nothing else."""
+        """The least sum of base losses with one score for all examples; it depends on the class shares alone."""
         weight = np.ones(len(positive)) if weight is None else weight
         size, of_positives = float(weight.sum()), float(weight[positive].sum())
         shares = [share for share in (of_positives / size, 1 - of_positives / size) if share > 0]
@@ -106,7 +106,7 @@ class Losses:
         return size * (2 * self.hinge * min(shares) * (len(shares) - 1) + self.logistic * entropy)
 
     def _weights(self, positive: Labels, weight: Vector | None) -> Vector | None:
-        """Those of the examples in the base losses."""
+        """The weights of the examples in the base losses."""
         if not self.balanced:
             return weight
         weight = np.ones(len(positive)) if weight is None else weight
@@ -160,7 +160,7 @@ class BaseOracle(SampleOracle):
 class SumOracle(SampleOracle):
     """``R(s) = sum_k times_k R_k(s) / (price n)`` over the parts (times_k, R_k).
 
-    ``alike`` is the least of the base losses among them if all scores are alike.
+    ``alike`` is the least sum of the base losses among them with one score for all examples.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class SumOracle(SampleOracle):
         return hinges._replace(weight=self._shares[0] * hinges.weight)
 
     def _smooth(self) -> Smooth | None:
-        """The sum of the smoothed parts, each so far below its own risk that all of them are within mu together."""
+        """The sum of the smoothed parts; their errors add up to mu at most."""
         parts: list[Smooth] = []
         for oracle in self._oracles:
             part = made(oracle.can.smooth)
@@ -209,7 +209,7 @@ class SumOracle(SampleOracle):
         return smooth
 
     def _kink(self) -> Kink | None:
-        """The labellings of the first part, each with the cuts of the others at s = 0 beside it."""
+        """The kink of the first part, plus the cuts of the other parts at s = 0."""
         kink = made(self._oracles[0].can.kink)
         if kink is None:
             return None
@@ -226,7 +226,7 @@ class SumOracle(SampleOracle):
         return self._sum([oracle(scores) for oracle in self._oracles])
 
     def mean_cut(self, scores: Vector, mu: float) -> Cut:
-        """The flips of the first part, the measure's own, are shared out; the others give the cut that attains them."""
+        """The mean cut of the first part (the measure's risk), plus the cuts of the other parts."""
         first, *others = self._oracles
         return self._sum([first.mean_cut(scores, mu / self._shares[0]), *(oracle(scores) for oracle in others)])
 
@@ -251,7 +251,7 @@ def wants_base_loss(measure: Measure) -> bool:
     """Whether a base loss helps the measure: all but the error rate, whose risk is a sum of hinges already.
 
     Costs that differ scale the margins of the classes, not their weights: where a rare class overlaps with the other,
-    the least sum of such hinges calls nobody positive, as that of the error rate does.
+    the minimiser of such hinges predicts no positives, as that of the error rate does.
     """
     return measure.ranks or (isinstance(measure, ContingencyMeasure) and not _counts_errors(measure))
 

@@ -71,7 +71,7 @@ class CostModel(ContingencyMeasure):
     def from_matrix(cls, matrix: npt.ArrayLike) -> CostModel:
         """From a 2 x 2 cost matrix, [[tn, fp], [fn, tp]] as scikit-learn's `confusion_matrix` has it.
 
-        What right calls cost is taken off what wrong ones cost: only the differences decide.
+        The costs are ``fn - tp`` and ``fp - tn``: only these differences matter.
 
         >>> CostModel.from_matrix([[0, 5], [100, 2]])
         CostModel(fn=98.0, fp=5.0)

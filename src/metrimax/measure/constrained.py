@@ -51,19 +51,19 @@ class Constrained(ContingencyMeasure):
 
     @property
     def level(self) -> float:
-        """What the proportion has to be at least."""
+        """The least value of the proportion that the constraint allows."""
         raise NotImplementedError
 
     def proportion(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> tuple[Vector, Vector]:
-        """The good and the bad ones."""
+        """The numbers good and bad of the proportion ``good / (good + bad)``."""
         raise NotImplementedError
 
     def value(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
-        """What is to be as high as can be."""
+        """The value to maximise."""
         return ratio(tp, tp + fn, 1.0)
 
     def holds(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> npt.NDArray[np.bool_]:
-        """For which tables the constraint holds; where there is nothing to look at, it does."""
+        """For which tables the constraint holds; it holds if good + bad = 0."""
         good, bad = self.proportion(tp, fp, fn, tn)
         kept: npt.NDArray[np.bool_] = good >= (self.level - ROUNDING) * (good + bad)
         return kept
@@ -77,7 +77,7 @@ class Constrained(ContingencyMeasure):
         return float(np.max(self.table_score(*table)))
 
     def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """The best place of those where the constraint holds with confidence, or else where most is kept."""
+        """The best threshold that keeps the constraint with confidence; if none does, that of the best `assured`."""
         places, table, copies = _places(np.asarray(y) > 0, scores, sample_weight)
         doubt = self.doubt(*table, copies=copies)
         sure = doubt <= 1 - self.confidence
@@ -86,19 +86,19 @@ class Constrained(ContingencyMeasure):
         return float(places[np.argmax(np.where(sure, self.value(*table), -np.inf))])
 
     def doubt(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector, copies: float = 1.0) -> Vector:
-        """How likely so many good ones are, or more, where the proportion is the level and no more.
+        """The p-value of the binomial test: the probability of ``good`` or more if the true proportion were the level.
 
         ``copies`` is the number of equal examples that have the spread of those weighted with 1 in all.
         """
         good, bad = (part * copies for part in self.proportion(tp, fp, fn, tn))
-        if self.level >= 1:  # no number of examples can make sure of all
+        if self.level >= 1:  # no finite sample proves a proportion of 1
             return np.where(self.holds(tp, fp, fn, tn), 0.0, 1.0)
-        from scipy.special import betainc  # slow to import, and most measures do without
+        from scipy.special import betainc  # slow to import, and most measures do not need it
 
         return np.where(good > 0, betainc(np.maximum(good, 1e-300), bad + 1, self.level), 1.0)
 
     def assured(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector, copies: float = 1.0) -> Vector:
-        """The level that the proportion keeps on other data with the confidence asked for."""
+        """A lower confidence bound of the proportion on other data, at the measure's confidence."""
         good, bad = (part * copies for part in self.proportion(tp, fp, fn, tn))
         if self.level >= 1:
             return ratio(good, good + bad, 0.0)
@@ -107,21 +107,21 @@ class Constrained(ContingencyMeasure):
         return np.where(good > 0, betaincinv(np.maximum(good, 1e-300), bad + 1, 1 - self.confidence), 0.0)
 
     def assured_of(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """That of the rule ``score > 0``."""
+        """The `assured` level of the rule ``score > 0``."""
         _, table, copies = _places(np.asarray(y) > 0, scores, sample_weight, np.zeros(1))
         return float(self.assured(*table, copies=copies)[0])
 
     def merit(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """The value of the rule ``score > 0`` if it keeps the constraint surely, or else by how much it falls short.
+        """The value of the rule ``score > 0`` if it keeps the constraint with confidence, else ``assured - level``.
 
-        That is negative: whoever is nearer to the constraint is better, and whoever keeps it better than all others.
+        The latter is negative, so every rule that keeps the constraint beats every rule that does not.
         """
         _, table, copies = _places(np.asarray(y) > 0, scores, sample_weight, np.zeros(1))
         assured = float(self.assured(*table, copies=copies)[0])
         return float(self.value(*table)[0]) if self.shortfall(assured) is None else assured - self.level
 
     def shortfall(self, assured: float) -> str | None:
-        """What a rule that is sure of this level does not keep, in words; None if it keeps the constraint."""
+        """The warning for a rule with this `assured` level; None if it keeps the constraint."""
         if assured >= self.level - 1e-6:
             return None
         return (

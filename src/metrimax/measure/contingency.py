@@ -35,7 +35,7 @@ ROUNDING = 1e-13
 
 
 def check_beta(beta: float) -> None:
-    """Raise if the square of beta, the weight of recall, is no number to compute with."""
+    """Raise unless beta is from 1e-100 to 1e100, so that beta^2, the weight of recall, is finite and > 0."""
     if not (isinstance(beta, (int, float, np.number)) and 1e-100 <= beta <= 1e100):
         raise ValueError(f"expected a finite beta > 0, from 1e-100 to 1e100, got {beta!r}")
 
@@ -57,7 +57,7 @@ def contingency(y: Labels, z: Labels, sample_weight: Vector | None = None) -> tu
 
 
 def of_one(function: Callable[..., Vector], *table: float) -> float:
-    """A function of tables for one of them; as arrays, so that 0/0 is no error."""
+    """The value of a function of tables for one table, passed as arrays so that 0/0 does not raise."""
     return float(function(*map(np.asarray, table)))
 
 
@@ -114,15 +114,15 @@ class ContingencyMeasure:
     def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector | float, Vector | float] | None:
         """``u, v`` with ``D = u + v tp`` for m = tp + fp, of the structure "count"; None: to be had from `table_loss`.
 
-        What is the same for every m is one number. Only a quicker way to the same numbers, and one that takes less
-        memory: a class that changes the one changes the other.
+        A coefficient that does not depend on m is one number. This is a shortcut that saves time and memory: a class
+        that overrides `table_loss` overrides `by_count` too.
         """
         return None
 
     def fraction(self, n_pos: float, n_neg: float) -> Fraction | None:
         """D as a fraction of linear functions of the mistakes; None if it is none, or not known to be one.
 
-        As `by_count` a quicker way to the same numbers, where examples of the two classes weigh unequally.
+        Like `by_count` a shortcut, used if the units of the two classes have different weights.
         """
         return None
 
@@ -147,13 +147,13 @@ class ContingencyOracle(SampleOracle):
         self.structure = measure.structure
         self._fraction: Fraction | None = None
         if self.structure is None or (self.structure == "count" and not equal_units):
-            self.structure = None  # so that the probe sees which tables are admissible
+            self.structure = None  # so that `_loss` applies the limits on counts for the probe
             self._fraction = None if equal_units else self._as_fraction()
             if self._fraction is None:
                 self.structure = tables.probe(self._loss, self.pos.count, self.neg.count, equal_units=equal_units)
             else:
                 self.structure = "monge"
-        if self.structure == "scan" and sample_weight is not None:  # every table: keep them few, or do without
+        if self.structure == "scan" and sample_weight is not None:  # a scan visits every table: use fewer units
             self.pos, self.neg = split(y, sample_weight, most=SCANNED_UNITS)
             self._count_in_common(y, sample_weight)
         n_pos, n_neg = self.pos.count, self.neg.count
@@ -226,7 +226,7 @@ class ContingencyOracle(SampleOracle):
         if self._rises is None or self._counts is not None:
             return None
         least, most, slack = self._rises[::2], self._rises[1::2], 1e-9 * max(map(abs, self._rises))
-        if any(b - a > slack for a, b in zip(least, most, strict=True)):  # one more mistake does not always cost alike
+        if any(b - a > slack for a, b in zip(least, most, strict=True)):  # D is not linear
             return None
         pos, neg = (
             max(0.0, (a + b) / 2) * self.n / units.unit
@@ -252,7 +252,7 @@ class ContingencyOracle(SampleOracle):
         return self.mistakes()._replace(margin=self._by_class(*self.margins))
 
     def mistakes(self) -> Hinges:
-        """The error rate of the sample: where a solver may begin."""
+        """The error rate as hinges, from which a solver may start."""
         weight = self._by_class(*(1.0 if units.alike else units.weight for units in (self.pos, self.neg)))
         return Hinges(self._by_class(self.pos.sign, self.neg.sign), np.ones(self.size), weight)
 
@@ -262,7 +262,7 @@ class ContingencyOracle(SampleOracle):
         None if there are no such, or if examples of the other class flip by units that are not their own weights: a
         mean of labellings may then have a number of flips that no labelling has.
         """
-        if self._counts is not None:  # a limit on how many are called positive: they are not free
+        if self._counts is not None:  # with a limit on the predicted positives the other class cannot flip freely
             return None
         worst = self(np.zeros(self.size)).loss
         for units, others, order in ((self.pos, self.neg, 1), (self.neg, self.pos, -1)):
@@ -343,7 +343,7 @@ class ContingencyOracle(SampleOracle):
         if self.structure == "limited":
             return tables.limited_argmax(loss, P, N, self._inside)
         value, i, j = (tables.monge_argmax if self.structure == "monge" else tables.scan_argmax)(loss, P, N)
-        if value == -np.inf and np.isfinite(P[-1] + N[-1]):  # not the scores' doing
+        if value == -np.inf and np.isfinite(P[-1] + N[-1]):  # the scores are finite, so the measure is the cause
             raise ValueError(
                 f"the measure {self._measure.name!r} admits no table of {self.pos.total:g} positives and "
                 f"{self.neg.total:g} negatives: expected one at least; see what its predicate (where, admissible) or "
@@ -388,14 +388,14 @@ class ContingencyOracle(SampleOracle):
         if given is None:
             return tables.count_coefficients(self._loss, self.pos.count, self.neg.count, low, high)
         u, v = (
-            one if isinstance(one, np.ndarray) else np.broadcast_to(one, high + 1 - low)  # one number is kept as such
+            one if isinstance(one, np.ndarray) else np.broadcast_to(one, high + 1 - low)  # a view, not a copy
             for one in (given[0], unit * given[1])
         )
         return u, v
 
     def _check_coefficients(self) -> None:
         """Refuse NaN, which no comparison in the search would notice."""
-        if not np.isnan(self._u.sum() + self._v.sum()):  # without a vector on the way
+        if not np.isnan(self._u.sum() + self._v.sum()):  # the sum needs no temporary vector
             return
         for name, values in (("u", self._u), ("v", self._v)):
             if (bad := np.flatnonzero(np.isnan(values))).size:
@@ -407,7 +407,7 @@ class ContingencyOracle(SampleOracle):
                 )
 
     def _set_bounds(self, fn_least: float, fn_most: float, fp_least: float, fp_most: float) -> None:
-        """A flip pays if its cost is below what D can rise; keep a little more than that for rounding."""
+        """Set the limits outside which the sign of a flip's gain is known, with a margin for rounding."""
         self._rises = fn_least, fn_most, fp_least, fp_most
         self._limits = (
             _limits(fn_least, fn_most, self.pos.unit / self.n),
@@ -416,7 +416,7 @@ class ContingencyOracle(SampleOracle):
 
     def _price(self) -> float:
         truth, one_fn, one_fp, swap = map(float, self._loss(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])))
-        if np.isfinite(truth):  # zero, but for functions of users
+        if np.isfinite(truth):  # zero, except for users' functions
             one_fn, one_fp, swap = one_fn - truth, one_fp - truth, swap - truth
         rise = one_fn / self.pos.unit + one_fp / self.neg.unit
         if not np.isfinite(rise):
@@ -432,7 +432,7 @@ class _Limits(NamedTuple):
 
 
 def _rises(losses: Vector) -> bool:
-    """Whether the losses of more and more mistakes rise, within [0, 1]: then all links of them rise."""
+    """Whether the losses are in [0, 1] and never fall with more mistakes; then all links of them rise too."""
     return bool(losses[0] >= 0 and losses[-1] <= 1 and (losses[1:] >= losses[:-1]).all())
 
 

@@ -28,7 +28,7 @@ class Groups(NamedTuple):
         """From the group of every example, in any order."""
         try:
             _, codes = np.unique(groups, return_inverse=True)
-        except TypeError:  # numbers beside strings cannot be sorted: in the order in which they appear
+        except TypeError:  # numbers and strings together cannot be sorted: number the groups by first appearance
             number: dict[Any, int] = {}
             codes = np.array([number.setdefault(group, len(number)) for group in groups])
         return cls(np.argsort(codes, kind="stable"), np.concatenate(([0], np.cumsum(np.bincount(codes)))))
@@ -99,7 +99,7 @@ class Grouped:
         return [members[g] for g, own, weight in self._parts(y, sample_weight) if self._ranks(own, weight)]
 
     def threshold(self, y: npt.NDArray[Any], scores: Vector, sample_weight: Vector | None = None) -> float:
-        """Zero, for there is none: scores of different groups are not compared."""
+        """Always 0: scores of different groups are not compared, so there is no threshold."""
         return 0.0
 
     def _parts(
@@ -153,7 +153,7 @@ class GroupedOracle(SampleOracle):
         self._oracles = oracles
         self.price = sum(oracle.price * oracle.n for oracle in oracles.values()) / self.n
         kernels = [oracle.can.compiled for oracle in oracles.values()]
-        if all(kernel is not None for kernel in kernels):  # small groups are mostly calls
+        if all(kernel is not None for kernel in kernels):  # for small groups the time goes into Python calls
             starts = groups.starts[list(oracles)].astype(np.int64)
             self.compiled = _kernels.MeanOfGroups(groups.order.astype(np.int64, copy=False), starts, kernels)
 

@@ -90,7 +90,7 @@ class TableFunction(ContingencyMeasure):
                 f"the measure {self.name!r} returned values from {value.min():g} to {value.max():g}: expected values "
                 "in [0, 1], as on the other tables looked at; scale it"
             )
-        # of one class, all right: loss 0, whatever the ratios. With both classes the function itself says so
+        # one class, no mistakes: loss 0, even if the ratio is 0/0. With both classes the function decides
         perfect = (fp == 0) & (fn == 0) & ((tp == 0) | (tn == 0))
         return np.where(perfect, 0.0, loss) if np.any(perfect) else loss
 
@@ -120,7 +120,7 @@ class TableFunction(ContingencyMeasure):
         return made
 
     def _say_if_unrewarded(self, n_pos: float, n_neg: float) -> None:
-        """Warn where the true labels are not the best labelling: the risk is then never below their loss."""
+        """Warn if the true labels are not the best labelling: the risk is then never below their loss."""
         zero = np.zeros(1)
         truth = float(self.table_loss(zero + n_pos, zero, zero, zero + n_neg)[0])
         if truth <= SAME or self.where is not None:
@@ -141,7 +141,7 @@ class TableFunction(ContingencyMeasure):
             )
 
     def _values(self, *table: Vector) -> Vector:
-        """The function itself, refused where it is not finite."""
+        """The values of the function; raises unless they are finite."""
         value = self._call(self.function, self._by_table[0], *table).astype(np.float64)
         if not np.isfinite(value).all():
             at = np.flatnonzero(~np.isfinite(value))[0]
@@ -168,7 +168,7 @@ class TableFunction(ContingencyMeasure):
         try:
             together = np.asarray(function(*(cell.copy() for cell in cells)))
         except Exception:
-            return one_by_one is not None  # else the error comes again where the function is called
+            return one_by_one is not None  # otherwise `_call` raises the same error, with a note
         if one_by_one is None:
             return False
         if together.shape != one_by_one.shape:
@@ -189,7 +189,7 @@ class TableFunction(ContingencyMeasure):
         except Exception:
             if self.kind is None:
                 raise
-            return _Nature(self.kind, scaled=False)  # it may only know the tables of its own sample
+            return _Nature(self.kind, scaled=False)  # it may be defined for the tables of its own sample only
         finite = value[np.isfinite(value)]
         scaled = bool(len(finite) and (finite.min() < -SAME or finite.max() > 1 + SAME))
         if self.kind is not None:

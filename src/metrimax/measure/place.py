@@ -14,17 +14,17 @@ that of rounding.
 
 
 def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-    """A threshold in the middle of those that are as good on these scores as can be told.
+    """The mean of the thresholds that are nearly as good as the best one on these scores.
 
     Zero if none is better. Otherwise halfway between two scores that follow one another. The best such place of a
     sample with few positives depends on single examples, so all places count as equal that are behind it by no more
-    than one mistake in each class costs, and their mean is taken. Beyond the last score on either side is no place:
-    nobody would be called positive, or everybody.
+    than one mistake in each class costs, and their mean is taken. Thresholds below or above all scores are not
+    considered: all examples, or none, would be predicted positive.
     """
     if not isinstance(measure, ContingencyMeasure):
         return measure.threshold(y, scores, sample_weight)
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    if not weight.all():  # rows that are left out have no say in where the places are
+    if not weight.all():  # rows of weight zero do not define places
         used = weight > 0
         y, scores, weight = y[used], scores[used], weight[used]
     order = np.argsort(-scores, kind="stable")

@@ -26,7 +26,7 @@ class PlainOracle:
     Attributes
     ----------
     unit : float
-        What a gap is measured in, divided by C; the risk of all losses is their sum divided by it.
+        The unit of the gap, divided by C; the risk of all losses is their sum divided by it.
     price : float
         kappa, of the measure alone.
     """
@@ -56,7 +56,7 @@ class PlainOracle:
 
     @property
     def defined(self) -> bool:
-        """Whether its cuts are made from the definition, and not by the search alone."""
+        """Whether the cuts are computed from the definition, not taken from the search."""
         if not self._share:
             return True
         if self._groups is not None:
@@ -97,7 +97,7 @@ class PlainOracle:
         return value + self._share * self._risk(scores) if self._share else value
 
     def _risk(self, scores: Vector) -> float:
-        """That of the measure."""
+        """The measure's risk."""
         if self._groups is not None:
             return float(np.mean([own.risk(np.ascontiguousarray(scores[rows])) for rows, own in self._groups]))
         if self._of_tables and self.exhaustive:

@@ -1,4 +1,4 @@
-"""The positive class where nobody has named it: of two names the greater one, which may be another than is meant."""
+"""A warning about the default positive class: the greater of two labels, which may not be the one that is meant."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from metrimax.protocols import Labels, Measure
 
 def doubtful_positive(measure: Measure, classes: Sequence[Any], labels: Labels) -> str:
     """A sentence, where two classes have names, the greater one is the more frequent, and the measure depends on which
-    is positive: whoever trains F1 for "fraud" and "legit" means the fraud. Empty otherwise; numbers speak for
-    themselves. Examples are counted, whatever they weigh: weights that even out the classes change nothing here.
+    is positive: someone who trains F1 on "fraud" and "legit" means the fraud. Empty otherwise, and for classes that are
+    numbers. Examples are counted without their weights, so balanced weights change nothing here.
     """
     if len(classes) != 2 or not all(isinstance(name, str) for name in classes):
         return ""

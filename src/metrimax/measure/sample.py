@@ -1,4 +1,4 @@
-"""What every oracle shares."""
+"""The base class of all oracles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class SampleOracle:
 
     price: float = 1.0
     compiled: _kernels.Risk | None = None
-    """The kernel that answers in its place, without Python, where there is one."""
+    """The compiled kernel that solvers call instead of this object, or None."""
 
     def __init__(self, n: float, size: int) -> None:
         self.n = n

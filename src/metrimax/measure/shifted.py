@@ -21,7 +21,7 @@ class Shifted:
 
     @property
     def can(self) -> Capabilities:
-        """Hinges have their margins shifted. At s = 0 no labellings meet any more, so there is no kink."""
+        """What the oracle offers, with shifted margins. Its kink is not at s = 0 any more, so none is offered."""
         own = self._oracle.can
         return replace(
             own,
@@ -42,7 +42,7 @@ class Shifted:
         return Cut(cut.loss + float(cut.slope @ self._offset), cut.slope)
 
     def _shifted(self, make: Callable[[], Hinges]) -> Hinges:
-        """``margin - sign (s + offset)`` has another margin."""
+        """The hinges ``margin - sign (s + offset)`` with the offset moved into the margin."""
         hinges = make()
         return hinges._replace(margin=hinges.margin - hinges.sign * self._offset)
 

@@ -229,14 +229,14 @@ def top_smoothing(pos: ClassUnits, neg: ClassUnits, k: float, u: float, v: float
 
 
 def _level(scores: Vector, units: ClassUnits) -> float:
-    """What all scores may have in common, which a ranking does not see: sums of squares would drown in it."""
+    """A common shift of all scores, subtracted before sums of squares: they would lose their digits to it."""
     return float(scores[units.members].mean())
 
 
 def _balanced(slope: Vector, total: float) -> Vector:
-    """The slope with the sum that it has to have: what rounding did to it would count times what scores have in common.
+    """The slope, corrected so that its sum is exactly ``total``: its error is multiplied by a shift of all scores.
 
-    Those that flip share it.
+    The correction is divided equally among the examples that flip.
     """
     flips = np.flatnonzero(slope)
     slope[flips] += (total - slope.sum()) / max(1, len(flips))

@@ -165,7 +165,7 @@ def split(
     pos, neg = units(y, +1.0, most), units(~y, -1.0, most)
     whole = sample_weight is not None and bool((sample_weight == np.round(sample_weight)).all())
     if unit is None and whole and pos.copies != neg.copies:
-        # one class has too many copies to be expanded: those of the other, a great many as well, would be so in vain
+        # one class has too many copies to be expanded, so expanding the copies of the other would gain nothing
         return units(y, +1.0, min(most, MOST_UNITS)), units(~y, -1.0, min(most, MOST_UNITS))
     return pos, neg
 
@@ -173,8 +173,8 @@ def split(
 def common_unit(pos: ClassUnits, neg: ClassUnits) -> float | None:
     """A size that both classes may be counted in, if that takes no more than `MOST_COPIES` units.
 
-    Of either class there are at least as many as it has examples. The positives are a whole number of them; of the
-    negatives less than one is left, which never flips.
+    Each class has at least as many units as examples. The positives are a whole number of units; of the negatives
+    less than one unit is left over, which never flips.
     """
     count = math.ceil(pos.total / min(pos.total / len(pos.members), neg.total / len(neg.members)))
     unit = pos.total / count
