@@ -135,7 +135,7 @@ one with the best baseline, training for the measure is ahead in {ahead} and beh
 (two-tailed Wilcoxon signed-rank test over classes or data sets); the rest are undecided. The best baseline was picked
 by its test results, in its own favour, and may be nonlinear.
 
-![Macro-F1 over CPU seconds on Reuters; F1 of boosting and of MeasureEnsemble on 20 tables](figures/summary.png)
+![Macro-F1 over CPU seconds on Reuters; F1 of boosting and of MeasureEnsemble on tables](figures/summary.png)
 
 ## Against the cost model, as in the paper
 
