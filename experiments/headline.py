@@ -118,7 +118,7 @@ def figure(methods: list[Method], pairs: dict[str, tuple[float, float]], options
     right.set_yticks(range(len(pairs)), list(pairs), fontsize=8)
     right.set(xlabel="F1 on the test rows")
     right.set_title(f"Tables: {len(pairs)} imbalanced sets", loc="left", fontsize=11)
-    right.legend(frameon=False, fontsize=9, loc="lower right")
+    right.legend(frameon=False, fontsize=9, loc="lower left")
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(color="#eceff2")

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from paper import PAPER
 from sklearn.model_selection import StratifiedKFold
 
-from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, xi_alpha
+from metrimax import CostModel, MeasureSVC, MeasureSVCCV, RecallAtK, TableFunction, xi_alpha
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import wants_base_loss
-from metrimax.measure.place import place
+from metrimax.measure.place import place, place_if_it_pays
 from metrimax.training.choose import PLAIN, family
 from metrimax.training.threshold import choose_threshold
 
@@ -244,3 +244,17 @@ def test_no_threshold_is_placed_between_scores_that_differ_by_rounding():
         assert place(get_measure("mcc"), y, -1.0 + noise * rng.normal(size=30)) == 0.0
     scores = np.concatenate((0.3 + 1e-16 * rng.normal(size=9), 0.1 + 1e-16 * rng.normal(size=21)))
     assert place(get_measure("mcc"), y, scores) == pytest.approx(0.2)
+
+
+def test_a_table_that_is_not_admitted_is_no_place():
+    """Recall alone would call everybody: the function's own constraint holds at the place instead."""
+    rng = np.random.default_rng(0)
+    y = rng.random(400) < 0.2
+    scores = rng.normal(size=400) + 1.5 * y - 3.0
+    few = TableFunction(lambda tp, fp, fn, tn: tp / (tp + fn), where=lambda tp, fp, fn, tn: fp <= 40)
+    threshold = place(few, y, scores)
+    assert 20 <= np.sum((scores > threshold) & ~y) <= 40
+    assert place_if_it_pays(few, y, scores) == threshold
+    assert place_if_it_pays(few, y, scores + 9) == pytest.approx(threshold + 9), "all are called at zero, too many"
+    none = TableFunction(lambda tp, fp, fn, tn: tp / (tp + fn), where=lambda tp, fp, fn, tn: (fp == 0) & (fn == 0))
+    assert place(none, y, scores) == 0.0

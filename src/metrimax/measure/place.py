@@ -14,12 +14,12 @@ that of rounding.
 
 
 def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-    """The mean of the thresholds that are nearly as good as the best one on these scores.
+    """The middle of the thresholds that are as good on these scores as can be told.
 
     Zero if none is better. Otherwise halfway between two scores that follow one another. The best such place of a
-    sample with few positives depends on single examples, so all places count as equal that are behind it by no more
-    than one mistake in each class costs, and their mean is taken. Thresholds below or above all scores are not
-    considered: all examples, or none, would be predicted positive.
+    sample with few positives depends on single examples. So all places count as equal that are behind it by no more
+    than one mistake in each class costs, and their mean is taken. Places below or above all scores are not considered,
+    nor those whose table the measure does not admit.
     """
     if not isinstance(measure, ContingencyMeasure):
         return measure.threshold(y, scores, sample_weight)
@@ -37,13 +37,32 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
     fp = np.cumsum(weight[order]) - tp
     n_pos, n_neg = float(tp[-1]), float(fp[-1])
     tp, fp = tp[last], fp[last]
-    values = measure.table_score(tp, fp, n_pos - tp, n_neg - fp)
+    values = admitted(measure, tp, fp, n_pos, n_neg)
     best = float(np.max(values))
-    if measure.score(y, scores, weight) >= best - 1e-12:
+    if value_at(measure, y, scores, weight) >= best - 1e-12:
         return 0.0
     equals = last[values >= best - one_mistake_each(measure, n_pos, n_neg) - 1e-12]
     places = (ordered[equals] + ordered[equals + 1]) / 2
     return float(places.mean())
+
+
+def admitted(measure: ContingencyMeasure, tp: Vector, fp: Vector, n_pos: float, n_neg: float) -> Vector:
+    """The measure of every table, and -inf for those that no labelling may have."""
+    table = tp, fp, n_pos - tp, n_neg - fp
+    values = np.asarray(measure.table_score(*table), dtype=np.float64)
+    allowed, counts = measure.admissible(*table), measure.counts(n_pos, n_neg)
+    if allowed is not None:
+        values = np.where(allowed, values, -np.inf)
+    if counts is not None:
+        called, slack = tp + fp, 1e-9 * (n_pos + n_neg)
+        values = np.where((called >= counts[0] - slack) & (called <= counts[1] + slack), values, -np.inf)
+    return values
+
+
+def value_at(measure: ContingencyMeasure, y: Labels, scores: Vector, weight: Vector) -> float:
+    """The measure of the rule ``score > 0``; -inf if it does not admit the table."""
+    tp, fp, n_pos, n_neg = (float(weight[of].sum()) for of in ((scores > 0) & y, (scores > 0) & ~y, y, ~y))
+    return float(admitted(measure, np.array([tp]), np.array([fp]), n_pos, n_neg)[0])
 
 
 def place_if_it_pays(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
@@ -52,7 +71,8 @@ def place_if_it_pays(measure: Measure, y: Labels, scores: Vector, sample_weight:
     if not (threshold and isinstance(measure, ContingencyMeasure)):
         return threshold
     n_pos, n_neg = (float(np.sum(of if sample_weight is None else sample_weight[of])) for of in (y, ~y))
-    gain = measure.score(y, scores - threshold, sample_weight) - measure.score(y, scores, sample_weight)
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    gain = value_at(measure, y, scores - threshold, weight) - value_at(measure, y, scores, weight)
     return threshold if gain > one_mistake_each(measure, n_pos, n_neg) else 0.0
 
 

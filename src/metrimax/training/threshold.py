@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.place import admitted
 from metrimax.protocols import Labels, Measure, Vector
 
 PRIOR = 100.0
@@ -94,7 +95,7 @@ def _best_place(
     fp = np.cumsum(weight) - tp
     n_pos, n_neg = float(tp[-1]), float(fp[-1])
     tp, fp = tp[last], fp[last]
-    values = _admitted(measure, tp, fp, n_pos, n_neg)
+    values = admitted(measure, tp, fp, n_pos, n_neg)
     best = float(np.max(values))
     if best == -np.inf:
         return None
@@ -102,19 +103,6 @@ def _best_place(
     equals = last[values >= best - slack - ROUNDING]
     places = (scores[equals] + scores[equals + 1]) / 2
     return float(places[np.argmin(np.abs(places - places.mean()))])
-
-
-def _admitted(measure: ContingencyMeasure, tp: Vector, fp: Vector, n_pos: float, n_neg: float) -> Vector:
-    """The measure of every table, and -inf for those that no labelling may have."""
-    table = tp, fp, n_pos - tp, n_neg - fp
-    values = np.asarray(measure.table_score(*table), dtype=np.float64)
-    allowed, counts = measure.admissible(*table), measure.counts(n_pos, n_neg)
-    if allowed is not None:
-        values = np.where(allowed, values, -np.inf)
-    if counts is not None:
-        called, slack = tp + fp, 1e-9 * (n_pos + n_neg)
-        values = np.where((called >= counts[0] - slack) & (called <= counts[1] + slack), values, -np.inf)
-    return values
 
 
 def _one_mistake_each(measure: ContingencyMeasure, n_pos: float, n_neg: float, counts: tuple[float, ...]) -> float:
@@ -133,7 +121,7 @@ def _all_or_none(measure: ContingencyMeasure, positive: Vector, scores: Vector, 
     """A threshold below all scores or above them."""
     n_pos = float(weight @ positive)
     n_neg = float(weight.sum()) - n_pos
-    none, everyone = _admitted(measure, np.array([0.0, n_pos]), np.array([0.0, n_neg]), n_pos, n_neg)
+    none, everyone = admitted(measure, np.array([0.0, n_pos]), np.array([0.0, n_neg]), n_pos, n_neg)
     if none == everyone == -np.inf:
         raise ValueError(
             f"the measure {measure.name!r} admits no threshold on these scores: expected a table that it admits with "
