@@ -269,7 +269,7 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _loss_arguments(parser: argparse.ArgumentParser, default: str) -> None:
-    """What stands beside the measure's risk, as parameters of `MeasureSVC`."""
+    """The options for base losses, as parameters of `MeasureSVC`."""
     parser.add_argument(
         "--hinge",
         type=float,

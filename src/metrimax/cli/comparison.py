@@ -41,7 +41,7 @@ MODULES = [
     *("threading", "typing", "unittest", "urllib", "xml", "zipfile"),
 ]
 SHOWN = "threading"
-"""The label of which the page is."""
+"""The label that the page shows."""
 SHORTEST = 60
 """Characters of a docstring that says something."""
 

@@ -18,11 +18,11 @@ from metrimax.cli.arguments import build_parser
 OK, FAILURE, USAGE, NOT_CONVERGED, NOTHING_LEARNT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _CLUSTER_ERRORS = (RuntimeError, ImportError)
-"""What a Dask cluster may come to: a worker lost for good, no Dask; nobody there and no answer are OSErrors."""
+"""Exceptions a Dask run may raise: a worker was lost, Dask is missing. No scheduler and no answer are OSErrors."""
 
 
 class UsageError(ValueError):
-    """Arguments that cannot be meant; exit code 2."""
+    """Invalid arguments; exit code 2."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

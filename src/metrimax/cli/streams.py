@@ -59,8 +59,8 @@ def tidy() -> Iterator[None]:
     """Have the signals that end a process raise SystemExit: what is half-written is then removed, as after Ctrl-C."""
     ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():
-        ends = []  # only the main thread may say what a signal does
-    ends = [end for end in ends if signal.getsignal(end) is signal.SIG_DFL]  # not what nohup has it ignore
+        ends = []  # only the main thread may set signal handlers
+    ends = [end for end in ends if signal.getsignal(end) is signal.SIG_DFL]  # keep signals ignored that nohup ignores
     for end in ends:
         signal.signal(end, _exit)
     try:

@@ -103,7 +103,7 @@ def check(arguments: argparse.Namespace) -> None:
     check_writable(arguments.model)
     check_apart("MODEL", arguments.model, DATA=arguments.data)
     check_report(arguments, DATA=arguments.data, MODEL=arguments.model)
-    parse_measure(arguments.measure)  # what cannot be meant is said before anything is read
+    parse_measure(arguments.measure)  # refuse invalid arguments before anything is read
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def check_rows(estimator: BaseEstimator, X: Any) -> Any:
 
 
 def refuse_masks_and_dates(X: Any) -> None:
-    """Raise for what NumPy would take for numbers: what is under a mask, and the units in which dates are counted."""
+    """Raise for masked values and for dates: NumPy would read them as numbers."""
     _refuse_masked("X", X)
     dtypes = getattr(X, "dtypes", getattr(X, "dtype", None))  # a frame has one for each column
     for dtype in np.ravel(np.asarray(dtypes, dtype=object)):

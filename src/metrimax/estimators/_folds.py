@@ -157,7 +157,7 @@ def hold_out(y: Array, weight: Vector | None, *, several: bool, seed: Any) -> li
 
 
 def _check(folds: list[Fold], y: Array, weight: Vector | None) -> None:
-    """Raise for folds that nothing can be learnt from, or tested on: what is not there has no mistakes."""
+    """Raise for folds without two classes to train on, or without examples to test on."""
     used = np.ones(y.shape[0], dtype=bool) if weight is None else weight > 0
     varied = y.ndim == 1 and len(np.unique(y[used])) > 1
     for k, (train, test) in enumerate(folds):

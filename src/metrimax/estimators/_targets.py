@@ -140,7 +140,7 @@ def _check_total(weight: Vector) -> None:
 
 
 def _check_class_weight(class_weight: Any) -> None:
-    """Raise for weights that would make a class disappear; what else is wrong scikit-learn says."""
+    """Raise for weights that would make a class disappear; scikit-learn checks the rest."""
     if isinstance(class_weight, str) and class_weight != "balanced":
         raise ValueError(f"expected class_weight as 'balanced', a dict by classes or None, got {class_weight!r}")
     for table in class_weight if isinstance(class_weight, list) else [class_weight]:

@@ -273,7 +273,7 @@ class MeasureSVCCV(MeasureSVC):
         self._store_weights(features, self._weights(fitted))
         self._store_choice(rows, chosen)
         self._tell(measure, X, features, labels, weighted, fitted)
-        if self.scoring is not None:  # of the measure trained for it was said
+        if self.scoring is not None:  # the measure trained for was already warned about
             self._warn_of_positive(scoring, labels)
         return self
 

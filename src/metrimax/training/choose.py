@@ -143,7 +143,7 @@ class Chosen(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """In plain types."""
+        """The settings in plain types."""
         return {"C": self.C} | asdict(self.losses) | {"threshold": self.rule}
 
     def training(self, training: Training, checkpoint: Checkpoint | None = None) -> Training:
@@ -217,7 +217,7 @@ class ByFolds:
         for label, own in enumerate(values):
             k, t = first_best(own, Cs, splits[label], self._slack)
             rule, threshold = rules[t], None
-            if rule == "folds" and np.isnan(thresholds[label, k]):  # it was asked for, but the folds say too little
+            if rule == "folds" and np.isnan(thresholds[label, k]):  # asked for, but a class has too few examples
                 rule = "trained"
             elif rule == "folds":
                 threshold = float(thresholds[label, k])
@@ -267,7 +267,7 @@ def _positives(sample: Sample) -> Vector:
 
 
 def _mean(values: Vector, axis: int) -> Vector:
-    """Over what is known; nan where nothing is."""
+    """The mean over the entries that are not nan; nan if there are none."""
     known = ~np.isnan(values)
     count = known.sum(axis=axis)
     total = np.where(known, values, 0.0).sum(axis=axis)
@@ -320,7 +320,7 @@ def results(rows: list[Row]) -> dict[str, Any]:
 
 
 def _column(values: list[Any]) -> npt.NDArray[Any]:
-    """Numbers as numbers, with names among them as objects."""
+    """A column as an array of numbers, or of objects if it holds names."""
     mixed = len({isinstance(value, str) for value in values}) > 1
     return np.array(values, dtype=object if mixed else None)
 

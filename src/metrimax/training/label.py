@@ -22,7 +22,7 @@ from metrimax.training.resume import ResumedRun, identity
 
 
 class FittedLabel(NamedTuple):
-    """What the training of one label leaves: its threshold, and that which training alone gives it."""
+    """The result of training one label: its threshold, and the threshold that training alone gives it."""
 
     solution: Solution
     price: float
@@ -31,7 +31,7 @@ class FittedLabel(NamedTuple):
     certificate: Certificate | None = None
 
     def slim(self) -> FittedLabel:
-        """The same without what is as long as the data."""
+        """A copy without the arrays that have one entry per row of the data."""
         return self._replace(solution=replace(self.solution, w=np.empty(0), history=[], cuts=None, dual_coef=None))
 
     @property
@@ -66,12 +66,12 @@ class Training:
     Parameters
     ----------
     measure, solver, tol
-        What for, by whom, and to which gap.
+        The measure to train for, the solver, and the gap to reach.
     kind : str
         Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a
         constant.
     losses : Losses
-        The measure's risk and what stands beside it.
+        The measure's risk and the base losses.
     threshold : {"trained", "placed", "auto"}
         Where training puts it, or where the measure is best on the training scores; "auto" places it only where that is
         better by more than one mistake in each class costs. Measures of rankings have a rule of their own.
@@ -127,7 +127,7 @@ class LabelSample:
         return replace(self, training=replace(self.training, losses=losses), oracle=oracle)
 
     def risk_weight(self, C: float) -> float:
-        """C kappa n, if that can be computed with."""
+        """C kappa n; raises unless it can be computed with."""
         weight = float(C) * self.oracle.price * self.oracle.n
         check_weights([weight])
         return weight

@@ -170,7 +170,7 @@ def path(
         raise ValueError(
             f"expected as many labels and weights as the {design.shape[0]} rows of X, got {len(labels)} labels{weights}"
         )
-    tiny = np.full(design.shape[1], 1e-300)  # of what is finite, its products are finite
+    tiny = np.full(design.shape[1], 1e-300)  # if X is finite, so are its products
     if not np.isfinite(design.matvec(tiny)).all():
         raise ValueError("expected X with finite values, got NaN or infinity: replace them, or leave these rows out")
     if weight is not None and not (np.isfinite(weight).all() and (weight >= 0).all()):

@@ -50,7 +50,7 @@ class ResumedRun:
                 found = yield from self._restored(oracle, design, others=start is None)
                 try:
                     solution = yield from self._solve(steps, start if found is None else found, found is not None)
-                except BaseException:  # GeneratorExit among them: whoever drives the run has been interrupted
+                except BaseException:  # including GeneratorExit: the caller that drives the run was interrupted
                     self._save()
                     raise
                 if save and solution.history:
@@ -83,7 +83,7 @@ class ResumedRun:
     def _solve(
         self, steps: Callable[..., Steps], start: Cuts | None, doubted: bool
     ) -> Generator[Ask, Vector, Solution]:
-        """Solve from there; where that proves what cannot be, from nothing."""
+        """Solve from the saved state; if its bound is above the objective, which is impossible, start anew."""
         self._doubted = doubted
         try:
             solution = yield from steps(start=start, callback=self, keep=self.keep)
@@ -104,7 +104,7 @@ class ResumedRun:
 
     @property
     def cuts(self) -> Cuts | None:
-        """Those of the state that was offered last."""
+        """The cuts of the state that was offered last."""
         return None if self._state is None else self._state().elsewhere()
 
     def __call__(self, record: Record) -> Any:
@@ -158,7 +158,7 @@ _open: list[ResumedRun] = []
 
 @contextmanager
 def _terminated_by_exit(run: ResumedRun) -> Generator[None, None, None]:
-    """Have SIGTERM raise SystemExit in the main thread, where nobody else has a use for it, so that states are kept."""
+    """Make SIGTERM raise SystemExit in the main thread, unless it has another handler, so that states are saved."""
     if threading.current_thread() is not threading.main_thread() or not (
         _open or signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     ):

@@ -10,7 +10,7 @@ The best threshold of a sample with few positives depends on single examples. Tw
   a perfect labelling. The middle of them is taken.
 
 **The bias.** With few examples of the smaller class, the threshold is that of a logistic curve, whether or not it fits:
-with 10 positives it has 91 % of the say, with 100 half, with 1000 9 %.
+with 10 positives the curve has 91 % of the weight, with 100 half, with 1000 9 %.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def choose_threshold(measure: Measure, y: Labels, scores: Vector, sample_weight:
     if len(last) and min(counts) > 0:
         share = PRIOR / (PRIOR + min(counts))
         shrunk = (1 - share) * positive + share * _curve(scores, positive, weight, counts)
-        for labels in (shrunk, positive):  # a constraint may hold for the labels though not for what the curve makes
+        for labels in (shrunk, positive):  # a constraint may hold for the labels but not for the shrunk labels
             place = _best_place(measure, labels, scores, weight, last, counts)
             if place is not None:
                 return place
@@ -127,7 +127,7 @@ def _all_or_none(measure: ContingencyMeasure, positive: Vector, scores: Vector, 
             f"the measure {measure.name!r} admits no threshold on these scores: expected a table that it admits with "
             f"{n_pos:g} positives and {n_neg:g} negatives; ease its constraint, or give more examples"
         )
-    # of a draw the class that weighs more decides
+    # if both are equal, predict the class of more weight
     call = everyone > none or (everyone == none and n_pos > n_neg)
     return float(scores[-1]) - 1.0 if call else float(scores[0]) + 1.0
 
