@@ -157,7 +157,7 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
     --------
     >>> from metrimax.measure import get_measure
     >>> get_measure("fbeta", beta=2)
-    FBeta(beta=2)
+    FBeta(beta=2, zero_division=1.0)
     """
     if isinstance(measure, str):
         name, own = canonical(measure)
