@@ -43,7 +43,7 @@ from metrimax.training.threshold import choose_threshold
 SEED = 11
 IMBALANCED = ("abalone", "abalone_19", "car_eval_34", "coil_2000", "libras_move", "oil", "optical_digits", "satimage",
               "yeast_me2", "yeast_ml8")  # fmt: skip
-"""Sets of imbalanced-learn's collection, of at most 10,000 rows, one of each source."""
+"""Sets of imbalanced-learn's collection of at most 10,000 rows."""
 SCORERS = {"f1": "f1", "balanced_error": "balanced_accuracy", "mcc": "matthews_corrcoef"}
 RANKINGS = {"average_precision": average_precision_score, "roc_area": roc_auc_score}
 

@@ -191,7 +191,7 @@ def _imbalanced(rows: list[Row]) -> Iterable[str]:
         yield f"""
 ## Imbalanced sets
 
-{len(names)} sets of imbalanced-learn's collection, which had no part in any choice; 24 to 600 positives, 60 % of them
+{len(names)} sets of imbalanced-learn's collection, which had no part in any choice; 24 to 626 positives, 60 % of them
 for training. With so few, single sets say little.
 """
         yield _means(rows, methods, names)
