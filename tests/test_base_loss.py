@@ -111,6 +111,15 @@ def test_no_margin_is_too_large_for_the_logistic_loss(margin, positive):
     assert _kernels.Line(kernel, scores, np.zeros(1))(0.0) == pytest.approx((expected, 0.0), rel=1e-12)
 
 
+def test_no_slope_of_the_logistic_loss_is_near_to_underflow():
+    """Products of X with such slopes would take many times as long."""
+    scores = np.linspace(-1000.0, 1000.0, 4001)
+    for sign in (1.0, -1.0):
+        _, slope = _kernels.BaseLosses(np.full(len(scores), sign), 0.0, 1.0).cut(scores)
+        assert np.all((slope == 0) | (np.abs(slope) > 1e-45))
+        assert np.abs(slope).max() == 1
+
+
 def least(case, losses, X, y, C):
     """The least J with all labellings, rankings or pairs as constraints and the logistic losses as cones."""
     X1 = np.hstack([X, np.ones((len(X), 1))])
