@@ -101,6 +101,10 @@ def recall_at(k: Callable[[float], float]) -> Callable[..., float]:
     return loss
 
 
+def plain_recall(tp: float, fp: float, fn: float, tn: float) -> float:
+    return fn / (tp + fn)
+
+
 def recall_if_precision(least: float) -> Callable[..., float]:
     def loss(tp: float, fp: float, fn: float, tn: float) -> float:
         return 1.0 if tp + fp == 0 or tp / (tp + fp) < least - 1e-9 else fn / (tp + fn)
@@ -244,6 +248,20 @@ CASES = [
         lambda tp, fp, fn, tn: tp + fp <= 2 * (tp + fn),
     ),
     Case("recall_at_least_2", RecallAtK(2, "at_least"), recall_at(lambda p: 2), lambda tp, fp, fn, tn: tp + fp >= 2),
+    Case("plain_recall_at_1", RecallAtK(1, denominator="positives"), plain_recall, _is(lambda p: 1)),
+    Case("plain_recall_at_2", RecallAtK(2, denominator="positives"), plain_recall, _is(lambda p: 2)),
+    Case(
+        "plain_recall_at_most_1",
+        RecallAtK(1, "at_most", "positives"),
+        plain_recall,
+        lambda tp, fp, fn, tn: tp + fp <= 1,
+    ),
+    Case(
+        "plain_recall_at_least_1",
+        RecallAtK(1, "at_least", "positives"),
+        plain_recall,
+        lambda tp, fp, fn, tn: tp + fp >= 1,
+    ),
     Case("recall_at_precision", get_measure("recall_at_precision"), recall_if_precision(0.9)),
     Case("recall_at_precision_0.5", RecallAtPrecision(0.5), recall_if_precision(0.5)),
     Case("recall_at_precision_2/3", get_measure("recall@precision=0.6667"), recall_if_precision(0.6667)),
@@ -441,6 +459,7 @@ RANKINGS = [
     RankingCase("precision_at_1_rankings", PrecisionAtK(1, "rankings"), top_loss(1)),
     RankingCase("precision_at_2_rankings", PrecisionAtK(2, "rankings"), top_loss(2)),
     RankingCase("recall_at_2_rankings", RecallAtK(2, "rankings"), top_loss(2, recall=True)),
+    RankingCase("plain_recall_at_1_rankings", RecallAtK(1, "rankings", "positives"), lambda g: 1 - g[0] / sum(g)),
     RankingCase("recall_at_budget", get_measure("recall_at_budget"), top_loss(1, recall=True), budget=1),
     RankingCase("recall_at_budget_2", RecallAtBudget(2), top_loss(2, recall=True), budget=2),
     PartialCase("partial_auc", get_measure("partial_auc")),

@@ -111,7 +111,16 @@ def test_measures(capsys: Capture) -> None:
     assert run_json(capsys, "measures") == measures()
 
 
-@pytest.mark.parametrize("measure", ["fbeta:beta=2", "cost:fn=5,fp=1", "precision_at_k:k=10", "recall_at_k:k=2p"])
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "fbeta:beta=2",
+        "cost:fn=5,fp=1",
+        "precision_at_k:k=10",
+        "recall_at_k:k=2p",
+        "recall_at_k:k=2,denominator=positives,labellings=at_least",
+    ],
+)
 def test_measures_with_parameters(train: Path, capsys: Capture, measure: str) -> None:
     run(capsys, "train", train, train.with_name("m"), "-m", measure)
     assert load_model(train.with_name("m")).measure == measure

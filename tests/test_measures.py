@@ -114,6 +114,11 @@ def test_measures_at_k_take_the_top_of_the_batch():
     assert PrecisionAtK(2).score(y, scores) == pytest.approx(metrics.precision_score(y, scores >= 5))
     assert RecallAtK(3).score(y, scores) == pytest.approx(metrics.recall_score(y, scores >= 4))
     assert RecallAtK(2).score(y, scores) == pytest.approx(1 / 2)  # of the two that fit in
+    plain = RecallAtK(2, denominator="positives")
+    assert plain.score(y, scores) == pytest.approx(metrics.recall_score(y, scores >= 5))
+    assert plain.oracle(y).price == pytest.approx(len(y) / 2 / y.sum())  # of one swap
+    with pytest.raises(ValueError, match="expected denominator 'attainable' or 'positives', got 'all'"):
+        RecallAtK(2, denominator="all")
     assert get_measure("prbep").score(y, scores) == pytest.approx(2 / 3)
     assert get_measure("prbep").score(y, -scores) == pytest.approx(1 / 3)
 

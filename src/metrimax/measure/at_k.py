@@ -205,6 +205,9 @@ class RecallAtK(_AtK):
         share of the sample such as ``"1%"`` or 0.01.
     labellings : {"exact", "at_least", "at_most", "rankings"}
         As for `PrecisionAtK`; SVM-perf's recall at k compares with labellings of at most k positives.
+    denominator : {"attainable", "positives"}
+        "positives": tp / n+, the plain recall, which the top k cannot raise above k / n+. The same as "attainable"
+        where k is at least n+.
 
     Examples
     --------
@@ -215,15 +218,23 @@ class RecallAtK(_AtK):
     """
 
     k: float | str = "2p"
+    denominator: Literal["attainable", "positives"] = "attainable"
     name: ClassVar[str] = "recall_at_k"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.denominator not in ("attainable", "positives"):
+            raise ValueError(f"expected denominator 'attainable' or 'positives', got {self.denominator!r}")
 
     @property
     def structure(self) -> Structure:  # type: ignore[override]
         # with more than k predicted positives tp may exceed k; the surplus does not count
-        return "scan" if self.labellings == "at_least" else "count"
+        return "scan" if self.labellings == "at_least" and self.denominator == "attainable" else "count"
 
     def table_loss(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector) -> Vector:
         n_pos, n_neg = tp + fn, fp + tn
+        if self.denominator == "positives":
+            return 1 - ratio(tp, n_pos, 1.0)
         k = self.number(float(np.ravel(n_pos)[0]), float(np.ravel(n_neg)[0]))
         return 1 - ratio(np.minimum(tp, k), np.minimum(k, n_pos), 1.0)
 
@@ -240,6 +251,8 @@ class RecallAtBudget(RecallAtK):
         The budget: a number, or a share of the sample such as ``"1%"`` or 0.01.
     labellings : {"exact", "at_least", "at_most", "rankings"}
         As for `PrecisionAtK`.
+    denominator : {"attainable", "positives"}
+        As for `RecallAtK`, of the loss that is trained for alone.
 
     Notes
     -----
