@@ -187,3 +187,11 @@ RISKS: dict[str, Callable[[], Any]] = {
     "SumOfRisks": lambda: _kernels.SumOfRisks([pair_search(), table_search()], [1.0, 0.5]),
     "BaseLosses": lambda: _kernels.BaseLosses(np.where(Y, 0.2, -0.1), 1.0, 1.0),
 }
+
+
+def svmlight(text: bytes) -> Any:
+    """What is read of a text, which comes in two pieces."""
+    reader = _kernels.SvmlightReader(allow_blank=True, light_tags=False, least=0, most=9, n_threads=3)
+    reader.feed(np.frombuffer(b"1 1:1\n", np.uint8))
+    reader.feed(np.frombuffer(text, np.uint8))
+    return reader.finish()

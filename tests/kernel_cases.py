@@ -34,6 +34,7 @@ from kernel_calls import (
     ramp,
     rules,
     searched,
+    svmlight,
     table_loss,
     table_search,
     top_ranking,
@@ -408,18 +409,9 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: _kernels.simplex_qp(full(3, 2), full(3), 1.0, np.ones(3), 1e-3, 10),
         ],
     ),
-    "read_svmlight": (
-        [
-            lambda text=text: _kernels.read_svmlight(
-                np.frombuffer(text, np.uint8), allow_blank=True, light_tags=False, least=0, most=9, n_threads=3
-            )
-            for text in (b"", b"\n", b"1 2:3")
-        ],
-        [
-            lambda: _kernels.read_svmlight(
-                np.frombuffer(b"1 12:3", np.uint8), allow_blank=True, light_tags=False, least=0, most=9, n_threads=3
-            )
-        ],
+    "SvmlightReader": (
+        [lambda text=text: svmlight(text) for text in (b"", b"\n", b"1 2:3")],
+        [lambda: svmlight(b"1 12:3")],
     ),
     "viterbi": (
         [viterbi, lambda: viterbi((0, 2), offsets=(0,)), lambda: viterbi(offsets=(0, 0, 3, 3))],

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrimax import _kernels
-from metrimax.io.compressed import read_bytes
+from metrimax.io.compressed import blocks, read_bytes
 from metrimax.io.files import FileError
 from metrimax.io.svmlight import Svmlight, parse_svmlight, read_svmlight
 
@@ -185,8 +185,46 @@ def test_equals_scikit_learn(tmp_path: Path) -> None:
 
 
 def test_kernel_refuses_what_is_no_bytes() -> None:
+    reader = _kernels.SvmlightReader(allow_blank=True, light_tags=False, least=0, most=9, n_threads=1)
     with pytest.raises(TypeError):
-        _kernels.read_svmlight(np.zeros(3), allow_blank=True, light_tags=False, least=0, most=9, n_threads=1)  # type: ignore[arg-type]
+        reader.feed(np.zeros(3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_pieces_are_one_text(n_threads: int) -> None:
+    """Wherever the text is cut, behind any line: the rows, the lines of errors, and what lines lack."""
+    texts = [b"1 1:0.5\n\n# none\n-1 2:1 4:2\n1\n", b"1 qid:3 1:1\n2 qid:4 2:1\n", b"1,2 3:1\n7:1\n", b"1 1:1\n2:1\n"]
+    texts += [b"1 1:1\n1 qid:1 1:1\n", b"1 qid:1 1:1\n1 1:1\n", b"1 1:1\n\n1 2:x\n", b"1 1:1\n2 2:2\n1 5:1"]
+
+    def result(text: object, size: int = 0) -> object:
+        try:
+            rows = parse_svmlight(text, "text", n_threads=n_threads, text_size=size)  # type: ignore[arg-type]
+        except FileError as error:
+            return str(error)
+        return [np.asarray(part).tolist() for part in rows]
+
+    for text in texts:
+        lines = [np.frombuffer(line, np.uint8) for line in text.splitlines(keepends=True)]
+        whole = np.frombuffer(text, np.uint8)
+        for size in (0, 5, len(text), 10**6):
+            assert result(lines, size) == result(whole)
+            for cut in range(len(lines) + 1):
+                parts = [np.concatenate([whole[:0], *part]) for part in (lines[:cut], lines[cut:])]
+                assert result(parts, size) == result(whole)
+
+
+def test_files_longer_than_a_piece(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    lines = [f"{rng.integers(2)} {j}:{rng.random():.17g}\n" for j in rng.integers(1, 10**6, 60_000)]
+    path, text = tmp_path / "a.svm", "".join(lines).encode()
+    path.write_bytes(text)
+    whole = parse_svmlight(np.frombuffer(text, np.uint8), "x", n_threads=1)
+    for size in (100, 1 << 16, len(text)):
+        for one, other in zip(parse_svmlight(blocks(path, size), "x"), whole, strict=True):
+            np.testing.assert_array_equal(one, other)
+    path.write_bytes(text + b"1 1:x\n")
+    with pytest.raises(FileError, match="line 60001, column 5: expected a value"):
+        parse_svmlight(blocks(path, 1 << 16), "x")
 
 
 TEXT = b"1 1:0.5\n-1 2:1\n" * 100

@@ -289,10 +289,18 @@ def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), ord
     Minimise scale/2 a'Ga - b'a over the simplex, in place from a feasible a; returns the changes made.
     """
 
-def read_svmlight(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], *, allow_blank: bool, light_tags: bool, least: int, most: int, n_threads: int, lines_before: int = 0, several: bool = False, unwanted: bool = False) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], int, int]:
-    """
-    Read svmlight text: (values, indices as written, indptr, labels, label_starts, qids, lowest and highest index). ValueError with line and column.
-    """
+class SvmlightReader:
+    """Reads svmlight text that comes in pieces of whole lines."""
+
+    def __init__(self, *, allow_blank: bool, light_tags: bool, least: int, most: int, n_threads: int, lines_before: int = 0, text_size: int = 0) -> None: ...
+
+    def feed(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Read a piece of the text. ValueError with line and column."""
+
+    def finish(self, *, several: bool = False, unwanted: bool = False) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], int, int, int]:
+        """
+        (values, indices as written, indptr, labels, label_starts, qids, lowest and highest index, bytes read).
+        """
 
 class Matrix:
     """A data matrix X, dense or CSR, which keeps the arrays it was made of."""

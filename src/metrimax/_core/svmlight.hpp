@@ -2,10 +2,13 @@
 //     label[,label...] [qid:int] index:value index:value ... [# comment]
 // Indices are whole numbers and increase strictly within a line; labels and values are finite decimal numbers. A line
 // that holds no more than a comment is skipped, and so is a blank one unless the caller forbids it.
-// Input: the bytes of the file. Output: rows in the order of the file, or the first error with its line and column.
-// Threads read consecutive pieces, cut behind line ends, so the result does not depend on their number.
+// Input: the bytes of the file, in pieces of whole lines. Output: rows in the order of the file, or the first error
+// with its line and column. Threads read consecutive pieces, cut behind line ends, so the result does not depend on
+// their number. `SvmlightTable` gathers the rows in the arrays that are kept: beside them, memory holds a piece at a
+// time.
 #pragma once
 
+#include "growing.hpp"
 #include "threads.hpp"
 
 #include <charconv>
@@ -42,7 +45,7 @@ struct SvmlightRows {
     std::vector<std::int64_t> label_counts;
     std::vector<std::int64_t> qids; // one per row as soon as one row has one, else empty
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max(), highest = -1;
-    std::size_t lines = 0;
+    std::size_t lines = 0, bytes = 0;
     std::size_t unlabelled = 0, unlabelled_line = 0; // rows without a label, and the line of the first, from 1
     std::size_t without_qid_line = 0, qid_line = 0;  // the first line of each kind, from 1
     SvmlightError error;
@@ -139,9 +142,9 @@ class SvmlightParser {
         : p(begin), end(end), options(options) {}
 
     SvmlightRows operator()() {
-        const auto size = static_cast<std::size_t>(end - p);
-        rows.values.reserve(size / 12); // about what "12345:0.0123 " needs: few files make the vectors grow often
-        rows.indices.reserve(size / 12);
+        rows.bytes = static_cast<std::size_t>(end - p);
+        rows.values.reserve(rows.bytes / 12); // about what "12345:0.0123 " needs: few files make the vectors grow often
+        rows.indices.reserve(rows.bytes / 12);
         while (p < end && rows.error.line == 0) {
             ++rows.lines;
             line = p;
@@ -340,7 +343,7 @@ class SvmlightParser {
     SvmlightRows rows;
 };
 
-// Read all of [text, text + size) with up to n_threads threads; the pieces in the order of the file.
+// Read [text, text + size), whole lines, with up to n_threads threads; the pieces in the order of the file.
 inline std::vector<SvmlightRows> read_svmlight(const char *text, std::size_t size, const SvmlightOptions &options,
                                                int n_threads) {
     constexpr std::size_t kLeastPiece = std::size_t{1} << 16; // less is read faster than a thread starts
@@ -359,5 +362,62 @@ inline std::vector<SvmlightRows> read_svmlight(const char *text, std::size_t siz
               [&](std::size_t part) { pieces[part] = SvmlightParser(borders[part], borders[part + 1], options)(); });
     return pieces;
 }
+
+// All rows of a file, of which a part of `text_read` out of `text_size` bytes (0: unknown) has been read.
+struct SvmlightTable {
+    Growing<double> values;
+    Growing<std::int32_t> indices;
+    Growing<std::int64_t> ends; // of the rows, behind a 0
+    Growing<double> labels;
+    Growing<std::int64_t> label_ends;
+    Growing<std::int64_t> qids;
+    std::int64_t lowest = kHighestIndex + 1, highest = -1;
+    std::size_t lines = 0, text_read = 0, text_size = 0;
+    std::size_t unlabelled = 0, unlabelled_line = 0; // lines from 1; 0: none
+    std::size_t without_qid_line = 0, qid_line = 0;
+    bool several = false; // some row has several labels
+
+    SvmlightTable() {
+        ends.fill(1, 0);
+        label_ends.fill(1, 0);
+    }
+
+    // Append the rows of a piece, which has no error.
+    void add(const SvmlightRows &piece) {
+        text_read += piece.bytes;
+        const double share = static_cast<double>(text_size) / static_cast<double>(text_read > 0 ? text_read : 1);
+        if (piece.unlabelled && !unlabelled_line)
+            unlabelled_line = lines + piece.unlabelled_line;
+        if (piece.qid_line && !qid_line) {
+            qid_line = lines + piece.qid_line;
+            qids.fill(ends.size() - 1, 0);
+        }
+        if (piece.without_qid_line && !without_qid_line)
+            without_qid_line = lines + piece.without_qid_line;
+        unlabelled += piece.unlabelled;
+        lowest = std::min(lowest, piece.lowest);
+        highest = std::max(highest, piece.highest);
+        append_ends(ends, piece.row_sizes, share);
+        append_ends(label_ends, piece.label_counts, share);
+        for (std::int64_t count : piece.label_counts)
+            several = several || count > 1;
+        values.append(piece.values, share);
+        indices.append(piece.indices, share);
+        labels.append(piece.labels, share);
+        if (qid_line) {
+            qids.append(piece.qids, share);
+            qids.fill(ends.size() - 1 - qids.size(), 0); // an error, where anybody wants them
+        }
+        lines += piece.lines;
+    }
+
+  private:
+    static void append_ends(Growing<std::int64_t> &ends, const std::vector<std::int64_t> &sizes, double share) {
+        std::int64_t sum = ends.last();
+        ends.make_room(sizes.size(), share);
+        for (std::int64_t size : sizes)
+            ends.push(sum += size);
+    }
+};
 
 } // namespace metrimax

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -52,17 +53,41 @@ def read_bytes(path: Name, *, limit: Limit = None, begins: tuple[bytes, ...] = (
     if kind is None:
         return np.frombuffer(raw, dtype=np.uint8)
     out = bytearray()
-    try:
-        with _Members(path, io.BytesIO(raw), kind, limit) as members:
-            while piece := members.read(_CHUNK):
-                out += piece
-                if begins and len(out) >= max(map(len, begins)) and not out.startswith(begins):
-                    break
-    except (FileError, MemoryError):
-        raise
-    except Exception as error:  # each format has its own kinds of error: zlib.error, LZMAError, EOFError, OSError ...
-        raise FileError(f"{path}: the {kind} data are damaged or cut off ({error})") from error
+    with _Members(path, io.BytesIO(raw), kind, limit) as members:
+        while piece := members.read(_CHUNK):
+            out += piece
+            if begins and len(out) >= max(map(len, begins)) and not out.startswith(begins):
+                break
     return np.frombuffer(out, dtype=np.uint8)
+
+
+def blocks(path: Name, size: int = 1 << 22, *, limit: Limit = None) -> Iterator[Bytes]:
+    """The lines of a file in pieces of about ``size`` bytes, decompressed."""
+    with open_stream(path, limit=limit) as stream:
+        rest: list[bytes] = []  # of a line
+        while True:
+            try:
+                piece = stream.read(size)
+            except OSError as error:
+                raise FileError(f"{path}: {error.strerror or error}") from error
+            end = piece.rfind(b"\n") + 1
+            if end or not piece:
+                lines = b"".join([*rest, piece[:end]])
+                rest = [piece[end:]]
+                if lines:
+                    yield np.frombuffer(lines, dtype=np.uint8)
+            else:
+                rest.append(piece)
+            if not piece:
+                return
+
+
+def stored(path: Name) -> int:
+    """The bytes of a file as it is stored, 0 for what is no plain file."""
+    try:
+        return Path(path).stat().st_size if path != "-" else 0
+    except OSError:  # opening it says why
+        return 0
 
 
 @contextmanager
@@ -106,6 +131,14 @@ class _Members(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        try:
+            return self._fill(buffer)
+        except (FileError, MemoryError):
+            raise
+        except Exception as error:  # each format has its own kinds: zlib.error, LZMAError, EOFError, OSError ...
+            raise FileError(f"{self._path}: the {self._kind} data are damaged or cut off ({error})") from error
+
+    def _fill(self, buffer: Any) -> int:
         while not self._ready:
             piece = self._rest or self._file.read(_PIECE)
             if self._member is None:  # between two of them

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metrimax.designs.linear import CSR
-from metrimax.io.compressed import Bytes, open_stream
+from metrimax.io.compressed import blocks
 from metrimax.io.data import file_kind, load_data
 from metrimax.io.dataset import open_dataset
 from metrimax.io.files import FileError, Name, files_in
@@ -115,7 +115,7 @@ def _add_texts(
     least = 0 if index_base is None else index_base
     for path in texts:
         lines = 0
-        for text in _blocks(path, size, limit):
+        for text in blocks(path, size, limit=limit):
             rows = parse_svmlight(text, path, least=least, n_threads=n_threads, lines_before=lines, several=True)
             lines += int(np.count_nonzero(text == ord("\n")))
             if rows.lowest < base and rows.n and len(rows.values):
@@ -132,26 +132,3 @@ def _add_texts(
             writer.add(X, *rows.truth)
             tell(f"{path}: {writer.n} rows")
     return base
-
-
-def _blocks(path: Name, size: int, limit: Limit) -> Iterator[Bytes]:
-    """The text in pieces of whole lines, about ``size`` bytes each."""
-    with open_stream(path, limit=limit) as stream:
-        rest = b""
-        while True:
-            try:
-                piece = stream.read(size)
-            except (FileError, MemoryError):
-                raise
-            except Exception as error:  # every compressed format has its own kinds
-                raise FileError(f"{path}: the data are damaged or cut off ({error})") from error
-            end = piece.rfind(b"\n") + 1
-            if not piece:
-                if rest:
-                    yield np.frombuffer(rest, dtype=np.uint8)
-                return
-            if end:
-                yield np.frombuffer(rest + piece[:end], dtype=np.uint8)
-                rest = piece[end:]
-            else:
-                rest += piece

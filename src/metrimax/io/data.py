@@ -18,7 +18,7 @@ from metrimax.io.files import FileError, Name
 from metrimax.io.labels import WHOLE, as_groups, as_labels, show
 from metrimax.io.limits import Limit, check_expansion
 from metrimax.io.npy import read_archive
-from metrimax.io.svmlight import Svmlight, parse_svmlight
+from metrimax.io.svmlight import Svmlight, read_svmlight
 from metrimax.io.tables import GROUPS, Wanted, read_csv, read_parquet
 from metrimax.protocols import Array, Labels, Vector
 
@@ -116,11 +116,10 @@ def load_data(
         raise FileError(f"{path}: --drop is for the columns of tables, CSV or Parquet, got {kind}: leave it out")
     if kind == "svmlight":
         least = 0 if index_base is None else index_base
-        text = read_bytes(path, limit=limit)
-        rows = parse_svmlight(text, path, least=least, n_threads=n_threads, several=several, labels=labels)
+        rows = read_svmlight(path, limit=limit, least=least, n_threads=n_threads, several=several, labels=labels)
         if n_features is None:
             needed = 8 * (rows.highest + 1)
-            check_expansion(path, f"a feature index of {rows.highest}", needed, text.nbytes, limit)
+            check_expansion(path, f"a feature index of {rows.highest}", needed, rows.n_bytes, limit)
         data = _from_svmlight(path, rows, index_base, n_features, n_threads)
         return data if labels else replace(data, labels=None, groups=None)
     if kind == "npz":
@@ -157,7 +156,10 @@ def _from_svmlight(
 ) -> Data:
     base = index_base if index_base is not None else int(rows.lowest > 0)
     labels, groups = rows.truth
-    return Data(path, csr(rows, base, n_features, n_threads), labels, base, groups=groups)
+    if base:
+        np.subtract(rows.indices, np.int32(base), out=rows.indices)  # nobody else has them
+        rows = rows._replace(lowest=rows.lowest - base, highest=rows.highest - base)
+    return Data(path, csr(rows, 0, n_features, n_threads), labels, base, groups=groups)
 
 
 def csr(rows: Svmlight, base: int, n_features: int | None = None, n_threads: int | None = None) -> CSR:

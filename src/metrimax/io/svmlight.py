@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.designs.linear import available_threads
-from metrimax.io.compressed import Bytes, read_bytes
+from metrimax.io.compressed import Bytes, blocks, stored
 from metrimax.io.files import FileError, Name
 from metrimax.io.labels import Truth
+from metrimax.io.limits import Limit
 from metrimax.protocols import Vector
 
 
@@ -29,6 +32,7 @@ class Svmlight(NamedTuple):
     qids: npt.NDArray[np.int64]  #: empty where the file has none
     lowest: int  #: index; above the highest where there is no feature at all
     highest: int
+    n_bytes: int  #: of the text
 
     @property
     def n(self) -> int:
@@ -50,7 +54,7 @@ class Svmlight(NamedTuple):
 
 
 def parse_svmlight(
-    text: Bytes,
+    text: Bytes | Iterable[Bytes],
     name: Name,
     *,
     allow_blank: bool = True,
@@ -61,13 +65,14 @@ def parse_svmlight(
     lines_before: int = 0,
     several: bool = False,
     labels: bool = True,
+    text_size: int = 0,
 ) -> Svmlight:
     r"""Read svmlight text from memory; ``name`` is what errors call it.
 
     Parameters
     ----------
-    text : ndarray of uint8
-        The whole file.
+    text : ndarray of uint8, or several
+        The whole file, or its pieces, of whole lines, one after the other.
     name : str or path
         For messages.
     allow_blank : bool
@@ -84,6 +89,8 @@ def parse_svmlight(
         Rows of other files may have several labels, so rows without a label are allowed here too.
     labels : bool
         False to read neither labels nor groups; some may then be missing.
+    text_size : int
+        About how many bytes all pieces have, where that is known: arrays of the right size need not grow.
 
     Examples
     --------
@@ -92,26 +99,33 @@ def parse_svmlight(
     >>> rows.labels, rows.indices
     (array([ 1., -1.]), array([3, 1, 3], dtype=int32))
     """
-    if text[:3].tobytes() == b"\xef\xbb\xbf":  # the mark that some editors begin UTF-8 with
-        text = text[3:]
+    pieces = [text] if isinstance(text, np.ndarray) else text
+    reader = _kernels.SvmlightReader(
+        allow_blank=allow_blank,
+        light_tags=light_tags,
+        least=least,
+        most=most,
+        n_threads=available_threads(n_threads),
+        lines_before=lines_before,
+        text_size=text.nbytes if isinstance(text, np.ndarray) else text_size,
+    )
+    for k, piece in enumerate(pieces):
+        marked = k == 0 and piece[:3].tobytes() == b"\xef\xbb\xbf"  # by which some editors begin UTF-8
+        with _named(name):
+            reader.feed(piece[3:] if marked else piece)
+    with _named(name):
+        return Svmlight(*reader.finish(several=several, unwanted=not labels))
+
+
+@contextmanager
+def _named(name: Name) -> Iterator[None]:
+    """Say in which file an error is."""
     try:
-        threads = available_threads(n_threads)
-        read = _kernels.read_svmlight(
-            text,
-            allow_blank=allow_blank,
-            light_tags=light_tags,
-            least=least,
-            most=most,
-            n_threads=threads,
-            lines_before=lines_before,
-            several=several,
-            unwanted=not labels,
-        )
-        return Svmlight(*read)
+        yield
     except ValueError as error:
         raise FileError(f"{name}: {error}") from None
 
 
-def read_svmlight(path: Name, **options: object) -> Svmlight:
-    """Read a file of svmlight text, compressed or not; see `parse_svmlight`."""
-    return parse_svmlight(read_bytes(path), path, **options)  # type: ignore[arg-type]
+def read_svmlight(path: Name, *, limit: Limit = None, **options: Any) -> Svmlight:
+    """Read a file of svmlight text, compressed or not, piece by piece; see `parse_svmlight`."""
+    return parse_svmlight(blocks(path, limit=limit), path, text_size=stored(path), **options)
