@@ -347,9 +347,14 @@ class HingeSum:
 def row_squares(matrix: Matrix, bias: float) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
     """Squared lengths of the rows, bias^2 included."""
 
-def dual_cd(matrix: Matrix, bias: float, hinges: HingeSum, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], working: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], float, float, float], *, again: bool, tol: float, gap: float, max_visits: int) -> tuple[int, bool, float, int, float, float, float]:
+def dual_cd(matrix: Matrix, bias: float, hinges: HingeSum, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], working: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], float, float, float], *, again: bool, tol: float, gap: float, max_visits: int, gram: bool = False) -> tuple[int, bool, float, int, float, float, float]:
     """
-    Dual coordinate descent in place on alpha, w and the rows of `working` (rows, low, high, others). Returns the row visits, whether tol was reached, what the gap looks like, how many rows were not set aside, and the limits for the next call.
+    Dual coordinate descent in place on alpha, w and the rows of `working` (rows, low, high, others). With `gram` the matrix holds the kernel's values, and w stands for the scores of all examples. Returns the row visits, whether tol was reached, what the gap looks like, how many rows were not set aside, and the limits for the next call.
+    """
+
+def pair_cd(matrix: Matrix, hinges: HingeSum, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], working: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], *, tol: float, max_visits: int, gram: bool = False) -> tuple[int, bool, float]:
+    """
+    Pair descent with a free bias in place on alpha and w, over the rows `working`; `gram` as for `dual_cd`. Returns the row visits, whether the violation of pairs is within tol, and what it was when last looked at.
     """
 
 def dual_working(sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, float, Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], float, float, float]:

@@ -161,7 +161,7 @@ Product = Literal["scores", "pull"]
 
 
 class RowAccess(Protocol):
-    """A matrix in memory: products with several vectors in one pass, and its rows one by one."""
+    """A matrix in memory: products with several vectors in one pass, and its rows one by one; or a kernel's values."""
 
     def with_constant(self, value: float) -> RowAccess:
         """The same rows with the intercept's feature, of that value, appended."""
@@ -171,13 +171,16 @@ class RowAccess(Protocol):
 
     @property
     def in_order(self) -> bool:
-        """Whether each row is contiguous in memory; if not, `dual_epochs` copies X first."""
+        """Whether each row is contiguous in memory; if not, `dual_epochs` copies X first, or there are no rows."""
 
     def squares(self) -> Vector:
         """Squared lengths of the rows."""
 
     def mean_square(self) -> float:
         """Mean of the squared lengths."""
+
+    def square(self, w: Vector, slope: Vector, scores: Vector) -> float:
+        """``|w|^2`` for ``w = X' slope`` with ``scores = X w``."""
 
     def dual_epochs(
         self,
@@ -197,6 +200,15 @@ class RowAccess(Protocol):
         the estimated gap is ``gap`` or less, or ``max_passes`` times n rows were visited. With ``working`` only its
         rows are visited, less those that shrinking removes on the way; the result then says nothing about the other
         rows. Its rows are reordered; the remaining ones come first, for the next call.
+        """
+
+    def pair_epochs(
+        self, hinges: Hinges, alpha: Vector, w: Vector, working: npt.NDArray[np.int64], *, tol: float, max_passes: float
+    ) -> float:
+        """Pair descent on the same dual with ``sum_i sign_i alpha_i = 0``: for a free bias. Returns the passes.
+
+        ``hinges.weight`` are the upper bounds, and ``w`` has no weight for the intercept's feature, which would stay zero. Visits the rows ``working`` until no
+        pair of them is violated by more than ``tol`` or ``max_passes`` times n rows were visited.
         """
 
 

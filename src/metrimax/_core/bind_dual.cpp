@@ -1,6 +1,7 @@
 // Python bindings of dual coordinate descent.
 #include "bind_matrix.hpp"
 #include "dual_cd.hpp"
+#include "pair_cd.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -22,6 +23,25 @@ template <class T> DenseRows<T> rows_of(const DenseMatrix<T> &X, double bias) {
 
 template <class T, class I> CSRRows<T, I> rows_of(const CSRMatrix<T, I> &X, double bias) {
     return {X.data, X.indices, X.indptr, X.p, bias};
+}
+
+template <class M> constexpr bool kDense = false;
+template <class T> constexpr bool kDense<DenseMatrix<T>> = true;
+
+// Calls with the rows of the matrix, or, if it is the kernel matrix of the examples (`gram`), with what stands for
+// them.
+template <class Call> auto with_rows(const PyMatrix &self, double bias, bool gram, Call &&call) {
+    return std::visit(
+        [&](const auto &X) {
+            if constexpr (kDense<std::decay_t<decltype(X)>>)
+                if (gram) {
+                    require(X.n == X.p, "kernel matrix: expected a square matrix");
+                    return call(GramRows<std::decay_t<decltype(X.X[0])>>{X.X, X.n, bias});
+                }
+            require(!gram, "kernel matrix: expected a dense matrix, got a sparse one");
+            return call(rows_of(X, bias));
+        },
+        self.matrix);
 }
 
 Out1<double> row_squares_of(const PyMatrix &self, double bias) {
@@ -68,20 +88,34 @@ Working working_of(const Visited &visited, size_t n) {
 using Done = std::tuple<size_t, bool, double, size_t, double, double, double>;
 
 Done descend(const PyMatrix &self, double bias, const PyHingeSum &hinges, InOut1<double> alpha, InOut1<double> w,
-             const Visited &visited, bool again, double tol, double gap, size_t max_visits) {
+             const Visited &visited, bool again, double tol, double gap, size_t max_visits, bool gram) {
     const HingeSum sum = hinges.view();
     check_length("hinges", sum.n, self.n());
     check_length("alpha", alpha.size(), self.n());
     Working working = working_of(visited, self.n());
-    const Descent done = std::visit(
-        [&](const auto &X) {
-            const auto rows = rows_of(X, bias);
-            check_length("w", w.size(), rows.width());
-            nb::gil_scoped_release unlocked;
-            return dual_cd(rows, sum, working, again, alpha.data(), w.data(), {tol, gap, max_visits});
-        },
-        self.matrix);
+    const Descent done = with_rows(self, bias, gram, [&](const auto &rows) {
+        check_length("w", w.size(), rows.width());
+        nb::gil_scoped_release unlocked;
+        return dual_cd(rows, sum, working, again, alpha.data(), w.data(), {tol, gap, max_visits});
+    });
     return {done.visits, done.reached, done.gap, working.count, working.low, working.high, working.others};
+}
+
+std::tuple<size_t, bool, double> descend_in_pairs(const PyMatrix &self, const PyHingeSum &hinges, InOut1<double> alpha,
+                                                  InOut1<double> w, Order order, double tol, size_t max_visits,
+                                                  bool gram) {
+    const HingeSum sum = hinges.view();
+    check_length("hinges", sum.n, self.n());
+    check_length("alpha", alpha.size(), self.n());
+    const Working working = working_of({order, 0.0, 0.0, 0.0}, self.n());
+    const PairDescent done = with_rows(self, 0.0, gram, [&](const auto &rows) {
+        check_length("w", w.size(), rows.width());
+        nb::gil_scoped_release unlocked;
+        std::vector<double> scratch(rows.width(), 0.0);
+        return pair_cd(rows, sum, working.order, working.count, alpha.data(), w.data(), scratch.data(), tol,
+                       max_visits);
+    });
+    return {done.visits, done.reached, done.violation};
 }
 
 } // namespace
@@ -93,12 +127,19 @@ void bind_dual(nb::module_ &m) {
              nb::arg("upper").noconvert(), "By the squared lengths of the rows, and one number each per row.");
     m.def("row_squares", &row_squares_of, nb::arg("matrix"), nb::arg("bias"),
           "Squared lengths of the rows, bias^2 included.");
-    m.def("dual_cd", &descend, nb::arg("matrix"), nb::arg("bias"), nb::arg("hinges"), nb::arg("alpha").noconvert(),
-          nb::arg("w").noconvert(), nb::arg("working").noconvert(), nb::kw_only(), nb::arg("again"), nb::arg("tol"),
-          nb::arg("gap"), nb::arg("max_visits"),
-          "Dual coordinate descent in place on alpha, w and the rows of `working` (rows, low, high, others). Returns "
-          "the row visits, whether tol was reached, what the gap looks like, how many rows were not set aside, and the "
-          "limits for the next call.");
+    m.def(
+        "dual_cd", &descend, nb::arg("matrix"), nb::arg("bias"), nb::arg("hinges"), nb::arg("alpha").noconvert(),
+        nb::arg("w").noconvert(), nb::arg("working").noconvert(), nb::kw_only(), nb::arg("again"), nb::arg("tol"),
+        nb::arg("gap"), nb::arg("max_visits"), nb::arg("gram") = false,
+        "Dual coordinate descent in place on alpha, w and the rows of `working` (rows, low, high, others). With `gram` "
+        "the matrix holds the kernel's values, and w stands for the scores of all examples. Returns "
+        "the row visits, whether tol was reached, what the gap looks like, how many rows were not set aside, and the "
+        "limits for the next call.");
+    m.def("pair_cd", &descend_in_pairs, nb::arg("matrix"), nb::arg("hinges"), nb::arg("alpha").noconvert(),
+          nb::arg("w").noconvert(), nb::arg("working").noconvert(), nb::kw_only(), nb::arg("tol"),
+          nb::arg("max_visits"), nb::arg("gram") = false,
+          "Pair descent with a free bias in place on alpha and w, over the rows `working`; `gram` as for `dual_cd`. "
+          "Returns the row visits, whether the violation of pairs is within tol, and what it was when last looked at.");
     m.def(
         "dual_working",
         [](In1<double> sign, In1<double> margin, In1<double> upper, In1<double> alpha, In1<double> scores) {

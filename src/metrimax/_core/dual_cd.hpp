@@ -29,6 +29,17 @@ template <class I> bool increasing(const I *indices, size_t size) {
     return rises;
 }
 
+// One problem: n rows with their squared lengths, signs (+1 or -1), margins (>= 0) and upper bounds (>= 0).
+struct HingeSum {
+    size_t n;
+    const double *squares, *sign, *margin, *upper;
+
+    void expect(size_t i) const {
+        for (const double *values : {squares, sign, margin, upper})
+            prefetch(values + i);
+    }
+};
+
 // The rows of a dense matrix (n, p) in C-order, each followed by one constant feature; bias 0 for none.
 // Where there is a bias, w has p + 1 entries and the last is its weight.
 template <class T> struct DenseRows {
@@ -54,6 +65,11 @@ template <class T> struct DenseRows {
     }
     void expect(size_t i) const { prefetch(X + i * p, p); }
     size_t width() const { return bias != 0.0 ? p + 1 : p; }
+    double square_length(const HingeSum &, const double *, const double *w) const {
+        return metrimax::dot(w, w, width());
+    }
+    // <x_i, x_j>, the constant features included. `scratch` is not needed.
+    double inner(size_t i, size_t j, double *) const { return metrimax::dot(X + i * p, X + j * p, p) + bias * bias; }
 };
 
 // The same for CSR; repeated column indices within a row add up, as in every product.
@@ -90,6 +106,43 @@ template <class T, class I> struct CSRRows {
         prefetch(indices + indptr[i], size);
     }
     size_t width() const { return bias != 0.0 ? p + 1 : p; }
+    double square_length(const HingeSum &, const double *, const double *w) const {
+        return metrimax::dot(w, w, width());
+    }
+    double inner(size_t i, size_t j, double *scratch) const {
+        const I begin = indptr[i], end = indptr[i + 1];
+        csr_add(data, indices, begin, end, 1.0, scratch);
+        const double sum = csr_dot(data, indices, indptr[j], indptr[j + 1], scratch);
+        for (I k = begin; k < end; ++k)
+            scratch[indices[k]] = 0.0;
+        return sum + bias * bias;
+    }
+};
+
+// The rows of a kernel matrix K (n, n), symmetric, in the place of the examples they belong to. What stands for w are
+// the scores of all examples, K (sign a) + bias^2 sum(sign a): a look at a row costs nothing, and a step n.
+template <class T> struct GramRows {
+    const T *K;
+    size_t n;
+    double bias;
+
+    double dot(size_t i, const double *scores) const { return scores[i]; }
+    void add(size_t i, double c, double *scores) const {
+        const T *k = K + i * n;
+        const double constant = bias * bias;
+#pragma omp simd
+        for (size_t j = 0; j < n; ++j)
+            scores[j] += c * (static_cast<double>(k[j]) + constant);
+    }
+    void expect(size_t) const {}
+    size_t width() const { return n; }
+    double square_length(const HingeSum &sum, const double *alpha, const double *scores) const {
+        double square = 0.0;
+        for (size_t i = 0; i < n; ++i)
+            square += sum.sign[i] * alpha[i] * scores[i];
+        return square;
+    }
+    double inner(size_t i, size_t j, double *) const { return static_cast<double>(K[i * n + j]) + bias * bias; }
 };
 
 // Squared length of every row, bias included. w is scratch, p + 1 numbers that are zero before and after.
@@ -120,17 +173,6 @@ class Shuffle {
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
         return z ^ (z >> 31);
-    }
-};
-
-// One problem: n rows with their squared lengths, signs (+1 or -1), margins (>= 0) and upper bounds (>= 0).
-struct HingeSum {
-    size_t n;
-    const double *squares, *sign, *margin, *upper;
-
-    void expect(size_t i) const {
-        for (const double *values : {squares, sign, margin, upper})
-            prefetch(values + i);
     }
 };
 
@@ -262,7 +304,7 @@ METRIMAX_CLONES Descent dual_cd(const Rows &rows, const HingeSum &sum, Working &
             if (next != a)
                 rows.add(i, (next - a) * sum.sign[i], w);
         }
-        descent.gap = metrimax::dot(w, w, rows.width()) + loss + working.others - gain;
+        descent.gap = rows.square_length(sum, alpha, w) + loss + working.others - gain;
         working.low = extremes.below();
         working.high = extremes.above();
         if (active == 0 || extremes.largest() <= until.accuracy) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from metrimax._validation import check_positive, check_whole, dense, is_number, is_whole
 from metrimax.designs.definite import check_definite
+from metrimax.designs.gram_rows import GramRows
 from metrimax.designs.linear import Dense, columns, is_sparse
 from metrimax.protocols import Array, Vector
 
@@ -74,6 +76,11 @@ class Kernel:
     def definite(self) -> bool:
         """Whether it is known to be positive semidefinite."""
         return not callable(self.name) and (self.name != "poly" or self.coef0 >= 0)
+
+    @property
+    def falls(self) -> bool:
+        """Whether it is a function of the distance, and falls with it."""
+        return not callable(self.name) and self.name != "poly"
 
     def __call__(self, X: Any, Y: Any) -> Vector:
         if callable(self.name):
@@ -224,8 +231,6 @@ class Gram:
 
     kept = 1.0
 
-    rows = None
-
     def __init__(self, K: Array, kernel: Kernel | None = None, X: Any = None, n_threads: int | None = None) -> None:
         self._K = Dense(K, n_threads)
         self._kernel, self._X = kernel, X
@@ -252,6 +257,16 @@ class Gram:
     def rmatvec(self, slope: Vector) -> Vector:
         """The slope itself: ``sum_i slope_i phi(x_i)``."""
         return columns("slope", slope, self.shape[0])
+
+    @property
+    def values(self) -> Array:
+        """K itself."""
+        return self._K.X
+
+    @cached_property
+    def rows(self) -> GramRows:
+        """The kernel's values as what coordinate descent needs of rows."""
+        return GramRows(self._K, self.matvec)
 
     def expansion(self, W: Vector) -> Expansion:
         """The classifier with the weights W, (n,) or (n, L)."""
@@ -334,19 +349,8 @@ def kernel_design(
     ``n_components`` random examples span the low-rank map; given, it is used even where the Gram matrix would fit
     (unless there are no more examples than that), and None means as many as fit, at most `MOST_COMPONENTS`.
     """
-    n = X.shape[0]
-    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    if n_components is not None and not is_whole(n_components):
-        raise ValueError(f"expected n_components as a whole number or None, got {n_components!r}")
-    if not (is_number(cache_size) and cache_size >= 0):
-        raise ValueError(f"expected cache_size as a number of megabytes, got {cache_size!r}")
-    room = cache_size * 2**20 / (n * dtype.itemsize)  # columns of n values
-    size = n_components if n_components is not None else n if n <= room else min(MOST_COMPONENTS, int(room))
-    if size < 1:
-        raise ValueError(
-            f"expected n_components of at least 1 and room for a column of {n} kernel values, "
-            f"got n_components={n_components}, cache_size={cache_size} (megabytes)"
-        )
+    n, dtype = X.shape[0], _dtype(X)
+    size = basis_size(X, cache_size, n_components)
     if size < n:
         basis = np.random.default_rng(seed).choice(n, size, replace=False)
         return LowRank(kernel, X, basis, dtype, n_threads)
@@ -354,6 +358,28 @@ def kernel_design(
     for rows in _blocks(n, n):
         K[rows] = kernel(X[rows], X)
     return Gram(check_symmetric(K) if callable(kernel.name) else K, kernel, X, n_threads)
+
+
+def basis_size(X: Any, cache_size: float, n_components: int | None) -> int:
+    """How many examples span the features of `kernel_design`; at least n where it keeps the Gram matrix instead."""
+    n = X.shape[0]
+    if n_components is not None and not is_whole(n_components):
+        raise ValueError(f"expected n_components as a whole number or None, got {n_components!r}")
+    if not (is_number(cache_size) and cache_size >= 0):
+        raise ValueError(f"expected cache_size as a number of megabytes, got {cache_size!r}")
+    room = cache_size * 2**20 / (n * _dtype(X).itemsize)  # columns of n values
+    size = n_components if n_components is not None else n if n <= room else min(MOST_COMPONENTS, int(room))
+    if size < 1:
+        raise ValueError(
+            f"expected n_components of at least 1 and room for a column of {n} kernel values, "
+            f"got n_components={n_components}, cache_size={cache_size} (megabytes)"
+        )
+    return size
+
+
+def _dtype(X: Any) -> np.dtype[Any]:
+    """Of the kernel's values."""
+    return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
 
 def check_symmetric(K: Array) -> Array:

@@ -76,6 +76,9 @@ class MatrixRows:
     def mean_square(self) -> float:
         return self._matrix._mean_square + self._bias**2
 
+    def square(self, w: Vector, slope: Vector, scores: Vector) -> float:
+        return _kernels.dot(w, w)
+
     def dual_epochs(
         self,
         hinges: Hinges,
@@ -97,6 +100,18 @@ class MatrixRows:
             again=again, tol=tol, gap=gap, max_visits=math.ceil(max_passes * n),
         )  # fmt: skip
         return Epochs(visits / n, reached, gap, Working(visited.rows[:count], *limits))  # those left are at the front
+
+    def pair_epochs(
+        self, hinges: Hinges, alpha: Vector, w: Vector, working: npt.NDArray[np.int64], *, tol: float, max_passes: float
+    ) -> float:
+        n = self._matrix.shape[0]
+        sign, margin, upper = hinges
+        squares = self.squares() - self._bias**2
+        sum_of_hinges = _kernels.HingeSum(squares=squares, sign=sign, margin=margin, upper=upper)
+        visits, _, _ = _kernels.pair_cd(
+            self._matrix._by_rows, sum_of_hinges, alpha, w, working, tol=tol, max_visits=math.ceil(max_passes * n)
+        )
+        return float(visits / n)
 
 
 class _Matrix:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from metrimax.designs import as_design
-from metrimax.estimates.machines import HingeMachine, KernelMachine
+from metrimax._validation import dense
+from metrimax.designs.kernel import Kernel, LowRank, basis_size
+from metrimax.estimates.free_machine import FreeMachine, PairMachine, SVCMachine
+from metrimax.estimates.machines import HingeMachine
 from metrimax.estimates.radius import as_vector
+from metrimax.estimates.sample import GramSample, KernelSample, LinearSample, Sample
 from metrimax.estimators._targets import turned, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
@@ -22,7 +26,7 @@ from metrimax.solvers import DualCD
 from metrimax.training.lockstep import run
 
 
-def dual_view(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachine | KernelMachine:
+def dual_view(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMachine | FreeMachine:
     """Read a fitted model, together with the sample that it was trained on."""
     if not isinstance(model, (SVC, LinearSVC, MeasureSVC)):
         raise _no_estimate(model)
@@ -55,7 +59,7 @@ def dual_view(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMac
         if model.loss != "hinge":
             raise _no_estimate(model)
         errors = Hinges(np.where(positive, 1.0, -1.0), np.ones(len(y)), weight * model.C)
-        return _from_linear(model, X, errors)
+        return _from_hinges(model, LinearSample(X), errors, scores)
     oracle = get_measure(model.measure).oracle(positive, weight)
     hinges = made(oracle.can.hinges)
     if hinges is None:
@@ -63,7 +67,7 @@ def dual_view(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMac
     _refuse_other_machines(model)
     hinges = hinges._replace(weight=hinges.weight * float(getattr(model, "C_", None) or model.C) * oracle.price)
     _refuse_other_objective(model, hinges, scores)
-    return _from_linear(model, X, hinges)
+    return _from_hinges(model, _sample(model, X), hinges, scores)
 
 
 def _no_estimate(model: Any) -> ValueError:
@@ -79,11 +83,9 @@ def _no_estimate(model: Any) -> ValueError:
 
 
 def _refuse_other_machines(model: MeasureSVC) -> None:
-    """Whatever is more than a hyperplane in the space of X, trained for its measure alone."""
+    """Whatever is more than a hyperplane in the space of X or of its kernel, trained for its measure alone."""
     if hasattr(model, "aux_weights_"):
         came, remedy = "auxiliaries beside X", "judge it by cross-validation"
-    elif model._expansion is not None:
-        came, remedy = "a kernel", "train scikit-learn's SVC, or a linear model on features of the kernel (Nystroem)"
     elif (losses := model.losses()).base:  # what cross-validation took for None
         beside = {"hinge": losses.hinge, "logistic": losses.logistic}
         came = " and ".join(f"{name}={weight!r}" for name, weight in beside.items() if weight)
@@ -93,15 +95,21 @@ def _refuse_other_machines(model: MeasureSVC) -> None:
     else:
         return
     raise ValueError(
-        f"expected a linear MeasureSVC with hinge=0 and threshold='trained', got a {type(model).__name__} with {came}, "
+        f"expected a MeasureSVC with hinge=0 and threshold='trained', got a {type(model).__name__} with {came}, "
         f"for which there is no estimate: {remedy}"
     )
 
 
 def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -> None:
     """What the model has minimised is known, and comes out again on the sample that it was trained on."""
-    bias = model.trained_intercept_ / ((model.intercept_scaling or 1.0) if model.fit_intercept else 1.0)
-    half = 0.5 * float(np.sum(model.coef_**2) + bias @ bias)
+    bias = 0.0 if model._is_free else float(model.trained_intercept_[0]) / (_bias(model) or 1.0)
+    if model._expansion is None:
+        square = float(np.sum(model.coef_**2))
+    else:
+        if model.support_.max(initial=-1) >= len(scores):
+            raise _other_sample(model.support_.max() + 1, len(scores))
+        square = float(model.kernel_coef_[0] @ (scores[model.support_] - model.intercept_[0]))
+    half = 0.5 * (square + bias**2)
     slack = np.maximum(0.0, hinges.margin - hinges.sign * scores)
     objective = half + float(hinges.weight @ slack)
     if not np.isclose(objective, model.objective_, rtol=1e-5):
@@ -112,7 +120,7 @@ def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -
         )
 
 
-def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector, scores: Vector) -> KernelMachine:
+def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector, scores: Vector) -> SVCMachine:
     if not weight.all():
         raise ValueError(
             f"expected weights above zero with scikit-learn's SVC, got {np.count_nonzero(weight == 0)} that are zero, "
@@ -127,23 +135,60 @@ def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector, scores: Vector) -> 
         raise _other_sample(model.shape_fit_[0], len(y))
     alpha = np.zeros(len(y))
     alpha[support] = np.abs(coefficients)
-    return KernelMachine(y, alpha, upper, np.ones(len(y)), scores, X, model, weight)
+    kernel, options = model.kernel, {"gamma": model._gamma, "degree": model.degree, "coef0": model.coef0}
+    named = {} if callable(kernel) else {"filter_params": True, **options}
+
+    def values(A: Any, B: Any) -> Vector:
+        found: Vector = dense(pairwise_kernels(A, B, metric=kernel, **named))
+        return found
+
+    sample: Sample
+    if kernel in ("linear", "precomputed"):
+        sample = (LinearSample if kernel == "linear" else GramSample)(X)
+    else:
+        rbf = kernel == "rbf" and model._gamma > 0
+        sample = KernelSample(X, Kernel("rbf", model._gamma) if rbf else Kernel(values))
+    return SVCMachine(y, alpha, upper, np.ones(len(y)), scores, sample, float(model.intercept_[0]), model, weight)
 
 
-def _from_linear(model: Any, X: Any, hinges: Hinges) -> HingeMachine:
+def _bias(model: Any) -> float:
+    """The value of the constant feature; 0 without one."""
+    return float(model.intercept_scaling or 1.0) if model.fit_intercept else 0.0
+
+
+def _sample(model: MeasureSVC, X: Any) -> Sample:
+    """X with the model's kernel; or the features that were trained in its place, which stay what they are."""
+    if model._expansion is None:
+        return LinearSample(X)
+    kernel = model._expansion.kernel
+    if kernel is None:
+        return GramSample(X)
+    if basis_size(X, model.cache_size, model.n_components) < X.shape[0]:
+        return LinearSample(LowRank(kernel, X, model.support_, X.dtype).X)
+    return KernelSample(X, kernel)
+
+
+def _from_hinges(model: Any, sample: Sample, hinges: Hinges, scores: Vector) -> HingeMachine | PairMachine:
     """``hinges.weight`` holds the upper bounds of the multipliers."""
-    bias = float(model.intercept_scaling or 1.0) if model.fit_intercept else 0.0
-    design = as_design(X, intercept_scaling=bias or None, n_threads=getattr(model, "n_threads", None))
+    free = isinstance(model, MeasureSVC) and model._is_free
+    bias = 1.0 if free else _bias(model)
+    design = sample.design(bias, n_threads=getattr(model, "n_threads", None))
     kept = getattr(model, "dual_coef_", None)
     if kept is None:
         alpha, w = _solve(design, hinges, min(model.tol, 1e-4))
     else:
-        if kept.shape[1] != X.shape[0]:
-            raise _other_sample(kept.shape[1], X.shape[0])
+        if kept.shape[1] != design.shape[0]:
+            raise _other_sample(kept.shape[1], design.shape[0])
         alpha, w = np.abs(kept[0]), design.rmatvec(kept[0])
-        if np.any(hinges.sign * kept[0] < 0) or not np.allclose(w[: X.shape[1]], model.coef_[0], atol=1e-6):
-            raise _other_sample(kept.shape[1], X.shape[0])
-    return HingeMachine(hinges.sign > 0, alpha, hinges.weight, hinges.margin, design.matvec(w), X, design, w, bias)
+        if free:
+            w[-1] = model.intercept_[0]
+        same = np.allclose(design.matvec(w), scores, atol=1e-6 * max(1.0, float(np.abs(scores).max())))
+        if np.any(hinges.sign * kept[0] < 0) or not same:
+            raise _other_sample(kept.shape[1], design.shape[0])
+    y, scores = hinges.sign > 0, design.matvec(w)
+    if free:
+        return PairMachine(y, alpha, hinges.weight, hinges.margin, scores, sample, float(w[-1]), design)
+    return HingeMachine(y, alpha, hinges.weight, hinges.margin, scores, sample, design, w, bias)
 
 
 def _solve(design: Design, hinges: Hinges, tol: float) -> tuple[Vector, Vector]:

@@ -56,7 +56,7 @@ def leave_one_out(
     Parameters
     ----------
     model : fitted MeasureSVC (error, cost or balanced error), LinearSVC(loss="hinge") or SVC
-        For two classes; a MeasureSVC without kernel, hinge and placed threshold.
+        For two classes; a MeasureSVC without base loss and placed threshold.
     X : array or sparse matrix (n, p)
         The sample that the model was trained on.
     y : array (n,)
@@ -81,9 +81,9 @@ def leave_one_out(
 
         y_i s_i > sqrt(alpha_i^2 K^2 + 2 g K)   stays right,        y_i s_i < -sqrt(2 g K)   stays wrong,
 
-    which holds for any gap and needs no stability. For a free bias (SVC) an example stays right if the unbounded
-    support vectors have room for its multiplier (`metrimax.estimates.machines.KernelMachine.cleared`); retraining
-    starts from nothing, since libsvm knows no start, and is as exact as the tolerance of the model.
+    which holds for any gap and needs no stability. For a free bias an example stays right if the unbounded support
+    vectors have room for its multiplier (`metrimax.estimates.free_machine.FreeMachine.cleared`). An SVC is trained from
+    nothing without the others, since libsvm knows no start, and as exactly as its tolerance says.
 
     References
     ----------

@@ -9,13 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.metrics.pairwise import pairwise_kernels
 
-from metrimax._validation import dense
-from metrimax.designs import as_design
-from metrimax.estimates import radius
-from metrimax.estimates.radius import as_vector, largest_difference, linear_R2
+from metrimax.estimates.sample import Sample
 from metrimax.measure.hinge_sum import HingeSum
 from metrimax.protocols import Design, Hinges, Labels, RowAccess, Solution, Vector, required, rows_of
 from metrimax.solvers import Bundle
@@ -64,6 +59,22 @@ class Machine:
         """Which examples are proven to stay on their right side when left out."""
         raise NotImplementedError
 
+    def wrong(self) -> Mask:
+        """Which examples are proven to be wrong when left out."""
+        raise NotImplementedError
+
+    def score_without(self, t: int, tol: float) -> tuple[float, bool]:
+        """The score of example t by the machine trained on the others, and whether its sign is certain."""
+        raise NotImplementedError
+
+    def R2(self) -> float:
+        """The radius that `xi_alpha` takes where none is given."""
+        raise NotImplementedError
+
+    def bounds(self, rho: float, R2: float) -> bool:
+        """Whether the count is a bound where the training has ended at the optimum."""
+        raise NotImplementedError
+
     def proves(self, doubtful: Mask) -> bool:
         """Whether the doubtful examples bound the mistakes: all others are cleared."""
         return bool((doubtful | self.cleared() | ~self.counted).all())
@@ -86,9 +97,9 @@ class Machine:
 
 @dataclass
 class HingeMachine(Machine):
-    """A linear machine whose intercept, if any, is a regularised feature: the problem that `DualCD` solves."""
+    """A machine whose intercept, if any, is a regularised feature: the problem that `DualCD` solves."""
 
-    X: Any
+    sample: Sample
     design: Design
     w: Vector
     bias: float
@@ -97,10 +108,8 @@ class HingeMachine(Machine):
         """The largest ``K(x, x) - K(x, x')``, raised to what makes rho = 2 a proof; else ``max K(x, x)``."""
         if self.bias == 0:
             return self._largest
-        X, squares = self.X, self.squares
-        if not self.counted.all():
-            X, squares = X[self.counted], squares[self.counted]
-        return max(linear_R2(X, squares - self.bias**2), self._largest / 2)
+        sample = self.sample if self.counted.all() else self.sample.part(np.flatnonzero(self.counted))
+        return max(sample.radius(), self._largest / 2)
 
     def bounds(self, rho: float, R2: float) -> bool:
         """Whether the count is a bound where the training has ended at the optimum."""
@@ -125,7 +134,8 @@ class HingeMachine(Machine):
     def gap(self, alpha: Vector, upper: Vector, w: Vector, scores: Vector) -> float:
         """Primal minus dual value at ``alpha`` and ``w = X' (y alpha)``, and what rounding may hide of it."""
         slack = np.maximum(0.0, self.margin - self.hinges.sign * scores)
-        return _difference(float(w @ w), float(upper @ slack), float(self.margin @ alpha))
+        square = self.rows.square(w, self.hinges.sign * alpha, scores)
+        return difference(square, float(upper @ slack), float(self.margin @ alpha))
 
     def drift(self, R2: float, size: int = 32) -> float:
         """By how much a score falls, per unit of its multiplier, when its example is left out: the mean over a sample.
@@ -151,10 +161,11 @@ class HingeMachine(Machine):
 
     def _part(self, rows: npt.NDArray[np.intp]) -> HingeMachine:
         """The same machine as seen from some of its examples, all support vectors among them."""
-        X = self.X[rows]
-        design = as_design(X, intercept_scaling=self.bias or None, n_threads=1)
+        sample = self.sample.part(rows)
+        design = sample.design(self.bias, n_threads=1)
+        slope = self.hinges.sign[rows] * self.alpha[rows]
         vectors = {name: getattr(self, name)[rows] for name in ("alpha", "upper", "margin", "scores")}
-        return replace(self, y=self.y[rows], **vectors, X=X, design=design)
+        return replace(self, y=self.y[rows], **vectors, sample=sample, design=design, w=design.rmatvec(slope))
 
     def _without(self, left_out: Any) -> tuple[Vector, Vector, Vector]:
         """Multipliers, bounds and weights without an example, or several: where retraining starts."""
@@ -218,152 +229,22 @@ class HingeMachine(Machine):
         return bool(abs(score) > np.sqrt(2 * gap * self.squares[t]))
 
 
-@dataclass
-class KernelMachine(Machine):
-    """A machine with a kernel and a free bias: scikit-learn's SVC."""
-
-    X: Any
-    model: Any
-    weight: Vector
-
-    def R2(self) -> float:
-        """The largest ``K(x, x) - K(x, x')``."""
-        return self._largest
-
-    def bounds(self, rho: float, R2: float) -> bool:
-        """Whether more training can make the count a bound: libsvm's is over."""
-        return False
-
-    def proves(self, doubtful: Mask) -> bool:
-        return self.stable and super().proves(doubtful)
-
-    @cached_property
-    def _largest(self) -> float:
-        kernel, n = self.model.kernel, self.X.shape[0]
-        if n > radius.EXACT and kernel == "linear":
-            return linear_R2(self.X)
-        if n > radius.EXACT and kernel == "rbf":
-            low, high = (as_vector(f(axis=0)) for f in (self.X.min, self.X.max))
-            return float(-np.expm1(-self.model._gamma * ((high - low) ** 2).sum()))
-        if kernel == "precomputed":
-            K = np.asarray(self.X)
-            return float((K.diagonal() - K.min(axis=1)).max())
-        return largest_difference(self.X, lambda rows: self._kernel(rows, self.X))
-
-    def _kernel(self, rows: Any, others: Any) -> Vector:
-        """``K(x, x')`` of rows x and others x', for a kernel that is no matrix."""
-        options = {"gamma": self.model._gamma, "degree": self.model.degree, "coef0": self.model.coef0}
-        named = {} if callable(self.model.kernel) else {"filter_params": True, **options}
-        values: Vector = dense(pairwise_kernels(rows, others, metric=self.model.kernel, **named))
-        return values
-
-    @cached_property
-    def optimality(self) -> float:
-        """The duality gap ``|w|^2 + sum of upper_i xi_i - sum of alpha_i``, and what rounding may hide of it."""
-        signed = np.where(self.y, self.alpha, -self.alpha)
-        square = float(signed @ (self.scores - self.model.intercept_[0]))
-        return _difference(square, float(self.upper @ self.slack), float(self.alpha.sum()))
-
-    def wrong(self) -> Mask:
-        """Which examples are proven to be wrong when left out: with ``upper_t (xi_t - 1) > gap``.
-
-        Were y_t s_t >= 0 at a solution without t, its objective for the whole sample would be at most the one here
-        minus ``upper_t (xi_t - 1)``, which is less than the least.
-        """
-        wrong: Mask = -self.advantage * self.upper > self.optimality
-        return wrong
-
-    def cleared(self) -> Mask:
-        """Which examples are proven to stay on their right side when left out, whatever becomes of the threshold.
-
-        Let (w', b') be a solution without example t, J' its objective and u_t the upper bound of alpha_t. Strong
-        convexity gives ``J'(w', b') + |w' - w|^2 / 2 <= J'(w, b)``. The left side, minimised over all (w', b') with
-        ``y_t s'_t <= 0``, has a dual problem. One of its points takes the multiplier of t from alpha_t to
-        ``alpha_t - d``, for d >= alpha_t, and gives d to the unbounded support vectors j in shares v_j that sum to 1
-        and stay within their bounds. With V the squared distance of t from the mean of those, its value is
-
-            J'(w, b) - g - alpha_t + u_t xi_t + d a - d^2 V / 4,    a = y_t (s_t + sum of v_j (y_j - s_j)),
-
-        g being the duality gap. Where that is above J'(w, b), no solution without t has t on its wrong side. For
-        ``d = 2 a / V`` and g = 0 it is Lemma 1, ``alpha_t V < y_t s_t``, with the room for d in its hypothesis.
-        """
-        cleared = np.zeros(len(self.y), dtype=bool)
-        if self.model.kernel == "sigmoid":  # which is no inner product
-            return cleared
-        free = np.flatnonzero(self.unbounded)
-        if not len(free):
-            return cleared
-        # what t gives up is made up for by more of its own class, or by less of the other
-        rooms = np.array(
-            [np.where(self.y[free] == own, (self.upper - self.alpha)[free], self.alpha[free]) for own in (False, True)]
-        )
-        totals = rooms.sum(axis=1)
-        shares = rooms / totals[:, None]
-        mine = self.y.astype(np.intp)
-        products, squares = self._products(free, shares)
-        sign = np.where(self.y, 1.0, -1.0)
-        short = sign - self.scores
-        k, q, c = (
-            products[np.arange(len(mine)), mine],
-            np.sum(shares * products[free].T, axis=1)[mine],
-            (shares @ short[free])[mine],
-        )
-        share = np.zeros(len(mine))
-        share[free] = shares[mine[free], np.arange(len(free))]  # t takes no part in making up for itself
-        rest = 1 - share
-        with np.errstate(divide="ignore", invalid="ignore"):
-            distance = squares - 2 * (k - share * squares) / rest + (q - 2 * share * k + share**2 * squares) / rest**2
-            a = self.advantage + sign * (c - share * short) / rest
-            distance = np.maximum(distance, 0.0) + 1e-12 * squares
-            d = np.clip(2 * a / distance, self.alpha, totals[mine] * rest)
-            won = d * a - d**2 * distance / 4 - self.alpha + self.upper * self.slack
-        cleared[:] = (won > self.optimality) & (d >= self.alpha) & (rest > 1e-9)
-        return cleared
-
-    def _products(self, free: npt.NDArray[np.intp], shares: Vector) -> tuple[Vector, Vector]:
-        """``sum over j of v_j K(x, x_j)`` of every example for each row v of ``shares``, and ``K(x, x)``."""
-        n = len(self.y)
-        products, squares = np.empty((n, len(shares))), np.empty(n)
-        for start in range(0, n, 256):
-            rows = slice(start, min(start + 256, n))
-            if self.model.kernel == "precomputed":
-                K = np.asarray(self.X)[rows]
-                products[rows], squares[rows] = K[:, free] @ shares.T, K[:, rows].diagonal()
-            else:
-                X = self.X[rows]
-                products[rows] = self._kernel(X, self.X[free]) @ shares.T
-                squares[rows] = self._kernel(X, X).diagonal()
-        return products, squares
-
-    def score_without(self, t: int, tol: float) -> tuple[float, bool]:
-        """The score of example t by the machine trained on the others; its sign is as sure as libsvm's tolerance."""
-        rest = np.flatnonzero(np.arange(len(self.y)) != t)
-        if len(np.unique(self.y[rest])) < 2:
-            return (-1.0 if self.y[t] else 1.0), True
-        fixed = {} if self.model.kernel in ("linear", "precomputed") else {"gamma": self.model._gamma}
-        model = clone(self.model).set_params(**fixed, class_weight=None)
-        train, test = self.X[rest], self.X[[t]]
-        if self.model.kernel == "precomputed":
-            train, test = train[:, rest], test[:, rest]
-        model.fit(train, self.y[rest], sample_weight=self.weight[rest])
-        score = float(model.decision_function(test)[0])
-        return score, score != 0
-
-
-def _difference(square: float, losses: float, dual: float) -> float:
+def difference(square: float, losses: float, dual: float) -> float:
     """``square + losses - dual``, which is never negative but for rounding, and some units of that."""
     return max(0.0, square + losses - dual) + 8 * np.finfo(float).eps * (abs(square) + losses + dual)
 
 
 def path_machines(
-    X: Any, design: Design, hinges: Hinges, weights: Sequence[float], solutions: Sequence[Solution], bias: float
+    sample: Sample, design: Design, hinges: Hinges, weights: Sequence[float], solutions: Sequence[Solution], bias: float
 ) -> list[HingeMachine]:
-    """The machines of a path of `DualCD` over the weights, on the sample X and the design made of it."""
+    """The machines of a path of `DualCD` over the weights, on the sample and the design made of it."""
     scores = design.matvec(np.column_stack([solution.w for solution in solutions]))
     machines = []
     for k, (weight, solution) in enumerate(zip(weights, solutions, strict=True)):
         coefficients = required(solution.dual_coef, "expected solutions of 'dual_cd', which have multipliers")
         alpha, own = np.abs(coefficients), np.ascontiguousarray(scores[:, k])
         upper = hinges.weight * weight
-        machines.append(HingeMachine(hinges.sign > 0, alpha, upper, hinges.margin, own, X, design, solution.w, bias))
+        machines.append(
+            HingeMachine(hinges.sign > 0, alpha, upper, hinges.margin, own, sample, design, solution.w, bias)
+        )
     return machines

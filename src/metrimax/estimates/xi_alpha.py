@@ -51,14 +51,15 @@ def xi_alpha(
     Parameters
     ----------
     model : fitted MeasureSVC (error, cost or balanced error), LinearSVC(loss="hinge") or SVC
-        For two classes; a MeasureSVC without kernel, hinge and placed threshold. If the model does not
+        For two classes; a MeasureSVC without base loss and placed threshold. If the model does not
         keep its multipliers, its dual problem is solved here.
     X : array or sparse matrix (n, p)
         The sample that the model was trained on.
     y : array (n,)
         Its labels.
     rho : float, default=1.0
-        2 gives a proven bound for MeasureSVC and LinearSVC; so does 1 without an intercept. For SVC see the Notes.
+        2 gives a proven bound for MeasureSVC and LinearSVC; so does 1 without an intercept. For a free bias see the
+        Notes.
     R2 : float or None, default=None
         An upper bound of ``K(x, x) - K(x, x')`` for all x, x'. None computes it from X: exactly for small samples, and
         beyond from the ranges of the features (linear and RBF kernels).
@@ -79,11 +80,11 @@ def xi_alpha(
     that with rho = 2, the R2 computed here is raised until it does. For unit-length text with the default intercept it
     is 1. Without an intercept, R2 is the largest ``K(x, x)``.
 
-    The bias of an SVC is free. Lemma 1 then supposes that the threshold is determined without the example, too, and
-    there are samples where it is not and the bound fails. So every example that is not counted is checked one by one:
-    it is cleared if the unbounded support vectors have room to take over its multiplier
-    (`metrimax.estimates.machines.KernelMachine.cleared`; kernel functions and matrices are taken to be positive
-    semi-definite). With few unbounded support vectors nothing is proven; `leave_one_out` is exact.
+    The bias of an SVC, and of ``MeasureSVC(intercept_scaling="free")``, is free. Lemma 1 then supposes that the
+    threshold is determined without the example, too, and there are samples where it is not and the bound fails. So
+    every example that is not counted is checked one by one: it is cleared if the unbounded support vectors have room to
+    take over its multiplier (`metrimax.estimates.free_machine.FreeMachine.cleared`; kernel functions and matrices are
+    taken to be positive semi-definite). With few unbounded support vectors nothing is proven; `leave_one_out` is exact.
 
     References
     ----------

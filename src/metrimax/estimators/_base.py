@@ -46,7 +46,7 @@ def refuse_design(X: Any, reason: str) -> None:
         raise TypeError(f"expected X as an array or a sparse matrix, got {type(X).__name__}: {reason}")
 
 
-def stated(training: Training, C: float, scaling: float | None = None) -> dict[str, Any]:
+def stated(training: Training, C: float, scaling: float | str | None = None) -> dict[str, Any]:
     """What a model says of the problem that it was trained for, in plain types."""
     settings = {"C": float(C), **asdict(training.losses), "threshold": training.threshold}
     return settings | {"intercept_scaling": scaling}

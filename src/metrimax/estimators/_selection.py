@@ -13,6 +13,7 @@ from metrimax._validation import check_positive
 from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimates.estimate import Estimate
 from metrimax.estimates.machines import path_machines
+from metrimax.estimates.sample import GramSample, LinearSample, Sample
 from metrimax.estimators._base import refuse_design
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure.base_loss import PAPER
@@ -53,12 +54,11 @@ class ByXiAlpha:
         self._owner, self._training, self._scoring, self._given = owner, training, scoring, rho
         self._labels, self._weight = labels, weight
         self.features: Any = owner._features(X)
+        self._sample: Sample
         if isinstance(self.features, Gram):
-            raise ValueError(
-                "selection='xi_alpha' needs the features themselves, and an exact kernel keeps only their products: "
-                "set n_components for Nystroem features, or selection='cv'"
-            )
-        self._X = self.features.X if isinstance(self.features, LowRank) else X
+            self._sample = GramSample(self.features.values)
+        else:
+            self._sample = LinearSample(self.features.X if isinstance(self.features, LowRank) else X)
         self.scaling = owner._scaling([training.losses])
         self._design = owner._with_intercept(self.features, self.scaling)
         self._fitted: dict[float, list[FittedLabel]] = {}
@@ -107,7 +107,7 @@ class ByXiAlpha:
             self._hinges[k] = make()
         bias = 0.0 if self.scaling is None else self.scaling
         weights = [float(C) * label.price for C, label in zip(Cs, fitted, strict=True)]
-        machines = path_machines(self._X, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
+        machines = path_machines(self._sample, design, self._hinges[k], weights, [f.solution for f in fitted], bias)
         if self._R2 is None:
             self._R2 = machines[0].R2()
         if k not in self._rho:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -19,12 +19,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
 from metrimax._validation import check_flag, check_positive
 from metrimax.designs import ExtraColumns, as_design
@@ -139,6 +134,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     >>> clf.report_["after"] >= clf.report_["before"]["tree"] - 0.01
     True
     """
+
+    _may_be_free: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import repeat
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -22,8 +22,9 @@ from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
-from metrimax.solvers import side_by_side
+from metrimax.solvers import Auto, DualCD, side_by_side
 from metrimax.training.choose import DEFAULT_C, losses_without_folds, threshold_without_folds
+from metrimax.training.free_intercept import PairCD
 from metrimax.training.label import FittedLabel, Training, fit_label, intercept_scaling, restate
 from metrimax.training.lockstep import run
 
@@ -57,9 +58,11 @@ class MeasureSVC(CertifiedClassifier):
     tol, max_iter : float and int, default=1e-3 and 10000
         Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point. Most iterations, each of
         which reads the data twice.
-    fit_intercept, intercept_scaling : bool and float or None, default=True and None
+    fit_intercept, intercept_scaling : bool and float, "free" or None, default=True and None
         Add a constant feature of this value, whose weight is regularised with the others. None is 1 for the measure's
         risk alone, as Joachims (2005) has it, and 10 beside a base loss: the intercept is then hardly regularised.
+        "free": not regularised at all, as in scikit-learn's SVC, for error, cost and balanced error (``solver`` "auto"
+        or "dual_cd").
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
     pos_label : label or None, default=None
@@ -160,6 +163,7 @@ class MeasureSVC(CertifiedClassifier):
 
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None  # for subclasses that do without
     certificate: bool = False
+    _may_be_free: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -170,7 +174,7 @@ class MeasureSVC(CertifiedClassifier):
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
+        intercept_scaling: float | str | None = None,
         class_weight: dict[Any, float] | str | None = None,
         pos_label: Any = None,
         hinge: float | None = None,
@@ -252,7 +256,7 @@ class MeasureSVC(CertifiedClassifier):
         self._renew(checked)
         scaling = self._scaling([training.losses])
         self._store(kind, classes, fitted, scaling)
-        self.trained_with_ = stated(training, self.C, scaling)
+        self.trained_with_ = stated(training, self.C, "free" if self._is_free else scaling)
         self._store_weights(features, self._weights(fitted))
         self._tell(measure, X, features, labels, weight, fitted)
         return self
@@ -335,7 +339,40 @@ class MeasureSVC(CertifiedClassifier):
     def _scaling(self, losses: Iterable[Losses]) -> float | None:
         """The value of the constant feature, None without one."""
         check_flag("fit_intercept", self.fit_intercept)
-        return intercept_scaling(self.intercept_scaling, losses) if self.fit_intercept else None
+        if not self.fit_intercept:
+            return None
+        return 1.0 if self._is_free else intercept_scaling(self.intercept_scaling, losses)
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether there is an intercept that is not regularised."""
+        free = isinstance(self.intercept_scaling, str) and self.intercept_scaling == "free"
+        if free and not self._may_be_free:
+            raise ValueError(
+                f"expected a number or None as intercept_scaling of {type(self).__name__}, got 'free': give one, or "
+                "search over MeasureSVC(intercept_scaling='free') with scikit-learn's GridSearchCV"
+            )
+        return bool(self.fit_intercept and free)
+
+    def _solver(self) -> Any:
+        solver = super()._solver()
+        if not self._is_free:
+            return solver
+        if not isinstance(solver, (Auto, DualCD)):
+            raise ValueError(
+                f"expected solver='auto' or 'dual_cd' with intercept_scaling='free', got {self.solver!r}: the others "
+                "regularise the intercept"
+            )
+        if self.certificate:
+            raise ValueError(
+                "expected certificate=False with intercept_scaling='free', got True: what is kept proves bounds for "
+                "regularised intercepts only; give a number as intercept_scaling (dual_bound_ is a bound in any case)"
+            )
+        return PairCD(solver.max_iter)
+
+    @property
+    def _sums(self) -> bool:
+        return super()._sums and not self._is_free
 
     def _training(
         self, measure: Measure, solver: Solver, kind: str, *, checkpoint: Checkpoint | None = None

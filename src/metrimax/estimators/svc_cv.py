@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -122,6 +122,8 @@ class MeasureSVCCV(MeasureSVC):
     >>> model.C_ in (0.01, 0.1, 1.0), len(model.cv_results_["pooled_test_score"])  # 3 C, 2 losses, 2 thresholds
     (True, 12)
     """
+
+    _may_be_free: ClassVar[bool] = False
 
     def __init__(
         self,

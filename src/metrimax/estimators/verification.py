@@ -79,6 +79,11 @@ def verify(
             "kept: raise cache_size, or train on the features (sklearn's Nystroem)"
         )
     (scaling,) = {own["intercept_scaling"] for own in _settings(estimator, 1)}
+    if scaling == "free":
+        raise TypeError(
+            "expected a model whose intercept is regularised, got one with intercept_scaling='free', whose bound needs "
+            "its multipliers: compare objective_ and dual_bound_ with scikit-learn's SVC"
+        )
     design = estimator._with_intercept(features, scaling)
     measure = get_measure(estimator.measure)
     checked = []

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from metrimax import _kernels
-from metrimax.protocols import Cuts, Design, Oracle, Solver, Status, Steps, required
+from metrimax.protocols import Cuts, Design, Oracle, Solver, Status, Steps, made, required
 from metrimax.solvers.bundle import Bundle
 from metrimax.solvers.dual_cd import DualCD
 from metrimax.solvers.run_state import Task, TaskSolver
@@ -87,8 +89,9 @@ class Auto(TaskSolver):
         first = yield from DualCD(self.max_iter, EASY).solve(task)
         if first.status is not Status.MAX_ITER or first.n_passes >= self.max_iter:
             return first
-        loss = first.bound + _kernels.dot(first.w, first.w) / 2
+        hinges = required(made(task.oracle.can.hinges), "coordinate descent needs a sum of hinges")
         coefficients = required(first.dual_coef, "coordinate descent gives multipliers")
+        loss = _kernels.dot(hinges.margin, np.abs(coefficients))
         plane = yield from plane_cut(task.design, task.weight, first.w, coefficients, loss, first.n_passes)
         held = first.w, first.objective / task.weight
         plane = replace(plane, history=tuple(first.history), seconds=first.history[-1].seconds, held=held)

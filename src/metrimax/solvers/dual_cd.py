@@ -206,6 +206,6 @@ class _Problem(NamedTuple):
             passes += 1
             (scores,) = taken((yield Ask("scores", [w])))
         found = _kernels.dual_working(hinges.sign, hinges.margin, self.upper, alpha, scores)
-        half = _kernels.dot(w, w) / 2
+        half = self.rows.square(w, hinges.sign * alpha, scores) / 2
         bound = _kernels.dot(hinges.margin, alpha) - half
         return w, _Look(half + found[0], bound, found[1], passes), Working(*found[2:])

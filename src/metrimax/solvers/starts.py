@@ -49,7 +49,7 @@ def plane_cut(
     vectors: tuple[Vector, ...] = (w,)
     if not kept_by_weights(design):
         vectors, n_passes = (dual_coef, (yield Ask("scores", w))), n_passes + 1
-    gram = np.array([[_kernels.dot(w, w) / weight**2]])
+    gram = np.array([[rows_of(design).square(w, dual_coef, vectors[-1]) / weight**2]])
     rows = tuple(-vector[np.newaxis] / weight for vector in vectors)
     return Cuts(np.array([loss / weight]), gram, rows, n_passes=n_passes)
 

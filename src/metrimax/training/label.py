@@ -99,8 +99,10 @@ suits the last one then. Logistic regression on 20 tables with the threshold of 
 scikit-learn's: with 1 -0.5 and -1.2 (one table -14), with 10 +0.2 and +0.15."""
 
 
-def intercept_scaling(given: float | None, losses: Iterable[Losses]) -> float:
+def intercept_scaling(given: float | str | None, losses: Iterable[Losses]) -> float:
     """The value of the constant feature where nobody gives it: 1 for the risk alone, as Joachims (2005) has it."""
+    if isinstance(given, str):
+        raise ValueError(f"expected intercept_scaling as a positive number, 'free' or None, got {given!r}")
     if given is not None:
         return given
     return LOOSE_INTERCEPT if all(one.base for one in losses) else 1.0
