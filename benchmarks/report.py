@@ -52,7 +52,7 @@ A ratio is the competitor's seconds over metrimax's: above 1, metrimax is faster
 TUNED = """### F1 by tuning a threshold
 
 `TunedThresholdClassifierCV` around `LinearSVC` minimises another objective, so seconds and test F1 stand side by side.
-C is the same for both and was chosen for neither. [On imbalanced data](imbalanced.md) compares the two with C chosen.
+C is the same for both and was chosen for neither. [Linear classifiers](linear.md) compares with C chosen.
 
 """
 

@@ -16,7 +16,6 @@ PROGRAMS = {
     "joachims2005": "Joachims (2005), Table 1 and Figure 1",
     "baselines": "what users do instead, on the same data",
     "linear": "MeasureSVCCV and MeasureSVC with their defaults beside logistic regression with a threshold",
-    "imbalanced": "the imbalanced-learn and KEEL collections",
     "ensemble": "MeasureEnsemble beside boosting and forests with tuned thresholds, on 20 tables",
     "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",
     "structured": "tagging, parsing and clustering against baselines on the same features",
@@ -24,7 +23,7 @@ PROGRAMS = {
     "capo": "Li, Tsang & Zhou (2013), classifier adaptation",
     "capo_defaults": "CAPOClassifier's defaults beside its auxiliaries, on tables and imbalanced sets",
     "smoothing": "Zhang, Saha & Vishwanathan (2011), smoothing",
-    "summary": "the one-page summary, from the CSV files of the others",
+    "summary": "the one-page summary, from the CSV files of the others; what they took",
 }
 """The programs, in the order in which `all` runs them."""
 

@@ -4,7 +4,8 @@
 
 Every method with its own defaults, without and with a threshold tuned for F1 (`TunedThresholdClassifierCV`, 3 folds);
 and, for the linear ones, with C and threshold from the same hold-out that `experiments.joachims2005` gives to direct
-training, whose results the page shows beside these. Settings that a class is too small for (fewer than 3 positives
+training, whose results the page shows beside these. (`MeasureSVC` and `MeasureSVCCV` with their defaults:
+`experiments.linear`.) Settings that a class is too small for (fewer than 3 positives
 for 3 folds) fall back on the untuned threshold.
 """
 
@@ -18,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -30,13 +30,10 @@ from sklearn.svm import LinearSVC
 from experiments.baselines_page import page
 from experiments.data import Collection
 from experiments.harness import Options, Program, Row, Task
-from experiments.holdout import GRID, MEASURES, Chosen, best_threshold, measure_for, value, values
+from experiments.holdout import GRID, MEASURES, Chosen, best_threshold, value, values
 from experiments.joachims2005 import part_for_choice, read
-from metrimax import MeasureSVC, MeasureSVCCV
 
 SETS = (("reuters", 1), ("optdigits", 1), ("covtype/first", 3), ("covtype/1000", 3), ("covtype", 1))
-COSTLY = {"reuters": ("f1", "prbep", "recall_at_2p"), "covtype": ("f1",)}
-"""Where `MeasureSVCCV` is trained for some of the measures only."""
 LINEAR = {
     "LinearSVC": LinearSVC(),
     "LinearSVC, balanced": LinearSVC(class_weight="balanced"),
@@ -69,10 +66,6 @@ def tasks(options: Options) -> Iterator[Task]:
             default = key | {"protocol": "default"}
             for name, model in (LINEAR if text else LINEAR | BOOSTING).items():
                 yield Task(default | {"method": name}, partial(plain_and_tuned, model), prepare)
-            for measure in MEASURES:
-                yield Task(default | {"method": f"MeasureSVC {measure}"}, partial(direct, measure), prepare)
-            for measure in COSTLY.get(data, MEASURES):
-                yield Task(default | {"method": f"MeasureSVCCV {measure}"}, partial(chosen, measure), prepare)
             for name in list(LINEAR)[: 2 if text else 4]:
                 yield Task(key | {"protocol": "hold-out", "method": name}, partial(held_out, LINEAR[name]), prepare)
             if text and libmultilabel() is not None:
@@ -161,45 +154,6 @@ def fit(model: Any, C: float, X: Any, y: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.set_params(C=C).fit(X, y)
-
-
-def direct(measure: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
-    """`MeasureSVC` with its defaults, all classes at a time."""
-    data = prepared[0]
-    model = MeasureSVC(n_threads=1)
-    if measure == "recall_at_2p":  # the number of positives decides what can be trained
-        asked = [(clone(model).set_params(measure=measure_for(measure, y)), y) for y in data.Y.T if y.any()]
-        models = [one.fit(data.X, y) for one, y in asked]
-        scores = np.full(data.Y_test.shape, -1.0)
-        scores[:, data.Y.any(axis=0)] = np.column_stack([m.decision_function(data.X_test) for m in models])
-    else:
-        model.set_params(measure=measure).fit(data.X, data.Y.astype(int))
-        scores = model.decision_function(data.X_test)
-    yield from only(measure, data, scores)
-
-
-def chosen(measure: str, prepared: tuple[Collection, bool]) -> Iterator[Row]:
-    """`MeasureSVCCV` with its defaults: one C for all labels where several are trained at a time."""
-    data = prepared[0]
-    if data.Y.shape[1] > 30:
-        largest = data.Y[:, data.Y.sum(axis=0).argmax()]
-        model = MeasureSVCCV(measure_for(measure, largest), n_threads=1).fit(data.X, data.Y.astype(int))
-        yield from only(measure, data, model.decision_function(data.X_test), most_C=model.C_)
-        return
-    scores, Cs = np.full(data.Y_test.shape, -1.0), np.zeros(data.Y.shape[1])
-    for label, y in enumerate(data.Y.T):
-        decided = measure == "recall_at_2p" and 2 * y.sum() > len(y)  # 1 whatever the scores are
-        if y.sum() >= 5 and not decided:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = MeasureSVCCV(measure_for(measure, y), n_threads=1).fit(data.X, y)
-            scores[:, label], Cs[label] = model.decision_function(data.X_test), model.C_
-        elif y.any():
-            scores[:, label] = (
-                MeasureSVC(measure_for(measure, y), n_threads=1).fit(data.X, y).decision_function(data.X_test)
-            )
-    for row in only(measure, data, scores):
-        yield row | {"most_C": Cs[row["label"]]}
 
 
 def only(measure: str, data: Collection, scores: Any, **more: Any) -> Iterator[Row]:

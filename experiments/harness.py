@@ -222,6 +222,21 @@ def select(rows: Iterable[Row], **values: Any) -> Iterator[Row]:
     return (row for row in rows if all(row.get(name) == value for name, value in wanted.items()))
 
 
+def spent(rows: Iterable[Row]) -> tuple[int, float, int]:
+    """How many tasks have written these rows, their CPU seconds, and how many rows have no record of them.
+
+    Rows of a task share its wall-clock seconds. Where they have CPU seconds of their own, these are added up.
+    """
+    tasks: dict[str, set[float]] = {}
+    unknown = 0
+    for row in rows:
+        if row.get("cpu_seconds") and row.get("wall_seconds"):
+            tasks.setdefault(row["wall_seconds"], set()).add(float(row["cpu_seconds"]))
+        else:
+            unknown += 1
+    return len(tasks), sum(map(sum, tasks.values())), unknown
+
+
 def data_frame(rows: Iterable[Row], **values: Any) -> Any:
     """The rows with these values as a data frame: numbers are numbers, and columns without a value are left out."""
     import pandas as pd  # which few pages need

@@ -336,7 +336,7 @@ def remarks(rows: list[Row], sets: list[str]) -> str:
             "([below](#what-the-protocol-leaves-open)). With a threshold from the same hold-out in addition to C and "
             f"j, which the paper does not try, the baseline has {tuned:.1f}. "
             "Choosing C for every category on its own is part of the protocol, and noisy where a handful of positives "
-            "are held out: [one C for all](baselines.md) does better."
+            "are held out: the defaults, [measured here](linear.md), do better."
         )
     if "covtype/first" in sets:
         means = [results(rows, "covtype/first", "direct", m).mean() for m in MEASURES]
@@ -358,9 +358,9 @@ def remarks(rows: list[Row], sets: list[str]) -> str:
             f"({area.difference:+.1f}, {area.wins}/{area.losses}): the cost model is ahead by {-f1.difference:.1f} "
             f"points of F1 and {-at_2p.difference:.1f} of Rec@2p. The "
             "classes overlap, and where no labelling is nearly right the risk hears the most violated one "
-            "alone, which flips about as many negatives as there are positives; hinges hear all examples, which "
-            "`MeasureSVCCV` adds by default for F1 and which helps some of the classes here and not others "
-            "([baselines](baselines.md))."
+            "alone, which flips about as many negatives as there are positives. A loss that hears all examples, such "
+            "as the logistic loss that `MeasureSVC` adds by default, does not have this weakness "
+            "([baselines](baselines.md) has what else does better here)."
         )
     if "covtype" in sets:
         parts.append(whole_covertype(rows))

@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from experiments import baselines_page, headline, imbalanced_page, joachims2005_page
-from experiments.harness import Options, Row, Table, add_options, markdown, options_of, write
+from experiments import baselines_page, headline, joachims2005_page, linear_page
+from experiments.harness import Options, Row, Table, add_options, markdown, options_of, spent, write
 from experiments.holdout import MEASURES
 from experiments.stats import Comparison, compare
 
@@ -52,47 +52,59 @@ def paper_lines(rows: list[Row]) -> list[Line]:
 
 
 def user_lines(rows: list[Row], other: list[Row]) -> list[Line]:
-    """The default classifier against the best of what users do instead, chosen with hindsight."""
+    """Direct training against the best of what users do instead, chosen with hindsight."""
     joined = baselines_page.joined(rows, other)
     lines = []
     for data, title in joachims2005_page.TITLES.items():
         for measure, name in MEASURES.items():
             found = baselines_page.results(joined, data, measure)
-            methods = [m for m in baselines_page.REFERENCES if ("default", m, "as trained") in found]
-            others = [key for key in found if not key[1].startswith(baselines_page.DIRECT)]
-            if not methods or not others:
+            if baselines_page.REFERENCE not in found or len(found) == 1:
                 continue
-            ours = found["default", methods[0], "as trained"]
-            best = max(others, key=lambda key: float(found[key].mean()))
+            ours, best = found[baselines_page.REFERENCE], baselines_page.best(found)
             means = (float(ours.mean()), float(found[best].mean()))
             result = compare(ours, found[best], digits=6)
-            lines.append(Line(title, name, f"{methods[0]}, defaults", baselines_page.label(best), means, result))
+            lines.append(Line(title, name, "direct, C by hold-out", baselines_page.label(best), means, result))
     return lines
 
 
-def imbalanced_lines(results: imbalanced_page.Results) -> list[Line]:
-    """The default classifier against every baseline with a threshold or a setting chosen, the best first."""
-    if not results.enough:
-        return []
-    ours, title = results.column(imbalanced_page.OURS), f"{len(results.sets)} imbalanced sets"
-    kinds = ("+ threshold", "chosen")  # what a user does who cares about F1
-    rivals = [m for m in results.methods if not m.startswith("MeasureSVC") and any(kind in m for kind in kinds)]
+def default_lines(rows: list[Row]) -> list[Line]:
+    """`MeasureSVCCV` with its defaults against logistic regression with a threshold, on the confirmation halves."""
+    return [
+        Line(
+            f"{duel.problems} {linear_page.KINDS[kind].removeprefix('20 ')}",
+            linear_page.TITLES[duel.measure],
+            f"{duel.ours}, defaults",
+            linear_page.LOGISTIC,
+            duel.means,
+            duel.result,
+        )
+        for kind in linear_page.KINDS
+        for duel in linear_page.duels(rows, kind)
+        if duel.half == "confirmation" and duel.ours == linear_page.OURS[0]
+    ]
+
+
+def costs(options: Options) -> list[list[str]]:
+    """What every program takes: its tasks and CPU minutes, to go by its rows; kept in cpu.csv, too."""
     lines = []
-    for name in sorted(rivals, key=lambda name: -float(results.column(name).mean())):
-        one, other = (ours, results.column(name)) if name in results.linear else results.pair(name)
-        means = (100 * float(one.mean()), 100 * float(other.mean()))
-        lines.append(Line(title, "F1", "MeasureSVCCV, defaults", name, means, compare(one, other)))
+    for path in sorted(options.out.glob("*.csv")):
+        if path.stem != "cpu" and (rows := Table(path).rows):
+            tasks, seconds, unknown = spent(rows)
+            lines.append([path.stem, str(tasks), f"{seconds / 60:.1f}", str(unknown)])
+    if lines:
+        head = ["program", "tasks", "cpu_minutes", "rows_without_a_record"]
+        write(options.out / "cpu.csv", "\n".join(",".join(line) for line in [head, *lines]) + "\n")
     return lines
 
 
 def page(options: Options) -> None:
-    tables = {name: Table(options.out / f"{name}.csv").rows for name in ("joachims2005", "baselines", "imbalanced")}
+    tables = {name: Table(options.out / f"{name}.csv").rows for name in ("joachims2005", "baselines", "linear")}
     paper, users = paper_lines(tables["joachims2005"]), user_lines(tables["baselines"], tables["joachims2005"])
-    results = imbalanced_page.collect(tables["imbalanced"])
-    imbalanced = imbalanced_lines(results)
+    defaults = default_lines(tables["linear"])
     headline.draw(options)
-    verdict = imbalanced_page.verdict(results) if results.enough else "Not computed yet"
-    judged = paper + users + [line for line in imbalanced if line.other == results.best_baseline]
+    judged = paper + users + defaults
+    lines = costs(options)
+    minutes = sum(float(line[2]) for line in lines)
     header = ["collection", "measure", "trained for it", "against", "ours", "theirs", "ahead", "won/lost/tied", "p"]
 
     def block(own: Sequence[Line]) -> str:
@@ -103,8 +115,9 @@ def page(options: Options) -> None:
         TEXT.format(
             paper=block(paper),
             users=block(users),
-            imbalanced=block(imbalanced),
-            verdict=verdict,
+            defaults=block(defaults),
+            costs=markdown(["program", "tasks", "CPU minutes", "rows without a record"], lines),
+            hours=f"{minutes / 60:.1f}",
             elsewhere=elsewhere(judged),
             ahead=_count(judged, ahead=True),
             behind=_count(judged, ahead=False),
@@ -130,10 +143,10 @@ def _count(lines: Sequence[Line], *, ahead: bool) -> int:
 TEXT = """# Does training for the measure pay?
 
 Made by `python -m experiments summary` from the CSV files in [experiments/results](../../experiments/results); every
-number below is computed from them. Of {total} comparisons, one for each collection and measure with the cost model, and
-one with the best baseline, training for the measure is ahead in {ahead} and behind in {behind} with p <= 0.05
-(two-tailed Wilcoxon signed-rank test over classes or data sets); the rest are undecided. The best baseline was picked
-by its test results, in its own favour, and may be nonlinear.
+number below is computed from them. Of {total} comparisons, those of the next three sections, training for the measure
+is ahead in {ahead} and behind in {behind} with p <= 0.05 (two-tailed Wilcoxon signed-rank test over classes or data
+sets); the rest are undecided. The best baseline was picked by its test results, in its own favour, and may be
+nonlinear.
 
 ![Macro-F1 over CPU seconds on Reuters; F1 of boosting and of MeasureEnsemble on tables](figures/summary.png)
 
@@ -145,15 +158,17 @@ The paper's own numbers beside ours, and where they differ: [Joachims (2005)](jo
 {paper}
 ## Against what users do instead
 
-Our classifier with its defaults against the best of `LinearSVC`, `LogisticRegression`, balanced and cost-sensitive
-ones, with and without a tuned threshold: [the whole tables](baselines.md).
+Direct training, C by hold-out, against the best of `LinearSVC`, `LogisticRegression`, boosting, balanced and
+cost-sensitive ones, with and without a tuned threshold: [the whole tables](baselines.md).
 
 {users}
-## On imbalanced sets
+## With the defaults
 
-{verdict}. All methods, ranks and tests: [the imbalanced collections](imbalanced.md).
+`MeasureSVCCV(measure)`, nothing else given, against logistic regression that chooses C, with the threshold that is best
+on scores out of fold; the confirmation halves of the problems. What was chosen on what, all problems, `MeasureSVC`, and
+collections of many labels: [linear classifiers with their defaults](linear.md).
 
-{imbalanced}
+{defaults}
 ## Where something else is the better choice
 
 All places where a baseline is ahead with p <= 0.05. Two reasons cover most of them. Where classes overlap so much that
@@ -166,12 +181,19 @@ C](linear.md)). And where a nonlinear classifier fits the data, no linear one ca
 {elsewhere}
 ## What else was measured
 
-* [Linear classifiers that choose their own C](linear.md), beside `MeasureSVCCV`, for six measures.
 * [CAPO](capo.md): adapting classifiers of any kind to a measure, and [its defaults](capo_defaults.md).
 * [Xi-alpha](xi_alpha.md): estimating recall, precision and F1 without a test set.
 * [Smoothing](smoothing.md): smoothed risks and their solvers.
 * [Speed](speed.md) against other programs, and the [solvers](solvers.md) against each other.
-"""
+
+## What it takes
+
+`python -m experiments all --data DIR` computes everything from nothing in about {hours} CPU hours of one core; what has
+its rows already is not computed again. By program, to go by the rows that are there
+([cpu.csv](../../experiments/results/cpu.csv)); the machine was busy, which lengthens CPU time, too, and rows without a
+record of their time are not counted.
+
+{costs}"""
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from experiments.harness import Options, Program, Table, Task, data_frame, markdown, select
+from experiments import imbalanced, summary
+from experiments.harness import Options, Program, Table, Task, data_frame, markdown, select, spent
 from experiments.stats import average_ranks, compare
 
 
@@ -168,3 +169,30 @@ def test_average_ranks():
     np.testing.assert_allclose(average_ranks(results), [(1 + 2.5 + 3) / 3, (2 + 2.5 + 1) / 3, (3 + 1 + 2) / 3])
     with pytest.raises(ValueError, match="without gaps"):
         average_ranks([[1.0, np.nan]])
+
+
+def test_spent_counts_a_task_once_and_rows_with_seconds_of_their_own_each():
+    def row(cpu, wall):
+        return {"cpu_seconds": cpu, "wall_seconds": wall}
+
+    rows = [row("2", "3"), row("2", "3"), row("0.5", "1"), row("0.25", "1"), row("2", "4"), row("", "")]
+    assert spent(rows) == (3, pytest.approx(4.75), 1)
+
+
+def test_the_summary_says_what_is_missing(tmp_path):
+    summary.page(Options(out=tmp_path, pages=tmp_path))
+    assert (tmp_path / "README.md").read_text().count("Not computed yet") == 3
+
+
+@pytest.mark.shared_data
+def test_the_collections_are_read_and_cut(shared_data):
+    options = Options(data=shared_data)
+    found = imbalanced.names(options)
+    assert len(found) == 116
+    assert sum(half == "development" for _, half in found) == 58
+    X, y = imbalanced.load("imblearn/coil_2000", options)
+    assert X.shape == (4000, 85)
+    assert y.sum() == round(586 / 9822 * 4000)
+    X, y = imbalanced.load("keel_imbalanced/zoo-3", options)
+    assert X.shape == (101, 16)
+    assert y.sum() == 5
