@@ -105,6 +105,15 @@ void csr_dot_rows_pair(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRI
     }
 }
 
+// Ask for row indices[k + kSoon] of a matrix with L columns, from the first column of interest on, if there is such a
+// non-zero. Products with eight vectors wait for nothing so much as for these rows.
+template <class I>
+inline void expect_row(const I *indices, I k, I stop, const double *matrix, size_t L, size_t column) {
+    constexpr I kSoon = 16; // non-zeros
+    if (k < stop - kSoon)
+        prefetch(matrix + static_cast<size_t>(indices[k + kSoon]) * L + column);
+}
+
 // out[i, :] = row i times W (p, L), for the CSR rows begin .. end - 1. Eight labels at a time are summed in registers.
 template <class T, class I>
 METRIMAX_CLONES void csr_dot_rows_many(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices,
@@ -117,6 +126,7 @@ METRIMAX_CLONES void csr_dot_rows_many(const T *METRIMAX_RESTRICT data, const I 
         for (; l + B <= L; l += B) {
             double s0[B] = {}, s1[B] = {}, s2[B] = {}, s3[B] = {}; // one sum would wait for itself
             const auto add = [&](I k, double *sums) {
+                expect_row(indices, k, indptr[end], W, L, l);
                 const double x = static_cast<double>(data[k]);
                 const double *wj = W + static_cast<size_t>(indices[k]) * L + l;
 #pragma omp simd
@@ -235,6 +245,7 @@ METRIMAX_CLONES void csr_add_rows_many(const T *METRIMAX_RESTRICT data, const I 
         first -= first % B; // whole vectors
         last = std::min(L, last + (B - last % B) % B);
         for (I k = indptr[i]; k < indptr[i + 1]; ++k) {
+            expect_row(indices, k, indptr[end], out, L, first);
             const double x = static_cast<double>(data[k]);
             double *o = out + static_cast<size_t>(indices[k]) * L;
             size_t l = first;
