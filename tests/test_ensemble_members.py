@@ -9,18 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
-from scipy.special import expit
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from metrimax import MeasureEnsemble, RecallAtPrecision, TableFunction, TPRAtFPR
-from metrimax.estimators._ensemble_stack import choose_stack, fit_stack
-from metrimax.measure import get_measure
 
 
 def table(n=400, seed=0):
@@ -133,63 +127,6 @@ def test_folds_run_on_a_dask_cluster():
     with distributed.Client(**options), joblib.parallel_config("dask"):
         shared = few("f1").fit(frame, y == "fraud")
     np.testing.assert_allclose(shared.oof_scores_, alone.oof_scores_)
-
-
-def distorted(n=3000, seed=0):
-    """A member that ranks well with poor probabilities, and one with better probabilities that ranks worse."""
-    rng = np.random.default_rng(seed)
-    odds = 2 * rng.normal(size=n) - 2
-    y = rng.random(n) < 1 / (1 + np.exp(-odds))
-    return np.column_stack([np.sign(odds) * np.abs(odds) ** 7, odds + 1.2 * rng.normal(size=n)]), y
-
-
-def test_a_ranking_measure_prefers_the_member_that_ranks_better():
-    scores, y = distorted()
-    one, score = np.ones(len(y)), get_measure("average_precision").score
-    parts = [np.arange(k, len(y), 5) for k in range(5)]
-    plain, chosen = fit_stack(scores, y, one), choose_stack(scores, y, one, score, parts)
-    assert plain.weights[1] > plain.weights[0]
-    assert chosen.weights[0] > chosen.weights[1]
-    others, truth = distorted(seed=1)
-    assert average_precision_score(truth, chosen(others)) > average_precision_score(truth, plain(others)) + 0.01
-    assert np.mean(expit(chosen(scores))) == pytest.approx(y.mean(), abs=0.02)
-
-
-def test_a_ranking_measure_keeps_the_stack_where_nothing_is_better_throughout():
-    rng = np.random.default_rng(0)
-    y = rng.random(500) < 0.3
-    scores = y[:, None] + rng.normal(size=(500, 3))
-    one, score = np.ones(500), get_measure("roc_area").score
-    parts = [np.arange(k, 500, 5) for k in range(5)]
-    np.testing.assert_array_equal(choose_stack(scores, y, one, score, parts).weights, fit_stack(scores, y, one).weights)
-    nobody = [np.flatnonzero(~y), np.flatnonzero(y)]  # parts of one class have no ranking
-    assert choose_stack(scores, y, one, score, nobody) is not None
-
-
-def test_the_ranking_measure_is_asked_by_the_class():
-    """Frozen members, so that the scores out of fold are given."""
-    scores, y = distorted()
-    model = {}
-    for measure in ("f1", "average_precision"):
-        members = [(name, _frozen(k)) for k, name in enumerate(("ranks", "probable"))]
-        given = {"ranks": scores[:, 0], "probable": scores[:, 1]}
-        model[measure] = MeasureEnsemble(measure, members, cv=3, random_state=0).fit(scores, y, oof_scores=given)
-    ratio = {measure: own.weights_[0] / own.weights_.sum() for measure, own in model.items()}
-    assert ratio["f1"] < 0.5 < ratio["average_precision"]
-
-
-def _frozen(k):
-    class Own(RegressorMixin, BaseEstimator):
-        def fit(self, X, y):
-            return self
-
-        def predict(self, X):
-            return X[:, k]
-
-        def __sklearn_is_fitted__(self):
-            return True
-
-    return FrozenEstimator(Own())
 
 
 SMOOTH = [

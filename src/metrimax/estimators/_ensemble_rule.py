@@ -9,16 +9,13 @@ import numpy as np
 
 from metrimax.estimators._ensemble_folds import Rows
 from metrimax.estimators._ensemble_members import Target
-from metrimax.estimators._ensemble_stack import Stack, choose_stack, fit_stack
+from metrimax.estimators._ensemble_stack import Stack, fit_stack
 from metrimax.estimators._targets import judge
 from metrimax.protocols import Labels, Measure, Vector
 from metrimax.training.threshold import choose_threshold
 
 GROUPS = 20
 """Parts of the sample that are left out one by one for the standard error."""
-
-RANKED_PARTS = 5
-"""Parts of the sample in which a measure of rankings compares stacks."""
 
 
 class Rule(NamedTuple):
@@ -52,7 +49,7 @@ class OutOfFold(NamedTuple):
     def learn(self, rows: Rows) -> Rule:
         """The stacks and thresholds that these rows ask for."""
         labels, weight = self.target.labels[rows], self.weight[rows]
-        stacks = [self._stack(self.scores[rows, k], labels[:, k], weight) for k in range(labels.shape[1])]
+        stacks = [fit_stack(self.scores[rows, k], labels[:, k], weight) for k in range(labels.shape[1])]
         rule = Rule(stacks, np.zeros(len(stacks)))
         scores = rule(self.scores[rows])
         placed = np.array(
@@ -63,13 +60,6 @@ class OutOfFold(NamedTuple):
         # the highest score is called: thresholds that suit one class against the rest may not suit all together
         better = not self.measure.ranks and self._judge(scores - placed, rows) > self._judge(scores, rows)
         return rule._replace(thresholds=placed) if better else rule
-
-    def _stack(self, scores: Vector, y: Labels, weight: Vector) -> Stack:
-        if not self.measure.ranks:
-            return fit_stack(scores, y, weight)
-        groups = _groups(y[:, None], RANKED_PARTS, seed=0)
-        parts = [np.flatnonzero(groups == g) for g in range(groups.max() + 1)]
-        return choose_stack(scores, y, weight, self.measure.score, parts)
 
     def estimate(self, parts: list[Rows], members: Sequence[int], seed: int) -> Estimate:
         """The measure of some of the members, each part judged by a rule that was learnt from the others.
@@ -82,7 +72,7 @@ class OutOfFold(NamedTuple):
             others = np.concatenate([other for j, other in enumerate(parts) if j != k] or [part])
             scores[part] = own.learn(others)(own.scores[part])
         rows = np.concatenate(parts)
-        groups = _groups(self.target.labels[rows], GROUPS, seed)
+        groups = _groups(self.target.labels[rows], seed)
         left_out = [rows[groups != g] for g in range(groups.max() + 1)]
         without = np.array([self._judge(scores[left], left) for left in left_out])
         spread = np.sqrt((len(without) - 1) * np.var(without))
@@ -95,10 +85,10 @@ class OutOfFold(NamedTuple):
         return judge(self.measure, scores, target.y[rows], target.classes, self.weight[rows], several=target.separate)
 
 
-def _groups(labels: Labels, most: int, seed: int) -> Rows:
+def _groups(labels: Labels, seed: int) -> Rows:
     """A group for each row, each combination of labels spread evenly over the groups."""
     order = np.random.default_rng(seed).permutation(len(labels))
     spread = order[np.lexsort(labels[order].astype(np.uint8).T)]
     groups = np.empty(len(labels), dtype=np.intp)
-    groups[spread] = np.arange(len(labels)) % min(most, max(2, len(labels) // 2))
+    groups[spread] = np.arange(len(labels)) % min(GROUPS, max(2, len(labels) // 2))
     return groups
