@@ -56,8 +56,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
 
     Each member is trained on the folds of a cross-validation. Its log-odds for the rows that it was not trained on are
     calibrated by a logistic fit, and combined by non-negative weights. The measure places the threshold on these
-    out-of-fold scores; one of rankings may give a member that ranks better more weight. A new row gets the mean over
-    the models of all folds.
+    out-of-fold scores. A new row gets the mean over the models of all folds.
 
     Parameters
     ----------
@@ -65,8 +64,8 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         As for `MeasureSVC`: a name (`metrimax.measures` lists them), a measure, or a function of (tp, fp, fn, tn).
     estimators : list of (name, estimator), {"default", "fast", "best"} or None, default=None
         The members. None is "default": gradient boosting, a random forest, extra trees, logistic regression, and one on
-        an approximate kernel. "fast" has no forest. "best" adds four members and takes three times as long; it gains
-        little, and in rankings only. A list has classifiers with `predict_proba` or
+        an approximate kernel. "fast" has neither forest nor kernel. "best" adds four members and takes three times as
+        long; it gains little, and in rankings only. A list has classifiers with `predict_proba` or
         `decision_function`, regressors (trained on 1 and -1), pipelines (which get X as it is given), or fitted models
         in a `sklearn.frozen.FrozenEstimator`, of which `fit` needs the ``oof_scores``.
     cv : int, splitter or iterable, default=5
