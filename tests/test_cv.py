@@ -400,7 +400,7 @@ def test_groups():
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[90, 5\]"):
         MeasureSVCCV(cv=GroupKFold(3)).fit(X, y, groups=groups[:5])
     for selection in ("holdout", "xi_alpha"):
-        with pytest.raises(ValueError, match=f"got selection='{selection}', which has no use for them"):
+        with pytest.raises(ValueError, match=f"got selection='{selection}', which does not use them"):
             MeasureSVCCV("error", selection=selection).fit(X, y, groups=groups)
     with config_context(enable_metadata_routing=True):
         asked = MeasureSVCCV("f1", cv=GroupKFold(3), **options).set_fit_request(groups=True)

@@ -164,7 +164,7 @@ def test_a_fitted_member_with_scores_out_of_fold():
     assert model.score(others, truth) > 0.6
     with pytest.raises(ValueError, match="expected oof_scores of the frozen members"):
         few(estimators=members).fit(X, y)
-    with pytest.raises(ValueError, match="expected the probabilities of the member 'extra'"):
+    with pytest.raises(ValueError, match="expected out-of-fold probabilities of the member 'extra'"):
         few(estimators=members).fit(X, y, oof_scores={"extra": scores * 7})
 
 

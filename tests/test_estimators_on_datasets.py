@@ -75,7 +75,7 @@ def test_rows_that_are_out_of_reach(dataset):
         MeasureSVCCV("error", selection="xi_alpha").fit(dataset)
     with pytest.raises(ValueError, match="expected kernel='linear' with Dataset"):
         MeasureSVCCV(kernel="rbf").fit(dataset)
-    with pytest.raises(TypeError, match="got Dataset: the auxiliaries see the rows; MeasureSVC trains on datasets"):
+    with pytest.raises(TypeError, match="got Dataset: the auxiliaries need the rows; MeasureSVC trains on datasets"):
         CAPOClassifier([("regression", LogisticRegression())]).fit(dataset, dataset.y)
 
 

@@ -224,7 +224,7 @@ def test_a_rule_that_calls_all_alike_is_warned_of(measure):
     rng = np.random.default_rng(0)
     y = np.arange(1000) < 50
     X = rng.normal(size=(1000, 4)) + 0.5 * y[:, None]
-    with pytest.warns(UserWarning, match="all training examples are called alike, and half"):
+    with pytest.warns(UserWarning, match="all training examples get the same label, and the loss"):
         MeasureSVC(measure, C=1.0, **PAPER).fit(X, y)
     several = np.column_stack([y, X[:, 0] > 0]).astype(int)
     with pytest.warns(UserWarning, match=r"alike \(1 of 2 labels\)"):

@@ -139,7 +139,7 @@ def test_bad_input(queries):
             MeasureRanker().fit(X, y, wrong)
     with pytest.raises(ValueError, match="expected a group with different labels"):
         MeasureRanker().fit(X, np.ones(480), groups)
-    with pytest.raises(ValueError, match=r"got shape \(24,\): of sizes make them by np.repeat"):
+    with pytest.raises(ValueError, match=r"got shape \(24,\): make them from sizes by np.repeat"):
         MeasureRanker().fit(X, y, np.full(24, 20))
     with pytest.raises(ValueError, match="expected grades from 0 to 60 in y, got values from -1 to"):
         MeasureRanker().fit(X, y - 1, groups)

@@ -197,7 +197,7 @@ def test_grades_without_zeros_can_be_chosen_by():
     [
         ({"cv": 1}, "cv from 2 to the number of groups, 24, got 1"),
         ({"cv": 25}, "cv from 2 to the number of groups, 24, got 25"),
-        ({"cv": KFold(2)}, "expected every group in one part, got groups in both: use cv=GroupKFold"),
+        ({"cv": KFold(2)}, "expected every group in training or test, got groups in both: use cv=GroupKFold"),
         ({"cv": []}, "at least one split"),
         ({"Cs": []}, "C"),
         ({"standard_errors": -1}, "standard_errors >= 0"),

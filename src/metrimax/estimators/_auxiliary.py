@@ -1,15 +1,17 @@
-"""What auxiliary classifiers say of examples, as columns, and what their adaptation changed."""
+"""The outputs of auxiliary classifiers, as columns, and what their adaptation changed."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_regressor
+from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from metrimax._validation import dense, is_whole, warn
 from metrimax.estimators._targets import judge
@@ -18,6 +20,15 @@ from metrimax.protocols import Array, Labels, Measure, Vector
 from metrimax.training.choose import Chosen
 from metrimax.training.label import FittedLabel
 from metrimax.training.threshold import choose_threshold
+
+
+class Choice(NamedTuple):
+    """What an adaptation is trained with, and what the folds said of it where there was a choice."""
+
+    B: float
+    chosen: list[Chosen]  #: label by label
+    score: float = math.nan
+    results: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,7 @@ class AuxiliaryOutputs:
         return signs[:, 0] if signs.shape[1] == 1 else signs
 
     def shape(self, values: npt.ArrayLike) -> Vector:
-        """Scores as a block (n, L), as labels +1 and -1 if that is what was asked for."""
+        """Outputs as a block (n, L): the scores, or their signs +1 and -1 with ``outputs="label"``."""
         block = _finite(np.asarray(values, dtype=np.float64))
         block = block.reshape(len(block), -1)
         if block.shape[1] != self.labels.shape[1]:
@@ -55,11 +66,11 @@ class AuxiliaryOutputs:
         return block if self.outputs == "score" else np.where(block > 0, 1.0, -1.0)
 
     def of(self, auxiliary: Any, inputs: Any, X: Any) -> Vector:
-        """What an auxiliary, or a column of X, says of the examples: (n, L)."""
+        """The outputs of an auxiliary, or of a column of X, for the examples: (n, L)."""
         return self.shape(dense(X[:, [auxiliary]])) if is_column(auxiliary) else self.output(auxiliary, inputs)
 
     def output(self, auxiliary: Any, X: Any) -> Vector:
-        """What a fitted auxiliary says of the examples: (n, L)."""
+        """The outputs of a fitted auxiliary for the examples: (n, L)."""
         if is_regressor(auxiliary):
             return self.shape(auxiliary.predict(X))
         if not hasattr(auxiliary, "predict") or not (self.multilabel or hasattr(auxiliary, "classes_")):
@@ -79,13 +90,13 @@ class AuxiliaryOutputs:
         return self._labels(auxiliary.predict(X))
 
     def _labels(self, predicted: Any) -> Vector:
-        if self.multilabel:  # where one was fitted on sparse labels, it predicts such
+        if self.multilabel:  # an auxiliary that was fitted on sparse labels predicts sparse labels
             return np.where(dense(predicted) > 0, 1.0, -1.0)
         positive = self.classes[1:] if len(self.classes) == 2 else self.classes
         return np.where(np.asarray(predicted)[:, None] == positive, 1.0, -1.0)
 
     def _scores(self, auxiliary: Any, values: Any, rest: float) -> Vector:
-        """Columns in the order of our classes; ``rest`` for a class that the auxiliary has not seen."""
+        """Columns in the order of ``self.classes``; ``rest`` for a class that the auxiliary has not seen."""
         if self.multilabel:
             if isinstance(values, list):  # probabilities, label by label
                 pairs = zip(values, auxiliary.classes_, strict=True)
@@ -97,17 +108,17 @@ class AuxiliaryOutputs:
         elif values.shape[1] != len(own) or (len(own) > 2 and _one_vs_one(auxiliary)):
             raise ValueError(
                 f"expected a score for each of {len(own)} classes from the auxiliary {type(auxiliary).__name__}, got "
-                f"{values.shape[1]} scores, of pairs of classes if it is one-vs-one: set its "
+                f"{values.shape[1]} scores (a one-vs-one classifier scores pairs of classes): set its "
                 "decision_function_shape='ovr', or outputs='label'"
             )
         block = np.full((len(values), len(self.classes)), rest)
-        order = np.argsort(self.classes)  # the positive one of two is last, wherever it belongs
+        order = np.argsort(self.classes)  # they are not sorted where the smaller of two classes is positive
         block[:, order[np.searchsorted(self.classes, own, sorter=order)]] = values
         return block[:, 1:] if len(self.classes) == 2 else block
 
 
 def _finite(values: Vector) -> Vector:
-    """The outputs of an auxiliary, if they are numbers: what is none would be taken for a negative label."""
+    """The outputs of an auxiliary. Raise if one is not finite: NaN would count as a negative label."""
     if not np.isfinite(values).all():
         raise ValueError(
             "expected finite outputs of the auxiliaries, got NaN or infinity: give an auxiliary other parameters "
@@ -117,7 +128,7 @@ def _finite(values: Vector) -> Vector:
 
 
 def _one_vs_one(auxiliary: Any) -> bool:
-    """Whether the scores are those of pairs of classes: three classes have as many pairs."""
+    """Whether the scores are those of pairs of classes; their number does not tell, for three classes have 3 pairs."""
     auxiliary = getattr(auxiliary, "best_estimator_", auxiliary)
     if hasattr(auxiliary, "steps"):
         return _one_vs_one(auxiliary.steps[-1][1])
@@ -127,7 +138,7 @@ def _one_vs_one(auxiliary: Any) -> bool:
 def unseen(
     auxiliary: Any, inputs: Any, problem: AuxiliaryOutputs, folds: list[tuple[Any, Any]], extra: dict[str, Any]
 ) -> Vector:
-    """What an auxiliary says of examples that it was not trained on: (n, L)."""
+    """The out-of-fold outputs of an auxiliary: each example has the output of a clone not trained on it. (n, L)."""
     target, block = problem.target(auxiliary), np.full(problem.labels.shape, np.nan)
     for train, test in folds:
         part = _check_method_params(inputs, extra, indices=train)
@@ -138,18 +149,39 @@ def unseen(
     return block
 
 
+def folds_of(cv: Any, X: Any, y: Array, multilabel: bool) -> list[tuple[Any, Any]] | None:
+    """The splits, the same for all auxiliaries; None where each is only trained on all examples."""
+    if isinstance(cv, (int, np.integer)):
+        cv = min(cv, X.shape[0] if multilabel else np.unique(y, return_counts=True)[1].min())
+    if cv is None or (isinstance(cv, (int, np.integer)) and cv < 2):
+        return None
+    return list(check_cv(cv, y, classifier=True).split(X, y))
+
+
+def check_auxiliaries(estimators: list[tuple[str, Any]], *, prefit: bool) -> None:
+    """Raise for an auxiliary that is neither an estimator nor a column, or that should be fitted and is not."""
+    for name, auxiliary in estimators:
+        if is_column(auxiliary):
+            continue
+        if not hasattr(auxiliary, "fit"):
+            raise TypeError(f"expected {name!r} as an estimator or the number of a column of X, got {auxiliary!r}")
+        if prefit and not hasattr(auxiliary, "classes_"):
+            told = f"expected {name!r} as a fitted estimator, for prefit=True, got one that is not fitted"
+            check_is_fitted(auxiliary, msg=f"{told}: fit it, or set prefit=False".replace("%", "%%"))
+
+
 def is_column(auxiliary: Any) -> bool:
     """Whether an auxiliary is the number of a column of X, not an estimator."""
     return is_whole(auxiliary)
 
 
 def fixed(n_auxiliaries: int, n_labels: int) -> Vector:
-    """The weights that add up the auxiliaries, label by label."""
+    """The weights that sum the auxiliaries, label by label."""
     return np.tile(np.eye(n_labels), (n_auxiliaries, 1))
 
 
 def inputs_of(given: Any, X: Any, rest: Any) -> Any:
-    """What the auxiliaries see: the table that was given, with its names, or the checked array."""
+    """What the auxiliaries are given: the user's data frame, with its names, or else the checked array."""
     return given if rest is X and hasattr(given, "columns") else rest
 
 
@@ -172,7 +204,7 @@ def placed(
     labels: Labels,
     weight: Vector | None,
 ) -> list[FittedLabel]:
-    """The labels with the thresholds of the folds, or else those that the training scores (n, L) ask for."""
+    """The labels with the thresholds of the folds, or else with the best thresholds for the training scores (n, L)."""
     return [
         with_.threshold_of(one)
         if one.constant or with_.rule != "folds" or with_.threshold is not None
@@ -184,14 +216,16 @@ def placed(
 def warn_if_unchanged(report: dict[str, Any], *, in_sample: bool) -> None:
     """Warn where the adaptation changed nothing."""
     if not report["changed"]:
-        more = "the auxiliaries know these examples: set cv=5" if in_sample else "use an auxiliary as it is"
+        more = (
+            "the auxiliaries were trained on these examples, so set cv=5" if in_sample else "use an auxiliary as it is"
+        )
         warn(f"the adaptation changed nothing: an auxiliary alone predicts the same on the training sample; {more}")
 
 
 def best(
     measure: Measure, problem: AuxiliaryOutputs, blocks: list[Vector], weight: Vector | None, number: int
 ) -> list[int]:
-    """The auxiliaries whose outputs the measure finds best, in the order in which they were given."""
+    """The ``number`` auxiliaries with the highest value of the measure, in the order in which they were given."""
     names = [str(k) for k in range(len(blocks))]
     values = report(measure, problem, names, blocks, blocks[0], weight)["before"]
     return sorted(sorted(range(len(blocks)), key=lambda k: -values[str(k)])[:number])
@@ -205,11 +239,11 @@ def report(
     scores: Vector,
     weight: Vector | None,
 ) -> dict[str, Any]:
-    """What the adaptation changed, measured as `score` does it; several labels count as one prediction."""
+    """What the adaptation changed, measured as in `score`. The several labels of an example are one prediction."""
     single = not problem.multilabel and len(problem.classes) == 2
 
     def called(block: Vector) -> Labels:
-        return block > 0 if problem.multilabel or single else highest(block)  # as `predict` has it
+        return block > 0 if problem.multilabel or single else highest(block)  # as in `predict`
 
     def value(block: Vector) -> float:
         judged = np.ascontiguousarray(block[:, 0]) if single else block

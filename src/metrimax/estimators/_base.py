@@ -1,4 +1,4 @@
-"""What the estimators that carry a certificate share: their solver, their progress line, what they report."""
+"""What the estimators with a certificate share: the solver, the progress line, the checks, the certificate."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from metrimax.designs.dask import collected
 from metrimax.estimators._checks import check_rows, check_sample
 from metrimax.estimators._links import Documented
 from metrimax.estimators._pickle import PlainState
+from metrimax.estimators._refit import Refitted
 from metrimax.io.folders import difference
 from metrimax.protocols import Callback, Design, Measure, Record, Solution, Status, Vector
 from metrimax.solvers import SOLVERS
@@ -26,34 +27,29 @@ from metrimax.training.progress import ProgressLine
 
 
 def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
-    """The labels as an array: those given, or else those that X brings, as a dataset does."""
+    """The labels as an array: those given, or else those of X, which a dataset has."""
     y = getattr(X, "y", None) if y is None else y
     if y is None:
-        raise ValueError(f"expected y, the true labels: {type(X).__name__} brings no labels")
+        raise ValueError(f"expected y, the true labels, got None: {type(X).__name__} brings no labels")
     if isinstance(y, (list, tuple)):
         refuse_missing(y)  # before NumPy makes a string of a NaN among strings
     return np.asarray(dense(collected(y)))
 
 
-def is_learnt(name: str) -> bool:
-    """Whether an attribute of a model comes from its fit."""
-    return name.endswith("_") or name in ("_target", "_expansion")
-
-
 def refuse_design(X: Any, reason: str) -> None:
-    """Raise if the rows of X are out of reach."""
+    """Raise if X is a design, which does not give its rows."""
     if is_design(X):
         raise TypeError(f"expected X as an array or a sparse matrix, got {type(X).__name__}: {reason}")
 
 
 def stated(training: Training, C: float, scaling: float | str | None = None) -> dict[str, Any]:
-    """What a model says of the problem that it was trained for, in plain types."""
+    """The problem that a model was trained for, in plain types: its ``trained_with_``."""
     settings = {"C": float(C), **asdict(training.losses), "threshold": training.threshold}
     return settings | {"intercept_scaling": scaling}
 
 
-class CertifiedEstimator(Documented, PlainState, BaseEstimator):
-    """An estimator with the parameters C, solver, tol, max_iter, verbose and callback; fitted, with a certificate."""
+class CertifiedEstimator(Documented, Refitted, PlainState, BaseEstimator):
+    """An estimator with the parameters C, solver, tol, max_iter, verbose and callback, whose fits have certificates."""
 
     C: float
     solver: Any
@@ -63,18 +59,18 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
     callback: Callback | None
     trained_with_: dict[str, Any] | list[dict[str, Any]] | None = None
     certificate_: list[tuple[Vector, Vector] | None] | None = None
-    index_base_: int  #: of the data that were fitted on, where they are those of svmlight text
+    index_base_: int  #: the index of the first feature in the training data, where they come from svmlight text
 
     _solvers: ClassVar[dict[str, type[Any]]] = SOLVERS
 
     def __copy__(self) -> Self:
-        """A shallow copy: the default one, by way of `__getstate__`, takes longer than the checks of a small fit."""
+        """A shallow copy. The default one calls `__getstate__`, which takes longer than the checks of a small fit."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
 
     def _solver(self) -> Any:
-        """The solver by its name; what it is given is checked before anything is trained."""
+        """The solver that the parameters ask for, after a check of its parameters."""
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_whole("max_iter", self.max_iter)
@@ -90,48 +86,31 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
 
     @property
     def _sums(self) -> bool:
-        """Whether the solver knows base losses beside the risk."""
+        """Whether the solver minimises sums of the risk and a base loss."""
         return bool(self.solver != "dual_cd")
 
     @contextmanager
     def _progress(
         self, measure: Measure | None = None, design: Design | None = None, part: str = ""
     ) -> Iterator[Callback | None]:
-        """The callback for a run, with a line on the terminal if `verbose`; ``part`` says which of several it is."""
+        """The callback for a run, with a line on the terminal if `verbose`. The line names the ``part``, if any."""
         if not self.verbose:
             yield self.callback
             return
         title = type(self).__name__
         if measure is not None:
-            given = getattr(self, "measure", None)  # the name of the class may be another: F1 is an F_beta
+            given = getattr(self, "measure", None)  # the user's name may differ from that of the class: F1 is an F_beta
             title = f"{title}({given if isinstance(given, str) else measure.name})"
         with ProgressLine(title + part, self.tol, design, lines=True) as line:
 
-            def both(record: Record) -> Any:
+            def show(record: Record) -> Any:
                 line(record)
                 return self.callback(record) if self.callback is not None else None
 
-            yield both
-
-    def _unfitted(self) -> Self:
-        """A copy without what fits have learnt, for the checks of another fit to write on."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update({name: value for name, value in vars(self).items() if not is_learnt(name)})
-        return twin
-
-    def _renew(self, checked: Self) -> None:
-        """Forget what an earlier fit learnt, and take what the checks of this one noted down.
-
-        Called when all is trained: a fit that is cut short changes nothing.
-        """
-        for name in [name for name in vars(self) if is_learnt(name)]:
-            delattr(self, name)
-        for name, value in vars(checked).items():
-            if is_learnt(name):
-                setattr(self, name, value)
+            yield show
 
     def _check_sample(self, X: Any, y: Any) -> tuple[Self, Any, Any]:
-        """A copy that has noted down what the checks have seen, for `_renew`; and X and y, checked."""
+        """X and y, checked; and before them an unfitted copy with the attributes that the checks set, for `_renew`."""
         checked = self._unfitted()
         if not is_design(X):
             return checked, *checked._check_arrays(X, y)
@@ -142,7 +121,7 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
         return check_sample(self, X, y)
 
     def _check_design(self, X: Any, y: Any) -> npt.NDArray[Any]:
-        """The labels of a design, with the checks that look at no row: of those the design takes care."""
+        """The labels of a design, after the checks that need no rows; a design checks its rows itself."""
         labels = labels_of(X, y)
         if len(labels) != X.shape[0]:
             raise ValueError(f"expected as many labels as the {X.shape[0]} rows of X, got {len(labels)}")
@@ -154,7 +133,7 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
         return labels
 
     def _check_rows(self, X: Any) -> Any:
-        """X as it can be multiplied, with the columns that were there in `fit`."""
+        """X as a matrix or a design, after a check that its columns are those of `fit`."""
         if not is_design(X):
             return check_rows(self, X)
         X = as_design(X)
@@ -168,14 +147,14 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
         if base is not None and first is not None and base != first:
             raise ValueError(
                 f"expected {first} as the index of the first feature, as in the data passed during fit, got data that "
-                f"count from {base}: open them with index_base={first}, or convert the text again with that"
+                f"count from {base}: open or convert them with index_base={first}"
             )
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"expected {self.n_features_in_} features, got {X.shape[1]}")
         return X
 
     def _store_certificate(self, fitted: list[FittedLabel], *, single: bool) -> None:
-        """Set what the solutions prove and how they were reached: one value each, or one for every label."""
+        """Set the attributes on the solutions and their certificates: single values, or one value for every label."""
         solutions = [label.solution for label in fitted]
 
         def each(values: list[Any]) -> Any:
@@ -192,19 +171,19 @@ class CertifiedEstimator(Documented, PlainState, BaseEstimator):
         self.n_support_ = each([s.n_support for s in solutions])
         self.status_ = each([s.status for s in solutions])
         self.history_ = each([s.history for s in solutions])
-        kept = [label.certificate for label in fitted]
-        if any(one is not None for one in kept):
-            self.certificate_ = [None if one is None else (one.points, one.multipliers) for one in kept]
+        proofs = [label.certificate for label in fitted]
+        if any(proof is not None for proof in proofs):
+            self.certificate_ = [None if proof is None else (proof.points, proof.multipliers) for proof in proofs]
 
     def _warn(self, solutions: list[Solution]) -> None:
-        """Say which gaps were not reached, and which classifiers are worthless though they were."""
+        """Warn of solutions whose gap is above tol, and of those that are optimal but give all examples one score."""
         self._warn_of_gaps(solutions, "labels")
         trivial = [s for s in solutions if s.status is Status.TRIVIAL]
         if trivial:
             warn(f"{_told(Status.TRIVIAL, trivial, solutions, 'labels')}: all examples get the same score.")
 
     def _warn_of_gaps(self, solutions: list[Solution], of: str) -> None:
-        """Say how many of the solutions have not reached their gap, and the worst."""
+        """Warn of solutions whose gap is above tol: how many there are, and the largest gap."""
         missed = [s for s in solutions if s.status.missed]
         if missed:
             worst = max(missed, key=lambda s: s.gap)

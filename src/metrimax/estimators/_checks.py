@@ -1,7 +1,7 @@
-"""X and y as the estimators take them: scikit-learn's checks, with a short cut for what they would not change.
+"""X and y as the estimators take them: scikit-learn's checks, with a short cut for arrays that they would not change.
 
-A fit of a small problem takes less time than these checks do, so plain arrays of finite numbers are recognised here, by
-their types and their sums. Everything else, what is wrong included, goes to scikit-learn.
+A fit of a small problem takes less time than these checks. So arrays of finite numbers are recognised here, by their
+types and their sums. Everything else, wrong input included, goes to scikit-learn.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.floa
 def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
     """X as a matrix of float32 or float64, dense or CSR, and y as classes or an indicator matrix.
 
-    Notes down in the estimator how many columns there are, and their names.
+    Sets ``n_features_in_`` and ``feature_names_in_`` of the estimator.
     """
     if _is_plain(X) and type(y) is np.ndarray and y.shape == X.shape[:1] and _is_finite(y, "biuf"):
         estimator.n_features_in_ = X.shape[1]
@@ -37,7 +37,7 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
     try:
         X, y = validate_data(estimator, X, y, multi_output=True, **OPTIONS)
     except ValueError as error:
-        if hasattr(y, "dtype") and np.asarray(y).dtype.kind == "O":  # of which "Input contains NaN" is all it says
+        if hasattr(y, "dtype") and np.asarray(y).dtype.kind == "O":  # scikit-learn only says "Input contains NaN"
             refuse_missing(y)
         _add_remedy(error)
         raise
@@ -47,11 +47,11 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _add_remedy(error: ValueError) -> None:
-    """Say what to do about what scikit-learn refuses."""
+    """Add to an error of scikit-learn what to do about it."""
     text = str(error)
     if "could not convert string to float" in text:
         error.add_note(
-            "X has text in it: make numbers of documents with TfidfVectorizer, of categories with OneHotEncoder in a "
+            "X contains text: encode documents with TfidfVectorizer, encode categories with OneHotEncoder in a "
             "ColumnTransformer, or train MeasureEnsemble, which takes data frames with categories."
         )
     elif "contains NaN" in text and "Input X" in text:
@@ -62,17 +62,17 @@ def _add_remedy(error: ValueError) -> None:
 
 
 def _refuse_collections(y: Any) -> None:
-    """Raise for rows with several labels each that are no matrix."""
+    """Raise for a list of several labels for each row, which is not a matrix."""
     lengths = {len(row) for row in y if isinstance(row, (list, tuple))}
     if len(lengths) > 1 or any(isinstance(row, (set, frozenset)) for row in y):
         raise ValueError(
             "expected y as one label for each example, or as a label indicator matrix, got a collection of labels for "
-            "each: make a matrix of them with sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)"
+            "each: make it a matrix with sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)"
         )
 
 
 def check_rows(estimator: BaseEstimator, X: Any) -> Any:
-    """X as such a matrix, with the columns that the estimator was fitted on."""
+    """X as a matrix of float32 or float64, dense or CSR, with the columns that the estimator was fitted on."""
     unnamed = not hasattr(estimator, "feature_names_in_")
     if unnamed and _is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None):
         return X
@@ -112,7 +112,7 @@ def _is_plain(X: Any) -> bool:
 
 
 def _is_finite(values: np.ndarray[Any, Any], kinds: str) -> bool:
-    """Whether these are numbers of the kinds given, and all finite as far as their sum tells."""
+    """Whether these are numbers of the kinds given with a finite sum, so that all of them are finite."""
     if values.dtype.kind not in kinds:
         return False
     if values.dtype.kind != "f":

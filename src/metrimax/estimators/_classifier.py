@@ -1,4 +1,4 @@
-"""A fitted classifier: its scores, its labels, and what the measure says of them."""
+"""A fitted classifier: its scores, its labels, and the measure of them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from metrimax.estimators._remarks import warn_of_positive
 from metrimax.estimators._targets import check_truth, judge, turned
 from metrimax.measure import get_measure
 from metrimax.protocols import Array, Design, Labels, Measure, Vector
-from metrimax.training.label import FittedLabel, kept
+from metrimax.training.label import FittedLabel, trace_share
 
 
 class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
-    """A classifier ``X coef_ + intercept_ > 0``, or with a kernel; of two classes, several, or several labels."""
+    """A linear classifier or one with a kernel, for two classes, several classes, or several labels."""
 
+    _learnt = ("_target", "_expansion")
     measure: str | Measure | Callable[..., Any]
     kernel: str | Callable[..., Any]
     fit_intercept: bool
@@ -30,8 +31,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     pos_label: Any
     classes_: Array
     _target: str
-    _turn: float = 1.0  # -1 where the first class is positive: scores are for the second, as scikit-learn has it
-    _expansion: Expansion | None = None  # what a kernel's scores are made of
+    _turn: float = 1.0  # -1 where the first class is positive: scores are for the second, as in scikit-learn
+    _expansion: Expansion | None = None  # with a kernel: the examples and coefficients that give the scores
 
     def decision_function(self, X: Any) -> Vector:
         """Scores: (n,) for two classes, (n, L) otherwise. Positive means the second class, or the label.
@@ -60,7 +61,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
 
     def predict(self, X: Any) -> Array:
-        """Labels by the rule frozen at fit, example by example; with several labels a matrix (n, L) of 0 and 1.
+        """Labels, for each example by itself; with several labels a matrix (n, L) of 0 and 1.
 
         Parameters
         ----------
@@ -80,16 +81,16 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return predicted
 
     def predict_top_k(self, X: Any, k: int) -> Array:
-        """Labels that call exactly ``k`` examples of this batch positive: those with the highest scores.
+        """Labels with exactly ``k`` examples of this batch positive: those with the highest scores.
 
-        For two classes, or for every column of a label indicator matrix. Ties go by position.
+        For two classes, or for every column of a label indicator matrix. Of equal scores the first in X count.
 
         Parameters
         ----------
         X : ndarray, sparse matrix, data frame or design (n, p)
             The rows.
         k : int
-            How many are called positive.
+            How many are positive.
 
         Returns
         -------
@@ -110,10 +111,10 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The measure itself on (X, y), higher is better; a dataset brings its labels.
 
-        ``error`` is reported as accuracy. With several labels the mean over labels; with several classes the
-        mean over classes, each against the rest, but for ``error``, which is the plain accuracy. The mean for a
-        measure of rankings is over those that vary in the batch: of the others it says nothing.
-        The labels of a dataset whose rows may have several are those of `label_values_`.
+        For ``error`` this is the accuracy. With several labels it is the mean over labels. With several classes it is
+        the mean over classes, each against the rest; for ``error`` it is the accuracy then, too. A measure of rankings
+        is undefined for a label or class that has no positives or no negatives in the batch: these are left out of the
+        mean. For a dataset whose rows may have several labels, the labels are those of `label_values_`.
 
         Parameters
         ----------
@@ -158,15 +159,16 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return len(self.intercept_) == 1 and not self._multilabel
 
     def __getattr__(self, name: str) -> Any:
-        """What is not there, with a remedy for what people look for."""
+        """Raise AttributeError, with a remedy for attributes that people look for."""
         text = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name in ("predict_proba", "predict_log_proba"):
-            text += ": its scores are no probabilities; fit CalibratedClassifierCV(this estimator), or MeasureEnsemble"
+            text += ": scores are not probabilities; fit CalibratedClassifierCV(this estimator), or MeasureEnsemble"
         raise AttributeError(text)
 
     def _out_of_reach(self, X: Any) -> ValueError:
         return ValueError(
-            f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: rows are out of reach"
+            f"expected kernel='linear' with {type(X).__name__}, got {self.kernel!r}: a kernel needs the rows; set "
+            "kernel='linear', or pass X as an array"
         )
 
     def _warn_of_positive(self, measure: Measure, labels: Labels) -> None:
@@ -174,7 +176,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
             warn_of_positive(measure, self.classes_, labels[:, 0])
 
     def _store(self, kind: str, classes: Array, fitted: list[FittedLabel], scaling: float | None) -> None:
-        """Set the fitted attributes, all at the end, so that an interrupted fit leaves the estimator as it was."""
+        """Set the fitted attributes. Called after training, so that an interrupted fit changes nothing."""
         solutions = [label.solution for label in fitted]
         last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
@@ -193,9 +195,9 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         return W[:-1] if self.fit_intercept else W
 
     def _store_weights(self, features: Design, W: Vector) -> None:
-        """Set what the scores are made of, from weights for the positive class."""
+        """Set ``coef_``, or the coefficients of a kernel, from weights for the positive class."""
         W = self._turn * W
-        self.kernel_kept_ = kept(features)
+        self.kernel_kept_ = trace_share(features)
         self._expansion = features.expansion(W) if isinstance(features, (Gram, LowRank)) else None
         if self._expansion is None:
             self.coef_ = np.ascontiguousarray(W.T)

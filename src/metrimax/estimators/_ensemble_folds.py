@@ -1,4 +1,4 @@
-"""Members trained on folds, each scored on the rows that it was not trained on."""
+"""Members trained on folds, and their scores of the rows held out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Splits = list[tuple[Rows, Rows]]
 
 
 class Fit(NamedTuple):
-    """One member trained on one fold: its models, its scores on the other rows, and what it cost."""
+    """One member trained on one fold: its models, its scores of the rows held out, and its cost."""
 
     models: list[Any]
     scores: Vector
@@ -43,12 +43,12 @@ class Task(NamedTuple):
     train: Rows
     test: Rows
     seed: int
-    parameters: dict[str, Any]  #: of `fit`, for the rows to train on
-    routed: bool  #: whether the user gave the member, which may route them by itself
+    parameters: dict[str, Any]  #: for the member's `fit`, cut to the training rows
+    routed: bool  #: whether the user gave the member; it may then route metadata itself
 
 
 class CrossFit(NamedTuple):
-    """What training on folds leaves of a member: its models by fold, scores out of fold (n, L), CPU seconds."""
+    """A member trained on all folds: its models by fold, scores out of fold (n, L), CPU seconds."""
 
     models: list[list[Any]]
     scores: Vector
@@ -56,7 +56,7 @@ class CrossFit(NamedTuple):
 
 
 def make_splits(cv: Any, X: Any, target: Target, weight: Vector | None, given: dict[str, Any], rng: Any) -> Splits:
-    """The folds that ``cv`` asks for; rows without weight are in none. ``given`` are the parameters of `split`."""
+    """The folds that ``cv`` asks for, without rows of weight 0. ``given`` are the parameters of `split`."""
     y, told = target.y, cv
     if is_whole(cv):
         if cv < 2:
@@ -74,14 +74,14 @@ def make_splits(cv: Any, X: Any, target: Target, weight: Vector | None, given: d
     for k, (train, _) in enumerate(splits):
         if not target.separate and not (target.labels[train] != target.labels[train][:1]).any():
             raise ValueError(
-                f"fold {k}: expected at least two classes to train on, got one only: choose fewer folds, or a splitter "
+                f"fold {k}: expected at least two classes to train on, got one: choose fewer folds, or a splitter "
                 "that stratifies"
             )
     return splits
 
 
 def tested_parts(splits: Splits, n: int) -> list[Rows]:
-    """The rows that each fold tests; those that several test belong to the first of them."""
+    """The rows that each fold tests; a row that several folds test is listed for the first of them."""
     first = np.full(n, -1)
     for k, (_, test) in reversed(list(enumerate(splits))):
         first[test] = k
@@ -92,9 +92,9 @@ def tested_parts(splits: Splits, n: int) -> list[Rows]:
 def cross_fit(
     tasks: list[Task], views: dict[str, Any], target: Target, n_jobs: int | None, title: str | None
 ) -> dict[str, CrossFit]:
-    """Train every task and put the pieces of each member together. ``title`` shows progress.
+    """Train every task, and collect the results of each member. With a ``title``, show progress.
 
-    A row that several folds test has the mean of its scores, one that no fold tests NaN.
+    The score of a row that several folds test is the mean of its scores; that of a row that no fold tests is NaN.
     """
     workers = Parallel(n_jobs=n_jobs, **({"return_as": "generator"} if title else {}))
     fits: Iterable[Fit] = workers(delayed(_fit)(task, views[task.member.view], target) for task in tasks)
@@ -118,7 +118,7 @@ def _fit(task: Task, X: Any, target: Target) -> Fit:
     began, cpu = time.perf_counter(), time.process_time()
     estimator = seeded(task.member.estimator, task.seed)
     with config_context(enable_metadata_routing=task.routed and _routing_enabled()), warnings.catch_warnings():
-        if not task.routed:  # our own members are stopped early
+        if not task.routed:  # members of the presets stop early on purpose
             warnings.simplefilter("ignore", ConvergenceWarning)
         models = target.fit(estimator, _training_rows(X, task), task.train, task.parameters)
     scores = target.read(task.member.name, models, _safe_indexing(X, task.test))
@@ -126,7 +126,7 @@ def _fit(task: Task, X: Any, target: Target) -> Fit:
 
 
 def _training_rows(X: Any, task: Task) -> Any:
-    """The rows to train on; a column of codes that has only gaps in them is zero: boosting takes no such column."""
+    """The training rows. A column of codes with nothing but gaps in them is set to zero: boosting refuses it."""
     rows = _safe_indexing(X, task.train)
     if task.member.view == "codes":
         empty = np.isnan(rows).all(axis=0)
@@ -136,7 +136,7 @@ def _training_rows(X: Any, task: Task) -> Any:
 
 
 def _shown(fits: Iterable[Fit], tasks: list[Task], title: str) -> Iterator[Fit]:
-    """The fits, with a line on the terminal that says how many are done and how long the others may take."""
+    """The fits, with a line on the terminal: how many are done, and how many seconds are left."""
     began, spent = time.monotonic(), dict.fromkeys((task.member.name for task in tasks), 0.0)
     done = dict.fromkeys(spent, 0)
     with ProgressLine(title, lines=True) as line:

@@ -1,4 +1,4 @@
-"""The members of an ensemble: the presets, what each of them is trained on, and how its scores are read."""
+"""The members of an ensemble: the presets, their training data, and their scores."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Member(NamedTuple):
 
     @property
     def frozen(self) -> bool:
-        """Whether it is fitted already, and stays so."""
+        """Whether it is fitted already and is not trained again."""
         return isinstance(self.estimator, FrozenEstimator)
 
 
 class Views:
-    """A table as its members see it: learnt in `fit`, applied to other rows later."""
+    """The views of a table, one for each kind of member: learnt in `fit`, applied to other rows later."""
 
     def __init__(self, X: Any) -> None:
         self.table = Table(X) if is_frame(X) else None
@@ -49,7 +49,7 @@ class Views:
         self._encoder = None if sparse.issparse(codes) else MatrixEncoder(codes, self.categorical)
 
     def __call__(self, X: Any, wanted: set[str]) -> dict[str, Any]:
-        """The views that are wanted of the rows of X."""
+        """The ``wanted`` views of the rows of X."""
         views = {"given": X}
         if wanted & {"codes", "matrix"}:
             codes = self._codes(X)
@@ -66,7 +66,7 @@ class Views:
 def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
     """The members of a preset for a table.
 
-    A sparse table has no kernel, and one that is too large to be made dense no boosting.
+    A sparse table gets no kernel member, and no boosting if it is too large to be made dense.
     """
     n, is_sparse = X.shape[0], sparse.issparse(X)
     mask = categorical if categorical.any() else None
@@ -89,8 +89,8 @@ def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
 def _further(n: int, few: dict[str, Any]) -> list[Member]:
     """What "best" adds: other trees, and smooth members.
 
-    On 10 tables they gain 0.3 points of ROC area and 0.1 of average precision, and nothing of F1, at nearly three times
-    the cost of the default.
+    On 10 tables they gain 0.3 points of ROC area, 0.1 of average precision and nothing of F1, at nearly three times the
+    cost of the default.
     """
     half = ExtraTreesClassifier(100, max_features=0.5, **few)
     spline = make_pipeline(
@@ -129,13 +129,13 @@ KERNEL_ROWS = 50_000
 """A larger table has no kernel member: its 300 features would take more memory than the table."""
 
 MANY_ROWS = 4_000
-"""Of a larger table a forest has fewer trees and the kernel fewer features, down to four tenths: their cost grows
-faster than that of boosting. With twice as many trees, each on all rows, the random forest gains nothing and costs four
-times as much.
+"""For a larger table, the forests have fewer trees and the kernel fewer features, down to four tenths: their cost grows
+faster than that of boosting. A random forest with twice as many trees, each grown on all rows, gains nothing and costs
+four times as much.
 """
 
 FOREST_ROWS = 10_000
-"""A tree of a forest is grown on no more rows: its cost grows faster than that of boosting."""
+"""Each tree of a forest is grown on at most this many rows, because its cost grows faster than that of boosting."""
 
 
 def _fewer(most: int, n: int) -> int:
@@ -151,7 +151,7 @@ def given_member(name: str, estimator: Any, categorical: Labels) -> Member:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """A clone whose random states, where they are None, are the seed."""
+    """A clone in which the seed replaces every random state that is None."""
     twin = clone(estimator)
     states = {
         name: seed
@@ -162,7 +162,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def weight_parameter(estimator: Any) -> str | None:
-    """What `fit` calls the weights of examples, for a pipeline those of its last step; None where it takes none."""
+    """The name of `fit`'s parameter for weights, in a pipeline that of the last step; None if it takes no weights."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         own = None if last is None or last == "passthrough" else weight_parameter(last)
@@ -171,10 +171,10 @@ def weight_parameter(estimator: Any) -> str | None:
 
 
 class Target(NamedTuple):
-    """What the members learn, and how their answers are read: a block of scores, a column for every label.
+    """What the members learn, and how their outputs become a block of scores with a column for every label.
 
-    ``y`` holds the classes, or an indicator matrix, whose columns are learnt one by one. ``rates`` are those of the
-    labels.
+    ``y`` holds the classes, or an indicator matrix, whose columns are learnt one by one. ``rates`` are the shares of
+    positives of the labels.
     """
 
     kind: str
@@ -189,11 +189,11 @@ class Target(NamedTuple):
         return self.kind == "multilabel-indicator"
 
     def forget(self) -> Target:
-        """The same without the examples, for new ones."""
+        """The same without the training examples."""
         return self._replace(y=self.y[:0], labels=self.labels[:0])
 
     def fit(self, estimator: Any, X: Any, rows: Array, parameters: dict[str, Any]) -> list[Any]:
-        """Models of the rows, in one list: one, or one for every label."""
+        """A list of models trained on the rows: one, or one for every label."""
         if not self.separate and not is_regressor(estimator):
             return [_fitted(estimator, X, self.y[rows], parameters)]
         targets = self.labels[rows].astype(np.int64).T
@@ -202,7 +202,7 @@ class Target(NamedTuple):
         return [_fitted(estimator, X, target, parameters) for target in targets]
 
     def read(self, name: str, models: list[Any], X: Any) -> Vector:
-        """What models say of the rows of X: log-odds where they have probabilities, (n, L)."""
+        """The scores (n, L) of the rows of X: log-odds if the models have probabilities."""
         if len(models) == 1 and not self.separate and not is_regressor(models[0]):
             return self._columns(name, models[0], X)
         return np.column_stack([self._column(name, model, X, k) for k, model in enumerate(models)])
@@ -213,15 +213,15 @@ class Target(NamedTuple):
         known = [int(np.flatnonzero(own == c)[0]) if (own == c).any() else None for c in self.classes]
         if all(k is None for k in known):
             raise ValueError(
-                f"the member {name!r} knows the classes {own.tolist()}, none of {self.classes.tolist()}: train it on "
-                "the classes of y"
+                f"expected the member {name!r} to predict some of the classes {self.classes.tolist()}, got "
+                f"{own.tolist()}: train it on the classes of y"
             )
         if values.shape[1] != len(own):
             raise ValueError(
                 f"expected a score for each of {len(own)} classes from the member {name!r}, got {values.shape[1]}: set "
                 "its decision_function_shape='ovr'"
             )
-        # a class that a fold has no example of has no chance there
+        # a class without examples in a fold gets probability 0 there, or a score below all others
         never = 0.0 if probable else float(values.min()) - 1.0
         block = np.column_stack([np.full(len(values), never) if k is None else values[:, k] for k in known])
         block = block[:, 1:] if len(self.classes) == 2 else block
@@ -238,7 +238,7 @@ class Target(NamedTuple):
         return log_odds(column, float(self.rates[k])) if probable else column
 
     def given(self, name: str, model: Any, scores: Any) -> Vector:
-        """Scores out of fold that a user gives of a fitted member, as `read` has them."""
+        """The out-of-fold scores of a frozen member that the user gives, in the form of `read`."""
         block = finite(name, scores)
         block = block.reshape(len(block), -1)
         if block.shape != self.labels.shape:
@@ -249,8 +249,8 @@ class Target(NamedTuple):
             return block
         if block.min() < 0 or block.max() > 1:
             raise ValueError(
-                f"expected the probabilities of the member {name!r} out of fold, got values from {block.min():g} to "
-                f"{block.max():g}: give what its predict_proba says of examples that it was not trained on"
+                f"expected out-of-fold probabilities of the member {name!r}, got values from {block.min():g} to "
+                f"{block.max():g}: give predict_proba of examples that it was not trained on"
             )
         return np.column_stack([log_odds(c, r) for c, r in zip(block.T, self.rates, strict=True)])
 
@@ -266,7 +266,7 @@ def _fitted(estimator: Any, X: Any, y: Array, parameters: dict[str, Any]) -> Any
 
 
 class Coded(ClassifierMixin, BaseEstimator):
-    """A classifier that knows no classes but 0, 1, 2 ..., as those of XGBoost, for any classes."""
+    """Any classes for a classifier that only takes 0, 1, 2 ..., as XGBoost's do."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -282,7 +282,7 @@ class Coded(ClassifierMixin, BaseEstimator):
 
 
 def _answers(name: str, model: Any, X: Any) -> tuple[Vector, bool]:
-    """A column for every class that the model knows, and whether these are probabilities."""
+    """A column for every class of the model, and whether the columns are probabilities."""
     if isinstance(model, DummyClassifier):
         return np.asarray(model.predict_proba(np.zeros((X.shape[0], 1)))), True
     if hasattr(model, "predict_proba"):
@@ -297,7 +297,7 @@ def _answers(name: str, model: Any, X: Any) -> tuple[Vector, bool]:
 
 
 def finite(name: str, values: Any) -> Vector:
-    """Scores as floats; what is no number would spoil all others."""
+    """Scores as floats. Raise unless they are finite."""
     block = np.asarray(values, dtype=np.float64)
     if not np.isfinite(block).all():
         raise ValueError(

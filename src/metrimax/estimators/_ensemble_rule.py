@@ -1,4 +1,4 @@
-"""What is learnt from scores out of fold: the stack, the threshold, and what both are worth on other data."""
+"""What is learnt from scores out of fold: the stack, the threshold, and an estimate of the measure on other data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metrimax.protocols import Labels, Measure, Vector
 from metrimax.training.threshold import choose_threshold
 
 GROUPS = 20
-"""Parts of the sample that are left out one by one for the standard error."""
+"""Groups of rows that are left out one by one for the standard error."""
 
 
 class Rule(NamedTuple):
@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
 
 
 class OutOfFold(NamedTuple):
-    """Scores (n, L, M) of members for rows that they were not trained on, and what they are judged by."""
+    """Scores (n, L, M) of members for rows that they were not trained on, with the measure that judges them."""
 
     measure: Measure
     target: Target
@@ -47,7 +47,7 @@ class OutOfFold(NamedTuple):
     weight: Vector
 
     def learn(self, rows: Rows) -> Rule:
-        """The stacks and thresholds that these rows ask for."""
+        """The stacks and thresholds that are best for these rows."""
         labels, weight = self.target.labels[rows], self.weight[rows]
         stacks = [fit_stack(self.scores[rows, k], labels[:, k], weight) for k in range(labels.shape[1])]
         rule = Rule(stacks, np.zeros(len(stacks)))
@@ -57,12 +57,12 @@ class OutOfFold(NamedTuple):
         )
         if self.target.kind != "multiclass":
             return rule._replace(thresholds=placed)
-        # the highest score is called: thresholds that suit one class against the rest may not suit all together
+        # the highest score is predicted: thresholds that are best for each class may be worse for all together
         better = not self.measure.ranks and self._judge(scores - placed, rows) > self._judge(scores, rows)
         return rule._replace(thresholds=placed) if better else rule
 
     def estimate(self, parts: list[Rows], members: Sequence[int], seed: int) -> Estimate:
-        """The measure of some of the members, each part judged by a rule that was learnt from the others.
+        """The measure with only these members. The rule for each part is learnt from the other parts.
 
         The standard error is that of the jackknife, which leaves out one group of rows at a time.
         """
@@ -86,7 +86,7 @@ class OutOfFold(NamedTuple):
 
 
 def _groups(labels: Labels, seed: int) -> Rows:
-    """A group for each row, each combination of labels spread evenly over the groups."""
+    """A group for each row. Each combination of labels is spread evenly over the groups."""
     order = np.random.default_rng(seed).permutation(len(labels))
     spread = order[np.lexsort(labels[order].astype(np.uint8).T)]
     groups = np.empty(len(labels), dtype=np.intp)

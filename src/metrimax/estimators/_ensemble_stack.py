@@ -39,7 +39,7 @@ is not a fine one.
 
 
 class Stack(NamedTuple):
-    """The score of an ensemble for one label: ``scores @ coef + intercept`` of what the members say."""
+    """The score of an ensemble for one label: ``scores @ coef + intercept``, with the scores of the members."""
 
     slopes: Vector
     offsets: Vector
@@ -48,7 +48,7 @@ class Stack(NamedTuple):
 
     @property
     def coef(self) -> Vector:
-        """What the scores of the members are multiplied with."""
+        """The factors of the members' scores."""
         product: Vector = self.slopes * self.weights
         return product
 
@@ -63,8 +63,8 @@ class Stack(NamedTuple):
 
 
 def log_odds(probability: Vector, rate: float) -> Vector:
-    """Log-odds of a member's probabilities, pulled in towards the rate of the class."""
-    towards = min(max(rate, 1e-6), 1 - 1e-6)  # a class that is not there has log-odds, too
+    """Log-odds of a member's probabilities, after these are moved towards the rate of the class."""
+    towards = min(max(rate, 1e-6), 1 - 1e-6)  # finite log-odds for a class without examples, too
     p = (1 - SMOOTHING) * np.clip(probability, 0.0, 1.0) + SMOOTHING * towards
     odds: Vector = np.log(p) - np.log1p(-p)
     return odds
@@ -74,7 +74,7 @@ def fit_stack(scores: Vector, y: Labels, sample_weight: Vector) -> Stack:
     """Calibrate and weight members by their scores (n, M) on examples that they were not trained on."""
     n_members = scores.shape[1]
     if y.all() or not y.any():
-        # nothing to learn, and the constant that the class is
+        # one class only: a constant with its sign
         zero = np.zeros(n_members)
         return Stack(zero, zero, np.full(n_members, 1 / n_members), 10.0 if y.all() else -10.0)
     slopes, offsets = np.ones(n_members), np.zeros(n_members)

@@ -1,8 +1,8 @@
-"""Tables as people have them, with categories, text and gaps, as the members of an ensemble take them.
+"""Tables with categories, text and gaps, in the forms that the members of an ensemble take.
 
-A table has three views. "codes" is one float column for each column, categories as whole numbers, dates in days, gaps
-as NaN: trees take it as it is. "matrix" has a column of zeros and ones for each category and no gaps, for everything
-else. "given" is what the user gave, for pipelines, which know its columns by name.
+A table has three views. "codes", for trees, has one float column for each column: categories are whole numbers, dates
+are days, gaps are NaN. "matrix", for other members, has a column of zeros and ones for each category, and no gaps.
+"given" is the user's X, for pipelines, which may use the names of its columns.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from metrimax._validation import warn
 from metrimax.protocols import Labels, Vector
 
 MOST_CATEGORIES = 254
-"""The most frequent values of a column that are told apart, all others being one more: scikit-learn's boosting knows up
-to 255.
+"""How many values of a column, the most frequent ones, are categories of their own. All others are one more category:
+scikit-learn's boosting takes up to 255.
 """
 
 MOST_COLUMNS = 30
-"""The most frequent categories of a column that have a column of their own in the matrix."""
+"""How many categories of a column, the most frequent ones, have a column of their own in the matrix."""
 
 DENSE_ENTRIES = 2e7
-"""A sparse X of no more entries, zeros included, is made dense for members that want it so: 160 MB."""
+"""A sparse X with at most this many entries, zeros included (160 MB), is made dense for members that need it."""
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame: a table whose columns have types of their own."""
+    """Whether X is a data frame."""
     return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc")
 
 
 class Table:
-    """What the columns of a data frame hold, learnt from the rows of `fit`."""
+    """The categories of the columns of a data frame, learnt from the rows of `fit`."""
 
     def __init__(self, frame: Any) -> None:
         self.categories: list[list[Any] | None] = [_categories(frame.iloc[:, j]) for j in range(frame.shape[1])]
@@ -41,9 +41,9 @@ class Table:
             if values is not None and len(values) > MOST_CATEGORIES:
                 values[MOST_CATEGORIES:] = []
                 warn(
-                    f"the column {name!r} has more than {MOST_CATEGORIES} different values: the {MOST_CATEGORIES} most "
-                    "frequent ones are told apart, the others are one; drop a column that only names the rows, and "
-                    "convert dates with pandas.to_datetime"
+                    f"the column {name!r} has more than {MOST_CATEGORIES} different values: all but the "
+                    f"{MOST_CATEGORIES} most frequent ones are one category; drop a column that only names the rows, "
+                    "and convert dates with pandas.to_datetime"
                 )
 
     @property
@@ -68,7 +68,7 @@ def _categories(column: Any) -> list[Any] | None:
 def _coded(column: Any, values: list[Any] | None) -> Vector:
     if values is None:
         kind = getattr(column.dtype, "kind", "O")
-        if kind in "mM":  # days; dates since 1970, in UTC where they have a zone
+        if kind in "mM":  # days; dates count from 1970, in UTC if they have a time zone
             days: Vector = column.to_numpy(dtype=f"{kind}8[s]").astype(np.float64) / 86_400
             days[column.isna().to_numpy()] = np.nan
             return days
@@ -86,7 +86,7 @@ def _coded(column: Any, values: list[Any] | None) -> Vector:
             )
         return numbers
     ranks = {value: float(k) for k, value in enumerate(values)}
-    # a value that `fit` has not seen is one of the others
+    # a value that was not in the rows of `fit` counts as one of the rare values
     missing = column.isna().to_numpy()
     codes = np.array([ranks.get(value, float(len(values))) for value in column.astype(object)], dtype=np.float64)
     codes[missing] = np.nan
@@ -94,10 +94,10 @@ def _coded(column: Any, values: list[Any] | None) -> Vector:
 
 
 class MatrixEncoder:
-    """Codes as a matrix for members that know neither categories nor gaps.
+    """Codes as a matrix for members that take neither categories nor gaps.
 
-    A gap of a number becomes the column's median, and another column says where the gaps were. A category has a column
-    of zeros and ones, a gap none.
+    A gap in a column of numbers becomes the median, and another column marks the gaps. Each category becomes a column
+    of zeros and ones; a gap is zero in all of them.
     """
 
     def __init__(self, codes: Any, categorical: Labels) -> None:

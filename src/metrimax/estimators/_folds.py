@@ -1,4 +1,4 @@
-"""The folds of an estimator's sample: rows taken out of X, or held out by weights of zero."""
+"""The folds of an estimator's sample: copies of the rows of X, or weights of zero for the rows held out."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from metrimax.training.label import Training
 
 @dataclass(frozen=True)
 class FoldedSample:
-    """What `metrimax.training` trains on to choose (`metrimax.training.folds.Sample`).
+    """The sample on which `metrimax.training` chooses (`metrimax.training.folds.Sample`).
 
     Parameters
     ----------
     owner : MeasureSVC or MeasureRanker
-        Whose kernel, intercept and class weights these are.
+        It has the kernel, the intercept and the class weights.
     training : Training
         How its labels are trained.
     measure : Measure
-        The one that chooses.
+        The measure that chooses.
     X, y, labels, folds
         The sample.
     given : ndarray or None
-        The weights of the examples as they were given.
+        The ``sample_weight`` of the user.
     weight : ndarray or None
-        The same with those of the classes, by which all is judged.
+        ``given`` multiplied with the class weights; the measure judges with these weights.
     scaling : float or None
-        The value of the constant feature, None without one.
+        The value of the constant feature; None if there is none.
     one_thread : bool
-        Whether products are to take one thread only, for folds that are trained at the same time.
+        Whether products use one thread only, because several folds are trained at the same time.
     checkpoint : Checkpoint or None
     """
 
@@ -78,20 +78,20 @@ class FoldedSample:
     @contextmanager
     def parts(self, batch: list[int]) -> Iterator[list[Part]]:
         solver = side_by_side(self.training.solver, self.labels.shape[1] * len(batch))
-        if is_design(self.X):  # rows held out weigh nothing; so all folds have one design, and a pass serves them all
+        if is_design(self.X):  # rows held out get weight 0, so that all folds share one design and each pass over it
             shown, told, name = self.X, "", "folds"
             design = self.owner._with_intercept(self.owner._features(self.X), self.scaling)
             made = [Part(self.folds[k].test, self._training(k), design, self.labels, self._held_out(k)) for k in batch]
         else:
             shown, told, name = None, f", fold {batch[0] + 1} of {len(self.folds)}", f"fold-{batch[0]}"
             made = [self._taken_out(k) for k in batch]
-        kept = None if self.checkpoint is None else self.checkpoint.part(name)
+        checkpoint = None if self.checkpoint is None else self.checkpoint.part(name)
         with self.owner._progress(self.training.measure, shown, told) as callback:
-            changes: Any = {"solver": solver, "callback": callback, "checkpoint": kept}
+            changes: Any = {"solver": solver, "callback": callback, "checkpoint": checkpoint}
             yield [part._replace(training=replace(part.training, **changes)) for part in made]
 
     def _training(self, k: int) -> Training:
-        """That of one fold: a fixed k is a share of the sample."""
+        """The training of one fold. The k of a measure at k is scaled to the size of the fold."""
         share = len(self.folds[k].train) / len(self.y)
         return replace(self.training, measure=on_part(self.training.measure, share))
 
@@ -106,7 +106,7 @@ class FoldedSample:
         return Part(test, self._training(k), design, self.labels[train], weight, outside)
 
     def _scores(self, features: Design, X: Any) -> Callable[[Vector], Vector]:
-        """The scores of other rows for weights of the features and the intercept."""
+        """A function that turns weights of the features and the intercept into scores of the rows of X."""
         owner = self.owner
         if not isinstance(features, (Gram, LowRank)):
             n_threads = 1 if self.one_thread else owner.n_threads
@@ -121,12 +121,12 @@ class FoldedSample:
         return scores
 
     def _weight_of(self, train: Rows) -> Vector | None:
-        """The weights of the rows that are trained on; those of the classes belong to these rows."""
+        """The weights of the training rows. Balanced class weights are computed from these rows."""
         y = self.y[train]
         return weights_of(self.owner.class_weight, y, _of(self.given, train), y)
 
     def _held_out(self, k: int) -> Vector:
-        """The weights of one fold: zero for the rows held out."""
+        """The weights of all rows for one fold: zero for the rows held out."""
         train = self.folds[k].train
         own = self._weight_of(train)
         weights = np.zeros(len(self.y))
@@ -137,7 +137,7 @@ class FoldedSample:
 def split(cv: Any, X: Any, y: Array, weight: Vector | None, groups: Any, *, several: bool) -> list[Fold]:
     """The folds of scikit-learn's ``cv``, checked."""
     check_consistent_length(y, groups)
-    if several and is_whole(cv) and cv > 1 and groups is None:  # which scikit-learn does not stratify
+    if several and is_whole(cv) and cv > 1 and groups is None:  # scikit-learn does not stratify indicator matrices
         folds = spread(np.asarray(dense(y)) > 0, int(cv), 0)
     else:
         splitter = check_cv(cv, y, classifier=True)
@@ -163,8 +163,8 @@ def _check(folds: list[Fold], y: Array, weight: Vector | None) -> None:
     for k, (train, test) in enumerate(folds):
         if not used[test].any():
             raise ValueError(
-                f"fold {k}: expected examples of weight above zero to test on, got none: leave those without "
-                "weight out, or shuffle, as in cv=StratifiedKFold(shuffle=True)"
+                f"fold {k}: expected examples of weight above zero to test on, got none: drop examples of weight zero, "
+                "or shuffle, as in cv=StratifiedKFold(shuffle=True)"
             )
         if varied and len(classes := np.unique(y[train][used[train]])) == 1:
             raise ValueError(

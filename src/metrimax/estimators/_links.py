@@ -1,4 +1,4 @@
-"""Where the documentation of an estimator is: the link in its HTML representation."""
+"""The link to the documentation in the HTML representation of an estimator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ SITE = "https://metrimax.readthedocs.io/en/stable"
 
 
 class Documented:
-    """Mixin: the page of the reference that describes the class, as scikit-learn's HTML representation links to it."""
+    """Mixin: scikit-learn's HTML representation links to the page of the reference that describes the class."""
 
     _doc_link_module = "metrimax"
     _doc_link_template = SITE + "/reference/{page}.html"

@@ -1,4 +1,4 @@
-"""The state of estimators in plain types, so that stores that look at every type (skops) have little to ask about."""
+"""The state of estimators in plain types, so that skops, which asks whether to trust each type, has little to ask."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from metrimax.protocols import Record, Status
 
 
 class PlainState:
-    """Mixin: ``status_`` is stored by name and ``history_`` as tuples; both are themselves again when loaded."""
+    """Mixin: ``status_`` is stored by name and ``history_`` as tuples; loading restores their types."""
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(cast(dict[str, Any], super().__getstate__()))
@@ -24,7 +24,9 @@ class PlainState:
             state["status_"] = _map(state["status_"], str, lambda name: Status[name])
         if "history_" in state:
             state["history_"] = _map(state["history_"], tuple, lambda values: Record(*values))
-        if "threshold_" in state and "trained_intercept_" not in state:  # stored when the threshold was kept apart
+        if (
+            "threshold_" in state and "trained_intercept_" not in state
+        ):  # an older version: its intercept_ is the trained one
             state["trained_intercept_"] = state["intercept_"]
             state["intercept_"] = state["intercept_"] - state["threshold_"]
         super().__setstate__(state)  # type: ignore[misc]

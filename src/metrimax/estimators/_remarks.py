@@ -1,4 +1,4 @@
-"""Warnings of fits that are not what was meant: another positive class, or a rule that calls all examples alike."""
+"""Warnings of fits that the user may not want: another positive class, or a rule that labels all examples alike."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from metrimax.protocols import Array, Labels, Measure, Solution, Vector
 
 
 def warn_of_positive(measure: Measure, classes: Array, labels: Labels) -> None:
-    """Warn where the positive one of two classes may not be the one that is meant."""
+    """Warn where the user may want the other of two classes to be positive."""
     if doubt := doubtful_positive(measure, classes.tolist(), labels):
         warn(f"{doubt}; to make that one positive, set pos_label={str(classes[0])!r}")
 
 
 def warn_of_shortfall(measure: Measure, labels: Labels, above: Vector, weight: Vector | None) -> None:
-    """Warn where thresholds do not keep the constraint of a measure surely; ``above`` are scores (n, L) less them."""
+    """Warn where thresholds may not keep a measure's constraint; ``above`` are scores (n, L) less thresholds."""
     if isinstance(measure, Constrained):
         texts = [measure.shortfall(measure.assured_of(y, s, weight)) for y, s in zip(labels.T, above.T, strict=True)]
         for text in filter(None, texts):
@@ -25,7 +25,7 @@ def warn_of_shortfall(measure: Measure, labels: Labels, above: Vector, weight: V
 def warn_of_constants(
     measure: Measure, labels: Labels, scores: Vector, weight: Vector | None, solutions: list[Solution]
 ) -> None:
-    """Warn of classifiers that call all training examples alike, and lose half of the measure or more by it."""
+    """Warn of classifiers that give all training examples one label, with a loss of 0.5 or more."""
     used = slice(None) if weight is None else weight > 0
     constant = [
         # w = 0 was already warned about, or the label does not vary
@@ -35,6 +35,6 @@ def warn_of_constants(
     if any(constant):
         some = "" if len(solutions) == 1 else f" ({sum(constant)} of {len(solutions)} labels)"
         warn(
-            f"all training examples are called alike{some}, and half of the measure or more is lost: where classes "
-            "overlap leave hinge, logistic and threshold to the library, or let MeasureSVCCV choose"
+            f"all training examples get the same label{some}, and the loss of the measure is 0.5 or more: where "
+            "classes overlap leave hinge, logistic and threshold at their defaults, or let MeasureSVCCV choose"
         )

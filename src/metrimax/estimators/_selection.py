@@ -27,9 +27,9 @@ from metrimax.training.path import fit_path
 
 
 class ByXiAlpha:
-    """Estimates from the training sample alone; the models of the path are trained on everything, so none is lost.
+    """Choice of C by estimates from the training sample, for which the models are trained on all rows.
 
-    Every label, or class against the rest, has its own estimates; their means choose the one C for all.
+    Every label, or class against the rest, has its own estimates; their means choose one C for all.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class ByXiAlpha:
         labels: Labels,
         weight: Vector | None,
     ) -> None:
-        refuse_design(X, "selection='xi_alpha' needs the rows; selection='holdout' or 'cv' does without them")
+        refuse_design(X, "selection='xi_alpha' needs the rows; set selection='holdout' or 'cv', which do not")
         if not isinstance(scoring, ContingencyMeasure):
             raise ValueError(
-                f"selection='xi_alpha' estimates measures of the contingency table, and {scoring.name!r} is none: "
-                "choose another scoring, or selection='cv'"
+                f"selection='xi_alpha' needs a scoring that is a measure of the contingency table, got "
+                f"{scoring.name!r}: choose another scoring, or selection='cv'"
             )
         if rho is not None:
             check_positive("rho", rho, ", or None to measure it")
@@ -119,21 +119,21 @@ class ByXiAlpha:
 
     @property
     def solutions(self) -> list[Solution]:
-        """Of every label for every C."""
+        """The solutions of every label for every C."""
         return [label.solution for fitted in self._fitted.values() for label in fitted]
 
     def choose(self) -> list[Chosen]:
-        """The C with the best estimate, the least of equals, for all labels."""
+        """The C with the best estimate for all labels; of equals the least."""
         C = max(sorted(self._scores), key=self._scores.__getitem__)
         return [Chosen(PAPER, C, "trained", None, self._scores[C])] * self._labels.shape[1]
 
     def fitted(self, C: float) -> list[FittedLabel]:
-        """The labels with one C: they were trained on everything."""
+        """The labels trained with this C."""
         return restate(self.features, self._fitted[C])
 
 
 def _check_machine(training: Training) -> None:
-    """Raise for what xi-alpha says nothing of, before it is trained."""
+    """Raise for problems to which the xi-alpha estimates do not apply."""
     measure = training.measure
     if measure.ranks or measure.oracle(np.array([False, True])).can.hinges is None:
         raise ValueError(

@@ -1,5 +1,5 @@
-"""Labels and weights as users give them (classes, indicator matrices, weights of examples and of classes), and scores
-judged by them.
+"""Labels and weights as users give them (classes, indicator matrices, weights of examples and of classes), and the
+measure of scores on them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from metrimax.measure.classes import score_classes
 from metrimax.protocols import Array, Labels, Measure, Vector
 
 HEAVIEST = 1e60
-"""The most that all examples may weigh; its inverse is the least."""
+"""The largest total weight of all examples; its inverse is the smallest."""
 
 
 def encode(y: Array, pos_label: Any = None) -> tuple[str, Array, Labels]:
@@ -30,7 +30,7 @@ def encode(y: Array, pos_label: Any = None) -> tuple[str, Array, Labels]:
     if pos_label is not None and (kind != "binary" or pos_label not in classes.tolist()):
         got = "several labels" if kind == "multilabel-indicator" else f"the classes {_few(classes.tolist())}"
         raise ValueError(
-            f"expected pos_label as one of two classes, got {pos_label!r} with {got}: leave it None, or give one of two"
+            f"expected pos_label as one of two classes, got {pos_label!r} with {got}: give one of them, or None"
         )
     return kind, classes, ~labels if turned(classes, pos_label) else labels
 
@@ -55,7 +55,7 @@ def _encode(y: Array) -> tuple[str, Array, Labels]:
         return kind, np.arange(labels.shape[1]), labels
     if kind not in ("binary", "multiclass"):
         if kind == "unknown":
-            refuse_missing(y)  # before anyone makes False of None
+            refuse_missing(y)  # astype(bool) would turn None into False
             types = sorted({type(label).__name__ for label in np.ravel(y)})
             raise ValueError(
                 f"Unknown label type: expected y as numbers, booleans or strings, got objects ({', '.join(types)}): "
@@ -63,8 +63,8 @@ def _encode(y: Array) -> tuple[str, Array, Labels]:
             )
         check_classification_targets(y)
         raise ValueError(
-            f"expected y as classes or as a label indicator matrix, got {kind}: for several targets with classes of "
-            "their own use sklearn.multioutput.MultiOutputClassifier"
+            f"expected y as classes or as a label indicator matrix, got {kind}: for several targets, each with classes "
+            "of its own, use sklearn.multioutput.MultiOutputClassifier"
         )
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:
@@ -74,7 +74,7 @@ def _encode(y: Array) -> tuple[str, Array, Labels]:
 
 
 def _two_numbers(y: Array) -> tuple[Array, Labels] | None:
-    """Classes and labels, where y is a vector of two different whole numbers: without sorting it."""
+    """Classes and labels of a vector y of two different whole numbers, found without sorting; None for any other y."""
     if not (type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf"):
         return None
     if y.dtype.kind == "b":
@@ -95,13 +95,13 @@ def indicators(Y: Array) -> Labels:
         values = np.unique(Y).tolist()
         raise ValueError(
             "expected a label indicator matrix of booleans, of 0 and 1, or of -1 and 1, got the values "
-            f"{_few(values)}: compare it with the one that stands for a label, as in Y == {values[-1]!r}"
+            f"{_few(values)}: compare it with the value that means a label, as in Y == {values[-1]!r}"
         )
     return np.asarray(Y > 0)
 
 
 def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vector | None:
-    """The weight of every example; None where all count alike."""
+    """The weight of every example; None if all weigh 1."""
     if sample_weight is None and class_weight is None:
         return None
     weight = _given_weight(sample_weight, X)
@@ -111,7 +111,9 @@ def weights_of(class_weight: Any, y: Array, sample_weight: Any, X: Any) -> Vecto
             class_weight = _balanced(y, weight)
         weight = weight * compute_sample_weight(class_weight, y)
     if not weight.any():
-        raise ValueError("expected sample_weight with values above zero, got none: no example is left to train on")
+        raise ValueError(
+            "expected sample_weight with values above zero, got none: give the examples to train on a weight"
+        )
     _check_total(weight)
     return np.ascontiguousarray(weight)
 
@@ -129,7 +131,7 @@ def _given_weight(sample_weight: Any, X: Any) -> Vector:
 
 
 def _check_total(weight: Vector) -> None:
-    """Raise for weights whose products, of up to four sums of them in a measure, would leave the range of a float."""
+    """Raise for weights so large or small that products of up to four of their sums leave the range of a float."""
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     if total and not 1 / HEAVIEST <= total <= HEAVIEST:
@@ -140,7 +142,7 @@ def _check_total(weight: Vector) -> None:
 
 
 def _check_class_weight(class_weight: Any) -> None:
-    """Raise for weights that would make a class disappear; scikit-learn checks the rest."""
+    """Raise for weights that are no finite numbers >= 0; scikit-learn checks the rest."""
     if isinstance(class_weight, str) and class_weight != "balanced":
         raise ValueError(f"expected class_weight as 'balanced', a dict by classes or None, got {class_weight!r}")
     for table in class_weight if isinstance(class_weight, list) else [class_weight]:
@@ -151,7 +153,7 @@ def _check_class_weight(class_weight: Any) -> None:
 
 
 def _balanced(y: Any, weight: Vector) -> dict[Any, float] | list[dict[Any, float]]:
-    """Class weights that make up for what the classes weigh, not for their numbers of rows: weights are repetition."""
+    """Class weights that balance the total weights of the classes, not their numbers of rows."""
     tables = []
     for column in np.asarray(dense(y)).reshape(len(weight), -1).T:
         classes, codes = np.unique(column, return_inverse=True)
@@ -170,8 +172,8 @@ def against(y: Array, positive: Any) -> Labels:
 def check_truth(y: Array, scores: Vector, classes: Array | None) -> None:
     """Raise if y has another length than the scores, missing labels, or none of the classes of the model.
 
-    Unknown labels would count as wrong, or as negative. One unknown class alone is let through, and everything is
-    wrong: it may be the class of a test fold that the training folds do not have.
+    Unknown labels would count as wrong, or as negative. One unknown class alone is accepted, and all predictions are
+    wrong: a test fold may consist of a class that the training folds do not have.
     """
     check_consistent_length(scores, y)
     if classes is not None:
@@ -207,7 +209,7 @@ def judge(
 
 
 def _varied(labels: Labels, weight: Vector | None) -> npt.NDArray[np.intp]:
-    """The columns that have examples on both sides; all columns if none has."""
+    """The columns that have positives and negatives; all columns if none has."""
     used = labels if weight is None else labels[weight > 0]
     both = used.any(axis=0) & ~used.all(axis=0)
     return np.flatnonzero(both if both.any() else ~both)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -25,7 +24,10 @@ from metrimax._validation import check_flag, check_positive
 from metrimax.designs import ExtraColumns, as_design
 from metrimax.estimators._auxiliary import (
     AuxiliaryOutputs,
+    Choice,
+    check_auxiliaries,
     fixed,
+    folds_of,
     inputs_of,
     is_column,
     placed,
@@ -41,7 +43,7 @@ from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses, wants_base_loss
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Array, Callback, Design, Measure, Solver, Status, Vector
+from metrimax.protocols import Callback, Design, Measure, Solver, Status, Vector
 from metrimax.training.choose import RULES, Chosen
 from metrimax.training.label import Training
 
@@ -62,7 +64,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     ----------
     estimators : list of (name, auxiliary)
         An auxiliary is a scikit-learn classifier or regressor (trained on labels +1 and -1), or the number of a column
-        of X that holds outputs computed elsewhere, which neither the delta function nor the other auxiliaries see.
+        of X that holds outputs computed elsewhere. The delta function and the other auxiliaries do not see that column.
     measure
         As in `MeasureSVC`.
     C : float, default=1.0
@@ -70,29 +72,31 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     B : float, default=1.0
         Price of the auxiliaries' weights: the larger, the less the result relies on them.
     delta : str, callable or None, default="linear"
-        phi: "linear" for x itself, a kernel of `MeasureSVC` ("rbf", ...) for a nonlinear delta function, None for none:
-        a weighted ensemble of the auxiliaries.
+        phi: "linear" for x itself, or a kernel of `MeasureSVC` ("rbf", ...) for a nonlinear delta function. With None
+        there is no delta function, and the result is a weighted sum of the auxiliaries.
     outputs : {"label", "score"} or None, default=None
-        Whether f is the predicted label, +1 or -1, or its score: `decision_function`, else 2 p - 1 from
-        `predict_proba`, else the label. Scores are used as they come. None: labels where the auxiliaries were trained
-        on the same examples (``cv=None``), since their scores there are over-confident; otherwise scores.
+        Whether f is the predicted label, +1 or -1, or the score: `decision_function`, else 2 p - 1 from
+        `predict_proba`, else the label. Scores are not scaled. None means "label" with ``cv=None``, because scores of
+        the examples that an auxiliary was trained on are over-confident, and "score" otherwise.
     aux_weight : {"learned", "fixed"}, default="learned"
-        "fixed" gives every auxiliary the weight 1 and lets only the delta function be learnt; with one auxiliary,
-        the result stays as near to it as C allows (eq. 9 of the paper).
+        "fixed" gives every auxiliary the weight 1, and only the delta function is learnt. With one auxiliary, the
+        result stays as near to it as C allows (eq. 9 of the paper).
     prefit : bool, default=False
         The estimators are fitted already and are used as they are. They should not have been trained on X.
     cv : int, splitter or None, default=5
-        A number or splitter: the adaptation is trained on outputs for examples that the auxiliaries were not trained
-        on, by cross-validation; the auxiliaries kept are trained on all examples, and a number is lowered to the size
-        of the smallest class. None: on their outputs on the examples they were trained on, as in the paper. A forest
-        or boosting makes no mistakes there, and nothing is left to adapt. Without effect if ``prefit``.
+        With a number or a splitter, the adaptation is trained on out-of-fold outputs: each auxiliary is trained on
+        folds, and gives outputs for the examples held out. The auxiliaries in `estimators_` are trained on all
+        examples. A number is lowered to the size of the smallest class. With None, the adaptation is trained on
+        outputs for the examples that the auxiliaries were trained on, as in the paper. A forest or boosting makes no
+        mistakes there, so nothing is left to adapt. Has no effect if ``prefit``.
     hinge, logistic, risk, balanced : float or None, float or None, float, "even" or None, and bool
-        The losses, as in `MeasureSVC`. If neither hinge nor logistic is given, logistic is 1 and risk None is "even",
-        but for the error rate; otherwise None is 0 for a base loss, and 1 for the risk.
+        The losses, as in `MeasureSVC`. If neither hinge nor logistic is given, logistic is 1 and None means "even" for
+        the risk. Otherwise, and always for the error rate, None means 0 for a base loss and 1 for the risk.
     threshold : {"folds", "trained", "placed"} or None, default=None
         "folds" is the best threshold for the training scores, which are out of fold if the outputs are
-        (`metrimax.training.threshold`). The others as in `MeasureSVC`. None is "folds", but "trained" for the error
-        rate. Of several exclusive classes the highest score is called, whatever the threshold.
+        (`metrimax.training.threshold`). The others are as in `MeasureSVC`. None means "trained" for the error rate,
+        and "folds" otherwise. Of several exclusive classes, the one with the highest score is predicted, whatever the
+        threshold.
     gamma, degree, coef0, cache_size, n_components, random_state
         Of the kernel of the delta function, as in `MeasureSVC`.
     solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, pos_label, n_threads, verbose, callback
@@ -105,16 +109,17 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     aux_weights_ : ndarray (m,), or (L, m L) with several labels
         a: with L labels, or classes, every auxiliary has L outputs.
     report_ : dict
-        What the adaptation changed on the training sample: the "measure"'s name, its value "before" for every auxiliary
-        and "after", and how many of the "n" predictions it "flipped" for every auxiliary. "changed" is False if an
-        auxiliary alone predicts the same and is worth as much: a warning says so.
+        What the adaptation changed on the training sample. "measure" is the name of the measure, "before" has its value
+        for every auxiliary, "after" the value of the result. "flipped" says for every auxiliary how many of the "n"
+        predictions differ from its own. "changed" is False if an auxiliary alone predicts the same with the same
+        value; a warning then says so.
     coef_ or kernel_coef_, intercept_, threshold_, objective_, gap_, status_, ...
-        As in `MeasureSVC`; ``coef_`` is the delta function, whose scores and `intercept_` are added to
+        As in `MeasureSVC`. ``coef_`` is the delta function. Its scores and `intercept_` are added to
         ``F aux_weights_``.
 
     Notes
     -----
-    ``sample_weight`` is passed to the auxiliaries whose `fit` takes it, or as metadata routing says.
+    ``sample_weight`` is passed to the auxiliaries whose `fit` takes it. With metadata routing, requests decide.
 
     References
     ----------
@@ -234,13 +239,14 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         """
         measure, solver = get_measure(self.measure), self._solver()
         self._check_parameters()
-        refuse_design(X, "the auxiliaries see the rows; MeasureSVC trains on datasets, and on what Dask holds")
-        given, (checked, X, y) = X, self._check_sample(X, y)
+        refuse_design(X, "the auxiliaries need the rows; MeasureSVC trains on datasets, and on arrays of Dask")
+        given = X
+        checked, X, y = self._check_sample(X, y)
         kind, classes, labels = encode(y, self.pos_label)
         weight = weights_of(self.class_weight, y, sample_weight, X)
         multilabel = kind == "multilabel-indicator"
         y = labels.astype(int) if multilabel else column_or_1d(y)  # few auxiliaries know sparse labels
-        folds = None if self.prefit else self._folds(X, y, multilabel)
+        folds = None if self.prefit else folds_of(self.cv, X, y, multilabel)
         outputs = self.outputs or ("label" if folds is None and not self.prefit else "score")
         problem = AuxiliaryOutputs(positive_last(classes, self.pos_label), labels, y, multilabel, outputs)
         columns = [int(a) for _, a in self.estimators if is_column(a)]
@@ -249,12 +255,13 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             sample_weight = _check_sample_weight(sample_weight, X)
         inputs = inputs_of(given, X, rest)
         auxiliaries, blocks = self._train_auxiliaries(inputs, X, problem, folds, sample_weight, params)
-        which = self._kept(measure, problem, blocks, weight)
+        which = self._selected(measure, problem, blocks, weight)
         names = [self.estimators[k][0] for k in which]
         auxiliaries, blocks = [auxiliaries[k] for k in which], [blocks[k] for k in which]
         F = np.column_stack(blocks)
         training = Training(measure, solver, self.tol, kind, self.losses())
-        B, chosen = self._choice(training, rest, problem, F, folds, (sample_weight, weight))
+        choice = self._choice(training, rest, problem, F, folds, (sample_weight, weight))
+        B, chosen = choice.B, choice.chosen
         features = None if self.delta is None else self._features(rest)
         design, offset = self._augmented(features, F, labels.shape[1], B)
         trainings = [(one.training(training), one.C) for one in chosen]
@@ -270,6 +277,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
 
         self._renew(checked)
         self._store(kind, classes, fitted, scaling)
+        self._store_choice(choice)
         with_ = [stated(one.training(training), one.C, scaling) | {"threshold": one.rule, "B": B} for one in chosen]
         self.trained_with_ = with_[0] if all(own == with_[0] for own in with_) else with_
         self._columns = columns
@@ -309,7 +317,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
             scores += self._feature_scores(rest)
         return scores[:, 0] if self._binary else scores
 
-    def _kept(
+    def _selected(
         self, measure: Measure, problem: AuxiliaryOutputs, blocks: list[Vector], weight: Vector | None
     ) -> list[int]:
         """Which of the auxiliaries are adapted."""
@@ -317,10 +325,13 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
 
     def _choice(
         self, training: Training, X: Any, problem: AuxiliaryOutputs, F: Vector, folds: Any, weights: Any
-    ) -> tuple[float, list[Chosen]]:
+    ) -> Choice:
         """B, and what every label is trained with."""
         rule = self._rule(training.measure, training.kind)
-        return self.B, [Chosen(training.losses, self.C, rule, None, math.nan)] * problem.labels.shape[1]
+        return Choice(self.B, [Chosen(training.losses, self.C, rule, None, math.nan)] * problem.labels.shape[1])
+
+    def _store_choice(self, choice: Choice) -> None:
+        """Set the attributes of a choice; here nothing is left to choose."""
 
     def _augmented(self, features: Design | None, F: Vector, n_labels: int, B: float) -> tuple[Design, Vector | None]:
         """The design of the adaptation problem and, where the auxiliaries' weights are fixed, their scores (n, L)."""
@@ -384,15 +395,6 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 blocks.append(unseen(auxiliary, inputs, problem, folds, extra))
         return fitted, blocks
 
-    def _folds(self, X: Any, y: Array, multilabel: bool) -> list[tuple[Any, Any]] | None:
-        """The same splits for all auxiliaries; None where every example is to be seen in training."""
-        cv = self.cv
-        if isinstance(cv, (int, np.integer)):
-            cv = min(cv, X.shape[0] if multilabel else np.unique(y, return_counts=True)[1].min())
-        if cv is None or (isinstance(cv, (int, np.integer)) and cv < 2):
-            return None
-        return list(check_cv(cv, y, classifier=True).split(X, y))
-
     def _check_parameters(self) -> None:
         given = self.estimators
         pairs = isinstance(given, (list, tuple)) and all(isinstance(a, (list, tuple)) and len(a) == 2 for a in given)
@@ -406,31 +408,27 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         if self.aux_weight not in ("learned", "fixed"):
             raise ValueError(f"expected aux_weight as one of learned, fixed, got {self.aux_weight!r}")
         if isinstance(self.delta, str) and self.delta == "precomputed":
-            raise ValueError("delta='precomputed' is not possible, for the auxiliaries need X: pass a kernel function")
+            raise ValueError(
+                "expected delta as a kernel of X, got 'precomputed': the auxiliaries need X; pass a kernel function"
+            )
         if self.delta is None and self.aux_weight == "fixed":
             raise ValueError(
-                "aux_weight='fixed' needs a delta function, for it learns nothing else: set delta='linear'"
+                "aux_weight='fixed' needs a delta function, because it learns nothing else: set delta='linear'"
             )
-        for name, auxiliary in self.estimators:
-            column = is_column(auxiliary)
-            if not column and not hasattr(auxiliary, "fit"):
-                raise TypeError(f"expected {name!r} as an estimator or the number of a column of X, got {auxiliary!r}")
-            if self.prefit and not column and not hasattr(auxiliary, "classes_"):
-                told = f"expected {name!r} as a fitted estimator, for prefit=True, got one that is not fitted"
-                check_is_fitted(auxiliary, msg=f"{told}: fit it, or set prefit=False".replace("%", "%%"))
+        check_auxiliaries(self.estimators, prefit=self.prefit)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, with ``deep`` those of the auxiliaries too, as ``name__parameter``."""
+        """The parameters; with ``deep`` also those of the auxiliaries, as ``name__parameter``."""
         params: dict[str, Any] = self._get_params("estimators", deep=deep)
         return params
 
     def set_params(self, **params: Any) -> CAPOClassifier:
-        """Set parameters, those of the auxiliaries as ``name__parameter``."""
+        """Set parameters. Those of the auxiliaries are called ``name__parameter``."""
         self._set_params("estimators", **params)
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Who asks for which metadata: this estimator itself, and the auxiliaries in `fit`."""
+        """Which metadata this estimator requests, and which the auxiliaries request in `fit`."""
         router = MetadataRouter(owner=self.__class__.__name__).add_self_request(self)
         for name, auxiliary in self.estimators:
             if hasattr(auxiliary, "fit"):

@@ -11,25 +11,26 @@ import numpy as np
 from sklearn.utils.metaestimators import _safe_split
 
 from metrimax._validation import check_grid, check_whole
-from metrimax.estimators._auxiliary import AuxiliaryOutputs, best
+from metrimax.estimators._auxiliary import AuxiliaryOutputs, Choice, best, folds_of
 from metrimax.estimators._folds import FoldedSample
 from metrimax.estimators.capo import CAPOClassifier
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Vector
-from metrimax.training.choose import GRID, PLAIN, ByFolds, Chosen, Family, explore, family, results
+from metrimax.training.choose import GRID, PLAIN, ByFolds, Family, explore, family, results
 from metrimax.training.folds import Fold, Part
 from metrimax.training.label import Training
 
 B_GRID: Vector = np.array([0.1, 1.0, 10.0])
-"""What B is chosen from."""
+"""The values of B among which `CAPOClassifierCV` chooses."""
 
 
 class CAPOClassifierCV(CAPOClassifier):
     """`CAPOClassifier` with the losses, C, B, threshold and auxiliaries that do best.
 
-    Each auxiliary is trained once per fold, whatever the size of the grid, and once on everything. Its outputs on the
-    rows held out are what all candidates are trained on: without the rows of a fold, on whose outputs the measure then
-    judges them. The measure chooses as for `metrimax.MeasureSVCCV`, with one B for all labels.
+    Each auxiliary is trained once per fold, whatever the size of the grid, and once on all rows. The outputs on the
+    rows held out are the data of all candidates. For each fold, a candidate is trained on the outputs of the other
+    rows, and the measure judges it on the outputs of the fold. The measure chooses as for `metrimax.MeasureSVCCV`, with
+    one B for all labels.
 
     Parameters
     ----------
@@ -38,14 +39,14 @@ class CAPOClassifierCV(CAPOClassifier):
     Cs, Bs : sequence of float or None, default=None
         The grids; None is 0.003, 0.03, 0.3, 3, 30 for C and 0.1, 1, 10 for B.
     keep : int or None, default=None
-        So many auxiliaries are adapted, those whose outputs on rows held out the measure finds best; None for all. The
-        paper so chooses 5 of 50 (its Figure 2).
+        How many auxiliaries are adapted: those whose outputs on rows held out have the highest value of the measure.
+        None for all. The paper chooses 5 of 50 in this way (Figure 2).
     delta, outputs, prefit
         As for `CAPOClassifier`; ``outputs=None`` is "score".
     cv : int or splitter, default=5
-        The folds, for the auxiliaries and for the choice. Every row has to be tested once.
+        The folds, for the auxiliaries and for the choice. Every row must be in one test fold.
     hinge, logistic, risk, balanced, threshold
-        As for `metrimax.MeasureSVCCV`: what is not given is chosen.
+        As for `metrimax.MeasureSVCCV`: those that are not given are chosen.
     gamma, degree, coef0, cache_size, n_components, random_state
         Of the kernel of the delta function, as for `metrimax.MeasureSVC`.
     solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, pos_label, n_threads, verbose, callback
@@ -62,12 +63,13 @@ class CAPOClassifierCV(CAPOClassifier):
     cv_results_ : dict of ndarrays
         One row per candidate as for `metrimax.MeasureSVCCV`, with ``param_B``.
     estimators_, named_estimators_, aux_weights_, report_, ...
-        As for `CAPOClassifier`, of the auxiliaries that were kept.
+        As for `CAPOClassifier`, of the auxiliaries that are adapted.
 
     Notes
     -----
-    The outputs of a row that is trained on come from auxiliaries that have seen the rows tested on. They are the same
-    for all candidates; but `best_score_` is a little too high, as that of a choice always is.
+    While the candidates are compared, the outputs of the training rows come from auxiliaries that were trained on rows
+    of the test fold. This is the same for all candidates. But it makes `best_score_` a little too high, as the choice
+    itself does.
 
     Examples
     --------
@@ -85,7 +87,7 @@ class CAPOClassifierCV(CAPOClassifier):
     """
 
     aux_weight = "learned"
-    B = C = 1.0  # what the checks of the base class look at: both are chosen
+    B = C = 1.0  # only for the checks of the base class: both are chosen
 
     def __init__(
         self,
@@ -152,24 +154,24 @@ class CAPOClassifierCV(CAPOClassifier):
         self.verbose = verbose
         self.callback = callback
 
-    def _kept(
+    def _selected(
         self, measure: Measure, problem: AuxiliaryOutputs, blocks: list[Vector], weight: Vector | None
     ) -> list[int]:
         return best(measure, problem, blocks, weight, len(blocks) if self.keep is None else int(self.keep))
 
     def _choice(
         self, training: Training, X: Any, problem: AuxiliaryOutputs, F: Vector, folds: Any, weights: Any
-    ) -> tuple[float, list[Chosen]]:
-        """Train all candidates on the outputs of the folds; the best B and, label by label, the best of the rest."""
+    ) -> Choice:
+        """Train all candidates on the out-of-fold outputs, and choose B for all labels and the rest for each label."""
         measure, labels = training.measure, problem.labels
         candidates = self._family(measure, together=training.kind == "multiclass" and not measure.ranks)
         Cs, Bs = (check_grid(own if given is None else given) for given, own in ((self.Cs, GRID), (self.Bs, B_GRID)))
         given, weight = weights
-        parts = [Fold(*rows) for rows in folds or self._folds(X, problem.y, problem.multilabel) or ()]
+        parts = [Fold(*rows) for rows in folds or folds_of(self.cv, X, problem.y, problem.multilabel) or ()]
         if len(parts) < 2:
             raise ValueError(
-                f"expected cv with at least 2 folds, and as many examples of every class, got cv={self.cv!r} and "
-                f"{np.unique(problem.y, return_counts=True)[1].min()} examples of a class"
+                f"expected cv with at least 2 folds, and as many examples of every class, got cv={self.cv!r} and a "
+                f"class of {np.unique(problem.y, return_counts=True)[1].min()}: choose another cv, or drop the class"
             )
         scaling = self._scaling(candidates.losses)
         sample = (self, training, measure, X, problem.y, labels, given, weight, parts, scaling)
@@ -185,11 +187,15 @@ class CAPOClassifierCV(CAPOClassifier):
             (pair for pair, score in zip(found, scores, strict=True) if not score < top - 1e-6),
             key=lambda pair: abs(math.log(pair[0])),
         )
-        self._chosen = B, chosen, max(scores), results(rows)
-        return B, chosen
+        return Choice(B, chosen, top, results(rows))
+
+    def _store_choice(self, choice: Choice) -> None:
+        Cs = [one.C for one in choice.chosen]
+        self.C_ = np.array(Cs) if self._multilabel else Cs[0]
+        self.B_, self.best_score_, self.cv_results_ = choice.B, choice.score, choice.results
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> CAPOClassifierCV:
-        """Train the auxiliaries on folds and on everything (unless ``prefit``), choose, and adapt them.
+        """Train the auxiliaries on folds and on all rows (unless ``prefit``), choose, and adapt them.
 
         Parameters
         ----------
@@ -208,13 +214,10 @@ class CAPOClassifierCV(CAPOClassifier):
             The fitted estimator.
         """
         super().fit(X, y, sample_weight, **params)
-        B, chosen, score, table = self.__dict__.pop("_chosen")
-        self.C_ = np.array([one.C for one in chosen]) if self._multilabel else chosen[0].C
-        self.B_, self.best_score_, self.cv_results_ = B, score, table
         return self
 
     def _family(self, measure: Measure, *, together: bool) -> Family:
-        """What is chosen among: what the parameters leave open, as far as the solver knows it."""
+        """The candidates: those that the parameters leave open, and that the solver can train."""
         left_open = family(measure, measure, together=together) if self._sums else PLAIN
         if any(weight is not None for weight in (self.hinge, self.logistic, self.risk)) or self.balanced:
             left_open = left_open._replace(losses=(self.losses(),))

@@ -1,9 +1,8 @@
-"""`MeasureEnsemble`: members of different kinds trained on folds, combined, with the threshold of the measure."""
+"""`MeasureEnsemble`: classifiers of different kinds, trained on folds, combined, with a threshold for the measure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -30,84 +29,83 @@ from sklearn.utils.validation import (
 )
 
 from metrimax._validation import dense, is_whole, refuse_missing, warn
-from metrimax.estimators._ensemble_folds import CrossFit, Splits, Task, cross_fit, make_splits, tested_parts
+from metrimax.estimators._ensemble_folds import CrossFit, Rows, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
-from metrimax.estimators._ensemble_rule import OutOfFold
+from metrimax.estimators._ensemble_rule import OutOfFold, Rule
 from metrimax.estimators._ensemble_table import is_frame
 from metrimax.estimators._links import Documented
+from metrimax.estimators._refit import Refitted
 from metrimax.estimators._remarks import warn_of_shortfall
 from metrimax.estimators._targets import check_truth, encode, judge, positive_last, weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Measure, Vector
 
-PRIVATE = ("_views", "_reader", "_members", "_rule")
-"""What `fit` leaves beside the attributes that end in an underscore."""
-
 CHUNK = 50_000
-"""Rows that are scored at a time."""
+"""How many rows are scored at a time."""
 
 LEAST_WEIGHT = 0.01
 """A member whose share of the weights is below this for every label is dropped."""
 
 
-class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
+class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
     """Classifier for tables: members of different kinds, combined, with the threshold that the measure asks for.
 
-    Each member is trained on the folds of a cross-validation. Its log-odds for the rows that it was not trained on are
-    calibrated by a logistic fit, and combined by non-negative weights. The measure places the threshold on these
-    out-of-fold scores. A new row gets the mean over the models of all folds.
+    Each member is trained on the folds of a cross-validation. Its log-odds for the rows held out are calibrated by a
+    logistic fit, and combined with those of the other members by non-negative weights. The measure places the threshold
+    on these out-of-fold scores. The score of a new row is the mean over the models of all folds.
 
     Parameters
     ----------
     measure : str, measure or callable, default="f1"
         As for `MeasureSVC`: a name (`metrimax.measures` lists them), a measure, or a function of (tp, fp, fn, tn).
     estimators : list of (name, estimator), {"default", "fast", "best"} or None, default=None
-        The members. None is "default": gradient boosting, a random forest, extra trees, logistic regression, and one on
-        an approximate kernel. "fast" has neither forest nor kernel. "best" adds four members and takes three times as
-        long; it gains little, and in rankings only. A list has classifiers with `predict_proba` or
-        `decision_function`, regressors (trained on 1 and -1), pipelines (which get X as it is given), or fitted models
-        in a `sklearn.frozen.FrozenEstimator`, of which `fit` needs the ``oof_scores``.
+        The members. None is "default": gradient boosting, a random forest, extra trees, logistic regression, and
+        logistic regression on an approximate kernel. "fast" has neither forest nor kernel. "best" adds four members and
+        takes three times as long; it gains little, and only for rankings. A list may have classifiers with
+        `predict_proba` or `decision_function`, regressors (trained on 1 and -1), pipelines (which get X unchanged), and
+        fitted models in a `sklearn.frozen.FrozenEstimator`, for which `fit` needs ``oof_scores``.
     cv : int, splitter or iterable, default=5
-        The folds. A number is stratified and shuffled, and lowered to the size of the smallest class.
+        The folds. Those of a number are stratified and shuffled, and no more than the smallest class has rows.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     pos_label : label or None, default=None
-        Which of two classes is positive; None is the greater. As for `MeasureSVC`.
+        Which of two classes is positive; None means the greater. As for `MeasureSVC`.
     n_jobs : int or None, default=None
-        Fits at a time, over folds and members. None is 1, unless in a `joblib.parallel_config`.
+        How many fits, over folds and members, run at a time. None is 1, except in a `joblib.parallel_config`.
     random_state : int, RandomState or None, default=None
-        Of the folds and of the members that leave theirs open.
+        The random state of the folds, and of members whose own is None.
     verbose : int, default=0
-        1 shows a line with the time left; a line every five seconds where standard error is no terminal.
+        1 shows a line with the time left, or a new line every five seconds if standard error is no terminal.
 
     Attributes
     ----------
     estimators_ : list
-        For each member, its models by fold: a list of lists, as each label of an indicator matrix has a model of its
-        own. Empty for a member that was dropped because its weight is below 1 %.
+        For each member a list over the folds, whose entries are lists: one model, or one for each label of an indicator
+        matrix. The list of a member that was dropped because its weight is below 1 % is empty.
     weights_ : ndarray (M,), or (L, M) with several labels
         Weights of the calibrated members.
     threshold_ : ndarray (1,) or (L,)
         Subtracted from the log-odds of the positive class by `decision_function`.
     oof_scores_ : ndarray (n,) or (n, L)
-        What `decision_function` says of the training rows out of fold; NaN for rows that no fold tests.
+        The scores of the training rows from models that were not trained on them; NaN for rows that no fold tests.
     report_ : dict
-        ``measure``; ``score`` and ``std``: the measure on other data and the standard error of that, with the stack and
-        the threshold learnt from other folds; ``cpu_seconds``; ``members``: for each ``score``, ``std``, ``weight`` and
-        ``cpu_seconds``.
+        ``measure``: its name. ``score`` and ``std``: an estimate of the measure on other data and its standard error;
+        the weights and the threshold are learnt from other folds. ``cpu_seconds``. ``members``: for each its ``score``,
+        ``std``, ``weight`` and ``cpu_seconds``.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Data frames may have categories, text columns of few values, dates (taken as days) and gaps: boosting gets them as
-    they are, other members encoded. Arrays may have gaps, too (NaN). Sparse X is taken; one too large to be made dense
-    has no boosting. With several classes each is judged against the rest and the highest score is predicted.
+    Data frames may have categories, text columns of few values, dates (taken as days) and gaps. Boosting gets them
+    unchanged; for other members they are encoded. Arrays may have gaps, too (NaN). X may be sparse; there is no
+    boosting if it is too large to be made dense. Each of several classes is judged against the rest, and the one with
+    the highest score is predicted.
 
-    ``report_["score"]`` is that of models of one fold. The ensemble takes the mean over all folds and does better: by
-    1.5 points of F1 and of average precision on average over 17 tables. No correction is made: each training row is
-    unseen by the models of one fold only, so that it cannot tell what the mean gains.
+    ``report_["score"]`` judges models of one fold. The ensemble takes the mean over all folds and does better: by 1.5
+    points of F1 and of average precision on average over 17 tables. This is not corrected: each training row is unseen
+    by the models of one fold only, so it cannot tell what the mean gains.
 
     Examples
     --------
@@ -120,6 +118,8 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
     >>> model.report_["score"] > 0.6
     True
     """
+
+    _learnt = ("_views", "_reader", "_members", "_rule")
 
     def __init__(
         self,
@@ -161,19 +161,18 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         y : array (n,), or an indicator matrix (n, L)
             The classes, or labels.
         sample_weight : array (n,), optional
-            Only their ratios matter: they are divided by their mean. Members whose `fit` takes no weights are trained
-            without.
+            Only their ratios matter: they are divided by their mean. Members whose `fit` takes no weights get none.
         groups : array (n,), optional
             For the splitter ``cv``, such as scikit-learn's `GroupKFold`.
         oof_scores : dict, optional
-            Of each frozen member, by name: its scores for these rows from models that were not trained on them. The
-            probability of the positive class (of each class or label, in columns) if it has `predict_proba`, else its
-            `decision_function`.
+            For each frozen member, by name: scores of these rows from models that were not trained on them. They are
+            probabilities of the positive class (of each class or label, in columns) if the member has `predict_proba`,
+            else values of its `decision_function`.
         **params
             For the members, by metadata routing.
         """
         measure = get_measure(self.measure)
-        twin, X, y = self._check_sample(X, y)
+        checked, X, y = self._check_sample(X, y)
         target, weight = self._target(y, sample_weight)
         views = Views(X)
         members = self._chosen(views, X)
@@ -189,25 +188,28 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         title = f"MeasureEnsemble({_name(self.measure, measure)})" if self.verbose else None
         fits = cross_fit(tasks, views(X, {member.view for member in members}), target, self.n_jobs, title)
         fits |= self._given(members, oof_scores or {}, target, len(splits))
-        twin._combine(measure, target, members, fits, splits, weight, int(rng.randint(2**31 - 1)))
-        twin._views = views
-        self.__dict__ = twin.__dict__
+        scores = np.stack([fits[member.name].scores for member in members], axis=2)  # n, L, M
+        seen = OutOfFold(measure, target, scores, np.ones(len(scores)) if weight is None else weight)
+        parts = tested_parts(splits, len(scores))
+        rule = self._rule_of(seen, np.concatenate(parts), weight)
+        report = self._report(seen, parts, members, fits, rule, int(rng.randint(2**31 - 1)))
+        self._renew(checked)
+        self._views, self._reader, self._rule = views, target.forget(), rule
+        self._store(members, fits, rule(scores))
+        self.report_ = report
         self._warn_of_positive(measure, target)
         return self
 
     def _check_sample(self, X: Any, y: Any) -> tuple[MeasureEnsemble, Any, Any]:
-        """A copy to be fitted, which has noted down what the checks have seen; and X and y, checked."""
-        twin = copy(self)
-        twin.__dict__ = {
-            name: value for name, value in vars(self).items() if not name.endswith("_") and name not in PRIVATE
-        }
+        """X and y, checked; and before them an unfitted copy with the attributes that the checks set, for `_renew`."""
         if isinstance(y, (list, tuple)):
             refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         if y is None:
             raise ValueError("expected y, the true labels, got None: requires y to be passed, but the target y is None")
-        X = _checked(twin, X, reset=True)
+        checked = self._unfitted()
+        X = _checked(checked, X, reset=True)
         check_consistent_length(X, y)
-        return twin, X, np.asarray(dense(y))
+        return checked, X, np.asarray(dense(y))
 
     def _target(self, y: Array, sample_weight: Any) -> tuple[Target, Vector | None]:
         if y.dtype.kind == "O":
@@ -216,7 +218,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         y = labels.astype(np.int64) if kind == "multilabel-indicator" else column_or_1d(y)
         classes = positive_last(classes, self.pos_label)
         weight = weights_of(self.class_weight, y, sample_weight, labels)
-        if weight is not None:  # what is shrunk counts examples
+        if weight is not None:  # the shrinkage of the stack assumes weights around 1
             weight = weight / weight[weight > 0].mean()
         rates = np.average(labels, axis=0, weights=weight)
         return Target(kind, classes, y, labels, rates), weight
@@ -239,7 +241,7 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
     def _routed(
         self, members: list[Member], sample_weight: Any, weight: Vector | None, groups: Any, params: dict[str, Any]
     ) -> Bunch:
-        """What goes to the splitter and to each member."""
+        """The metadata for the splitter and for each member."""
         if _routing_enabled():
             given = {"sample_weight": weight} if sample_weight is not None else {}
             routed = process_routing(self, "fit", **given, **({} if groups is None else {"groups": groups}), **params)
@@ -256,56 +258,60 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
     def _given(
         self, members: list[Member], oof_scores: dict[str, Any], target: Target, n_folds: int
     ) -> dict[str, CrossFit]:
-        """Fitted members, with the scores that the user gives."""
+        """The frozen members, with the scores that the user gives."""
         frozen = {member.name: member for member in members if member.frozen}
         if frozen.keys() != oof_scores.keys():
             raise ValueError(
-                f"expected oof_scores of the frozen members {sorted(frozen)}, got those of {sorted(oof_scores)}: give "
-                "fit(..., oof_scores={name: scores}) for each of them, of models that were not trained on these rows"
+                f"expected oof_scores of the frozen members {sorted(frozen)}, got those of {sorted(oof_scores)}: call "
+                "fit(..., oof_scores={name: scores}) with scores from models that were not trained on these rows"
             )
         return {
             name: CrossFit([[member.estimator]], target.given(name, member.estimator, oof_scores[name]), 0.0)
             for name, member in frozen.items()
         }
 
-    def _combine(
-        self,
-        measure: Measure,
-        target: Target,
-        members: list[Member],
-        fits: dict[str, CrossFit],
-        splits: Splits,
-        weight: Vector | None,
-        seed: int,
-    ) -> None:
-        """Set what is learnt from the scores out of fold."""
-        scores = np.stack([fits[member.name].scores for member in members], axis=2)  # n, L, M
-        parts = tested_parts(splits, len(scores))
-        tested = np.concatenate(parts)
-        if not target.separate and len(np.unique(target.labels[tested], axis=0)) < 2:
-            raise ValueError("expected rows of two classes at least in the test folds, got one: shuffle the folds")
-        seen = OutOfFold(measure, target, scores, np.ones(len(scores)) if weight is None else weight)
+    def _rule_of(self, seen: OutOfFold, tested: Rows, weight: Vector | None) -> Rule:
+        """The stacks and thresholds that are learnt from the rows that folds have tested."""
+        labels = seen.target.labels[tested]
+        if not seen.target.separate and len(np.unique(labels, axis=0)) < 2:
+            raise ValueError("expected rows of at least two classes in the test folds, got one: shuffle the folds")
         rule = seen.learn(tested)
-        weights = np.array([stack.weights for stack in rule.stacks])
-        kept = (weights >= LEAST_WEIGHT * weights.sum(axis=1, keepdims=True)).any(axis=0)
-        single = target.kind == "binary"
-        above = rule(scores)
-        warn_of_shortfall(measure, target.labels[tested], above[tested], None if weight is None else weight[tested])
-        self.classes_, self.threshold_ = np.sort(target.classes), rule.thresholds
-        self._reader, self._members, self._rule = target.forget(), [m._replace(estimator=None) for m in members], rule
-        self.estimators_ = [fits[m.name].models if keep else [] for m, keep in zip(members, kept, strict=True)]
+        above = rule(seen.scores[tested])
+        warn_of_shortfall(seen.measure, labels, above, None if weight is None else weight[tested])
+        return rule
+
+    def _store(self, members: list[Member], fits: dict[str, CrossFit], above: Vector) -> None:
+        """Set the other fitted attributes; ``above`` are the scores (n, L) out of fold less the thresholds."""
+        weights = np.array([stack.weights for stack in self._rule.stacks])
+        used = (weights >= LEAST_WEIGHT * weights.sum(axis=1, keepdims=True)).any(axis=0)
+        self._members = [member._replace(estimator=None) for member in members]
+        self.classes_, self.threshold_ = np.sort(self._reader.classes), self._rule.thresholds
+        self.estimators_ = [fits[m.name].models if use else [] for m, use in zip(members, used, strict=True)]
+        single = self._reader.kind == "binary"
         self.weights_ = weights[0] if single else weights
         self.oof_scores_ = self._turn * above[:, 0] if single else above
+
+    def _report(
+        self,
+        seen: OutOfFold,
+        parts: list[Rows],
+        members: list[Member],
+        fits: dict[str, CrossFit],
+        rule: Rule,
+        seed: int,
+    ) -> dict[str, Any]:
+        """What the ensemble and each of its members are worth on other data, and what they cost."""
+        weights = np.mean([stack.weights for stack in rule.stacks], axis=0)
         every = {
             member.name: {
                 **seen.estimate(parts, [m], seed)._asdict(),
-                "weight": float(weights[:, m].mean()),
+                "weight": float(weights[m]),
                 "cpu_seconds": fits[member.name].cpu_seconds,
             }
             for m, member in enumerate(members)
         }
-        self.report_ = {
-            "measure": _name(self.measure, measure),
+        return {
+            "measure": _name(self.measure, seen.measure),
             **seen.estimate(parts, range(len(members)), seed)._asdict(),
             "cpu_seconds": sum(own["cpu_seconds"] for own in every.values()),
             "members": every,
@@ -328,13 +334,13 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         check_is_fitted(self)
         X = _checked(self, X, reset=False)
         n = _num_samples(X)
-        chunks = [slice(first, first + CHUNK) for first in range(0, n, CHUNK)]  # members may blow up rows
+        chunks = [slice(first, first + CHUNK) for first in range(0, n, CHUNK)]  # encoded rows may be large
         return np.concatenate([self._chunk_log_odds(_safe_indexing(X, chunk) if n > CHUNK else X) for chunk in chunks])
 
     def _chunk_log_odds(self, X: Any) -> Vector:
-        kept = [(m, member) for m, member in enumerate(self._members) if self.estimators_[m]]
-        views = self._views(X, {member.view for _, member in kept})
-        jobs = [(m, member, models) for m, member in kept for models in self.estimators_[m]]
+        used = [(m, member) for m, member in enumerate(self._members) if self.estimators_[m]]
+        views = self._views(X, {member.view for _, member in used})
+        jobs = [(m, member, models) for m, member in used for models in self.estimators_[m]]
         blocks = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(self._reader.read)(member.name, models, views[member.view]) for _, member, models in jobs
         )
@@ -350,13 +356,13 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
 
     @property
     def _turn(self) -> float:
-        """-1 where the first class is positive: scores are for the second, as everywhere in scikit-learn."""
+        """-1 if the first class is positive, else 1: scores are for the second class, as in scikit-learn."""
         return 1.0 if self._reader.kind != "binary" or self._reader.classes[1] == self.classes_[1] else -1.0
 
     def predict_proba(self, X: Any) -> Vector:
         """Calibrated probabilities: of the classes, or of each label of an indicator matrix, (n, L).
 
-        `predict` does not call the more probable class, but the one on the measure's side of the threshold.
+        `predict` does not return the more probable class: it compares with the threshold of the measure.
         """
         p: Vector = expit(self._log_odds(X))
         if self._reader.kind == "binary":
@@ -373,9 +379,9 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         return predicted
 
     def predict_top_k(self, X: Any, k: int) -> Array:
-        """Labels that call exactly ``k`` examples of this batch positive: those with the highest scores.
+        """Labels with exactly ``k`` examples of this batch positive: those with the highest scores.
 
-        For two classes, or for every column of a label indicator matrix. Ties go by position.
+        For two classes, or for every column of a label indicator matrix. Of equal scores the first in X count.
         """
         scores = self.decision_function(X)
         if scores.ndim == 2 and not self._reader.separate:
@@ -397,17 +403,17 @@ class MeasureEnsemble(Documented, ClassifierMixin, _BaseComposition):
         return judge(measure, self._turn * scores, y, reader.classes, sample_weight, several=reader.separate)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, with ``deep`` those of the members too, as ``name__parameter``."""
+        """The parameters; with ``deep`` also those of the members, as ``name__parameter``."""
         params: dict[str, Any] = self._get_params("estimators", deep=deep)
         return params
 
     def set_params(self, **params: Any) -> MeasureEnsemble:
-        """Set parameters, those of the members as ``name__parameter``."""
+        """Set parameters. Those of the members are called ``name__parameter``."""
         self._set_params("estimators", **params)
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Who asks for which metadata: this estimator itself, the splitter, and the members in `fit`."""
+        """Which metadata this estimator, the splitter, and the members in `fit` request."""
         router = MetadataRouter(owner=self.__class__.__name__).add_self_request(self)
         router.add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
         for name, member in self.estimators if isinstance(self.estimators, (list, tuple)) else ():
@@ -430,8 +436,8 @@ def _name(given: Any, measure: Measure) -> str:
 
 
 def _checked(estimator: MeasureEnsemble, X: Any, *, reset: bool) -> Any:
-    """X as a data frame, as it is, or as a float matrix in which NaN is a gap; its columns as in `fit`."""
-    if not is_frame(X) and hasattr(X, "to_pandas"):  # of Polars, or of Arrow
+    """X as a data frame, or as a float matrix in which NaN is a gap, with the columns of `fit`."""
+    if not is_frame(X) and hasattr(X, "to_pandas"):  # Polars, Arrow
         X = X.to_pandas()
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)

@@ -34,8 +34,8 @@ class MeasureRanker(CertifiedEstimator):
     """Linear ranking trained for the mean of a measure over query groups.
 
     Minimises ``J(w) = 1/2 |w|^2 + C (n R(w) + sum_i log(1 + exp(-y_i s_i)))``. R is the mean over the groups of a
-    convex upper bound of the loss of the ranking by ``s = X w``: see `metrimax.MeasureSVC` and docs/measures.md. The
-    logistic loss learns from all examples which of them are relevant; R alone may learn nothing. Every solution comes
+    convex upper bound of the loss of the ranking by ``s = X w``: see `metrimax.MeasureSVC` and docs/measures.md. R
+    alone may learn nothing; the logistic loss learns from all examples which of them are relevant. Every solution comes
     with a lower bound on the optimum. ``MeasureRanker(measure, C=C, hinge=0)`` has the risk alone, ``C kappa n R``.
 
     Parameters
@@ -44,15 +44,15 @@ class MeasureRanker(CertifiedEstimator):
         "ndcg", "average_precision", "precision_at_k", "recall_at_k", "roc_area", "partial_auc", "prbep", or a measure
         of rankings with parameters such as ``NDCG(5, gain="linear")`` (`metrimax.measure`).
     k : int or None, default=10
-        Number of ranks that "ndcg", "precision_at_k" and "recall_at_k" look at; "ndcg@5" brings its own. None: all
-        ranks for "ndcg", the number of positives for "precision_at_k" and twice that for "recall_at_k". The others
-        have no k.
+        Number of ranks that "ndcg", "precision_at_k" and "recall_at_k" look at; in "ndcg@5" it is 5. None means all
+        ranks for "ndcg", the number of positives for "precision_at_k", and twice that for "recall_at_k". The other
+        measures have no k.
     C : float, default=1.0
-        Weight of one margin violation. `MeasureRankerCV` chooses.
+        Weight of one margin violation. `MeasureRankerCV` chooses C.
     hinge, logistic, risk, balanced : float or None, float or None, float, "even" or None, and bool
         The losses, as for `metrimax.MeasureSVC`; grades above 0 are positive in base losses. If neither hinge nor
-        logistic is given, logistic is 1 and risk None is "even"; otherwise None is 0 for a base loss, 1 for the risk.
-        With the solver "dual_cd" the risk alone is the default.
+        logistic is given, logistic is 1 and None means "even" for the risk. Otherwise None means 0 for a base loss and
+        1 for the risk. With the solver "dual_cd" the risk alone is the default.
     solver, tol, max_iter, n_threads, verbose, callback, checkpoint, certificate
         As for `metrimax.MeasureSVC`.
 
@@ -60,13 +60,13 @@ class MeasureRanker(CertifiedEstimator):
     ----------
     coef_ : ndarray (p,)
     trained_intercept_ : float
-        That of the base losses, 0 without. It moves all scores alike, and `decision_function` does without.
+        The intercept of the base losses; 0 without them. It shifts all scores alike, so `decision_function` omits it.
     trained_with_ : dict of C and the losses
     objective_, dual_bound_, gap_, price_ : float
         J at the solution, a proven lower bound of the least J, ``(objective_ - dual_bound_) / (C kappa n)``, and kappa.
     n_iter_, n_support_ : int
     n_passes_ : float
-        Passes over the data: rows read (see `Record`), in units of n.
+        Passes over the data: the number of rows read (see `Record`) divided by n.
     status_ : Status
         How the fit ended; its value is a sentence.
     history_ : list of Record
@@ -75,12 +75,12 @@ class MeasureRanker(CertifiedEstimator):
 
     Notes
     -----
-    For NDCG y holds grades from 0 up; for the other measures what is above 0 is positive. Groups whose labels do not
-    vary are left out of the risk. ``sample_weight`` means repetition within the group, and has to be whole for NDCG and
-    the measures at k; all groups count alike in the risk.
+    For NDCG y holds grades from 0 up. For the other measures y > 0 is positive. Groups whose labels do not vary are
+    left out of the risk. All other groups count alike in it. ``sample_weight`` means repetition within the group; NDCG
+    and the measures at k need whole numbers.
 
     With the risk alone, w = 0 may be optimal for a small k and large groups whose grades overlap; `status_` says so.
-    Train for all ranks then (``NDCG(None)``) or for "roc_area", or with a base loss: docs/measures.md says why.
+    Then train for all ranks (``NDCG(None)``), for "roc_area", or with a base loss: docs/measures.md says why.
 
     References
     ----------
@@ -161,9 +161,9 @@ class MeasureRanker(CertifiedEstimator):
         sample_weight : array (n,) or None, default=None
             How often each row counts.
         qid : array (n,) or None, default=None
-            Another name of ``groups``, as XGBoost has it.
+            Another name for ``groups``, as in XGBoost.
         group : array (number of groups,) or None, default=None
-            The sizes of the groups, which then stand one behind the other, as LightGBM has it.
+            The sizes of the groups, whose rows follow one another, as in LightGBM.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class MeasureRanker(CertifiedEstimator):
         return as_design(design, intercept_scaling=scaling)
 
     def stated(self, X: Any, y: Any, groups: Any) -> tuple[Grouped, npt.NDArray[Any], Design]:
-        """The problem of a sample, with the columns that were there in `fit`: measure, labels and design."""
+        """Measure, labels and design of a sample, as in `fit`."""
         y = _grades(labels_of(X, y))
         grouped = _grouped(self._measure(), _groups_of(X, groups), y)
         assert isinstance(self.trained_with_, dict)  # it is fitted
@@ -234,7 +234,7 @@ class MeasureRanker(CertifiedEstimator):
         return made
 
     def decision_function(self, X: Any) -> Vector:
-        """Scores (n,): the higher, the earlier in its group.
+        """Scores (n,). The highest score is the first of its group.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class MeasureRanker(CertifiedEstimator):
         return grouped.score(grouped.labels(y), scores, check_weight(sample_weight, scores))
 
     def _scoring(self) -> Measure:
-        """The measure that `score` reports, of one group."""
+        """The measure of one group that `score` reports."""
         return self._measure()
 
     def _measure(self) -> Measure:
@@ -302,8 +302,8 @@ class MeasureRanker(CertifiedEstimator):
         made = ranking_measure(self.measure, **({"k": self.k} if takes_k else {}))
         if isinstance(made, Grouped):
             raise ValueError(
-                f"expected the measure of one group, got Grouped, {made.name}: give the measure in it, "
-                f"{made.measure!r}, and the groups to fit and score, as groups=..."
+                f"expected the measure of one group, got Grouped, {made.name}: give {made.measure!r}, and pass the "
+                "groups to fit and score as groups=..."
             )
         return made
 
@@ -315,7 +315,7 @@ class MeasureRanker(CertifiedEstimator):
 
 
 def _groups_of(X: Any, groups: Any, qid: Any = None, group: Any = None) -> Any:
-    """The group of each row, by whichever name it is given; those of a dataset, unless others are given."""
+    """The group of each row, from the one of the three parameters that is given, or else from a dataset."""
     given = {name: value for name, value in (("groups", groups), ("qid", qid), ("group", group)) if value is not None}
     if len(given) > 1:
         raise ValueError(f"expected the groups once, got {' and '.join(given)}: give one of them")
@@ -335,13 +335,13 @@ def _groups_of(X: Any, groups: Any, qid: Any = None, group: Any = None) -> Any:
 def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:
     if groups is None:
         return Grouped(measure, np.zeros(len(y), dtype=int))
-    refuse_missing(groups, "groups", "the group of each example", "give these examples a group, or leave them out")
+    refuse_missing(groups, "groups", "the group of each example", "give these examples a group, or drop them")
     groups = np.asarray(groups)
     if groups.shape not in ((len(y),), (len(y), 1)):
         sizes = groups.dtype.kind in "iu" and groups.sum() == len(y)
         raise ValueError(
             f"expected groups with {len(y)} entries, the group of each example, got shape {groups.shape}"
-            + (": of sizes make them by np.repeat(np.arange(len(sizes)), sizes)" if sizes else "")
+            + (": make them from sizes by np.repeat(np.arange(len(sizes)), sizes)" if sizes else "")
         )
     return Grouped(measure, groups.ravel())
 
@@ -353,7 +353,7 @@ def _grades(y: Any) -> Vector:
         made: Vector = y.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"expected y as numbers, grades from 0 up or what is above 0 for positives, got {y.dtype} ({error}): "
+            f"expected y as numbers, grades from 0 up or numbers above 0 for positives, got {y.dtype} ({error}): "
             "encode the labels as numbers"
         ) from error
     assert_all_finite(made, input_name="y")

@@ -1,4 +1,4 @@
-"""`MeasureRankerCV`: the losses and the C of a ranking that do best on groups held out."""
+"""`MeasureRankerCV`: rankings whose losses and C are chosen on groups held out."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ from metrimax.training.label import Training, intercept_scaling
 class MeasureRankerCV(MeasureRanker):
     """`MeasureRanker` with the losses and the C that do best on groups held out.
 
-    Candidates are the measure's risk alone, the risk beside a logistic loss, and a balanced logistic loss alone, each
-    for every C. All are trained on the same folds of whole groups. The measure itself chooses, by its mean over the
-    groups held out. The ranking is then trained on everything with what was chosen.
+    The candidates are the measure's risk alone, the sum of the risk and a logistic loss, and a balanced logistic loss
+    alone, each with every C. All are trained on the same folds of whole groups. The measure itself chooses, by its mean
+    over the groups held out. The ranking is then trained on all rows with the best candidate.
 
     Parameters
     ----------
     measure, k
         What to train for, as for `MeasureRanker`.
     Cs : sequence of float or None, default=None
-        The grid; None is 0.0003, 0.003, 0.03, 0.3, 3.
+        The grid; None means 0.0003, 0.003, 0.03, 0.3, 3.
     cv : int, splitter or iterable, default=5
-        A number of folds of whole groups at random, or of rows where there are no groups. A splitter of scikit-learn
-        gets the groups and has to keep each of them together, as `GroupKFold` does.
+        A number of random folds of whole groups, or of rows if there are no groups. A splitter of scikit-learn gets the
+        groups. It must keep the rows of a group together, as `GroupKFold` does.
     scoring : str, measure or None, default=None
-        The measure that chooses, and that `score` reports; None for the one trained for.
+        The measure that chooses and that `score` reports; None for the one trained for.
     standard_errors, extend, n_jobs
         As for `metrimax.MeasureSVCCV`.
     hinge, logistic, risk, balanced
-        As for `MeasureRanker`. If one of them is given there are no other candidates than these losses; with
-        ``hinge=0`` C alone is chosen, for the risk alone.
+        As for `MeasureRanker`. If one of them is given, all candidates have these losses. With ``hinge=0`` that is the
+        risk alone, and only C is chosen.
     solver, tol, max_iter, n_threads, verbose, callback, checkpoint, certificate
         As for `metrimax.MeasureSVC`.
 
     Attributes
     ----------
     C_ : float
-        The C chosen.
+        The best C.
     trained_with_ : dict
-        ``C``, ``risk``, ``hinge``, ``logistic`` and ``balanced`` as chosen.
+        ``C``, ``risk``, ``hinge``, ``logistic`` and ``balanced`` of the best candidate.
     Cs_ : ndarray
         The grid, with its extensions.
     best_score_ : float
-        The mean of the measure over the groups held out, with what was chosen.
+        The mean of the measure over the groups held out, for the best candidate.
     cv_results_ : dict of ndarrays
         One row per candidate, as for `metrimax.MeasureSVCCV`.
     coef_, ...
-        As for `MeasureRanker`, trained on everything with what was chosen.
+        As for `MeasureRanker`, trained on all rows with the best candidate.
 
     Examples
     --------
@@ -149,9 +149,9 @@ class MeasureRankerCV(MeasureRanker):
         sample_weight : array (n,) or None, default=None
             How often each row counts.
         qid : array (n,) or None, default=None
-            Another name of ``groups``, as XGBoost has it.
+            Another name for ``groups``, as in XGBoost.
         group : array (number of groups,) or None, default=None
-            The sizes of the groups, which then stand one behind the other, as LightGBM has it.
+            The sizes of the groups, whose rows follow one another, as in LightGBM.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class MeasureRankerCV(MeasureRanker):
         return MeasureRanker(**({name: getattr(self, name) for name in names} | changes))
 
     def _family(self) -> Family:
-        """What is chosen among: what the parameters leave open, as far as the solver knows it."""
+        """The candidates: those that the parameters leave open, and that the solver can train."""
         given = any(weight is not None for weight in (self.hinge, self.logistic, self.risk)) or self.balanced
         if given:
             return PLAIN._replace(losses=(self.losses(),))
@@ -216,7 +216,7 @@ class FoldedQueries(FoldedSample):
         return self._grouped(self.measure, rows)
 
     def _training(self, k: int) -> Training:
-        """That of one fold; groups stay those of all rows where the design has them all."""
+        """The training of one fold. Its groups are those of all rows if the rows held out stay in the design."""
         if is_design(self.X):
             return self.training
         whole = self.training.measure
@@ -232,7 +232,7 @@ class FoldedQueries(FoldedSample):
 
 
 def _split(cv: Any, y: Labels | Vector, groups: npt.NDArray[Any] | None, weight: Vector | None) -> list[Fold]:
-    """Folds of whole groups, each with groups to train and to test on whose labels vary."""
+    """Folds of whole groups. Raise unless the labels of some group vary in each training part and each test part."""
     if is_whole(cv):
         number = len(y) if groups is None else len(np.unique(groups))
         if not 2 <= cv <= number:
@@ -248,7 +248,9 @@ def _split(cv: Any, y: Labels | Vector, groups: npt.NDArray[Any] | None, weight:
     used = np.ones(len(y), dtype=bool) if weight is None else weight > 0
     for k, fold in enumerate(folds):
         if groups is not None and np.intersect1d(codes[fold.train], codes[fold.test]).size:
-            raise ValueError(f"fold {k}: expected every group in one part, got groups in both: use cv=GroupKFold()")
+            raise ValueError(
+                f"fold {k}: expected every group in training or test, got groups in both: use cv=GroupKFold()"
+            )
         for rows, to in zip(fold, ("train", "test"), strict=True):
             if not _varies(y[rows][used[rows]], codes[rows][used[rows]]):
                 raise ValueError(
@@ -258,7 +260,7 @@ def _split(cv: Any, y: Labels | Vector, groups: npt.NDArray[Any] | None, weight:
 
 
 def _varies(y: Labels | Vector, codes: npt.NDArray[np.intp]) -> bool:
-    """Whether the labels of some group vary."""
+    """Whether the labels of any group vary."""
     order = np.lexsort((y, codes))
     same = codes[order][1:] == codes[order][:-1]
     return bool((same & (y[order][1:] != y[order][:-1])).any())

@@ -1,4 +1,4 @@
-"""The scikit-learn estimators."""
+"""`MeasureSVC`: linear classifiers, or with a kernel, trained for a measure."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class MeasureSVC(CertifiedClassifier):
     """Classifier, linear or with a kernel, trained for the measure it will be judged by.
 
     Minimises ``J(w) = 1/2 |w|^2 + C (kappa n R(w) + 3 sum_i log(1 + exp(-y_i s_i)))``. The risk R is a convex upper
-    bound of the measure's loss on the training sample as a whole; kappa, the price of one mistake, makes C mean the
-    same for every measure. The logistic loss learns from all examples where classes overlap and R alone would learn
-    nothing. Every solution comes with a lower bound on the optimum.
+    bound of the measure's loss on the training sample as a whole. kappa, the price of one mistake, makes C mean the
+    same for every measure. Where classes overlap, R alone may learn nothing, but the logistic loss learns from all
+    examples. Every solution comes with a lower bound on the optimum.
 
     ``MeasureSVC(measure, C=C, hinge=0, threshold="trained")`` is the problem of Joachims (2005) exactly, ``1/2 |w|^2 +
     C kappa n R(w)``. For the error rate that is the default: the plain SVM.
@@ -49,84 +49,87 @@ class MeasureSVC(CertifiedClassifier):
         (tp, fp, fn, tn) that takes arrays: a score that is 1, or a loss that is 0, for a perfect labelling.
     C : float, default=4.0
         Weight of one margin violation. With ``measure="error"`` it is the C of ``LinearSVC(loss="hinge")``. The default
-        suits text of unit length and features of scale 1. `MeasureSVCCV` chooses.
+        suits text of unit length and features of scale 1. `MeasureSVCCV` chooses C.
     solver : {"auto", "hybrid", "bundle", "cutting_plane", "lbfgs", "agm", "dual_cd"} or a solver, default="auto"
-        "auto" chooses by what was measured (docs/results/solvers.md). "cutting_plane" is the plain algorithm of
-        Joachims (2005), "lbfgs" and "agm" solve the smoothed problem of Zhang et al. (2011), also as
-        `metrimax.solvers.LBFGS(mu=..., memory=...)` or ``AGM(mu=...)``; all three for reference;
-        "dual_cd" (error, cost and balanced error only) also gives the multipliers `dual_coef_`.
+        "auto" follows measurements (docs/results/solvers.md). Three solvers are for reference: "cutting_plane" is the
+        algorithm of Joachims (2005); "lbfgs" and "agm" solve the smoothed problem of Zhang et al. (2011), and can be
+        given as `metrimax.solvers.LBFGS(mu=..., memory=...)` or ``AGM(mu=...)``. "dual_cd" (error, cost and balanced
+        error only) also gives the multipliers `dual_coef_`.
     tol, max_iter : float and int, default=1e-3 and 10000
-        Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point. Most iterations, each of
-        which reads the data twice.
+        Largest duality gap, in units of the measure: 1e-3 is a tenth of a percentage point. Largest number of
+        iterations, each of which reads the data twice.
     fit_intercept, intercept_scaling : bool and float, "free" or None, default=True and None
-        Add a constant feature of this value, whose weight is regularised with the others. None is 1 for the measure's
-        risk alone, as Joachims (2005) has it, and 10 beside a base loss: the intercept is then hardly regularised.
+        Whether to add a constant feature, and its value; its weight is regularised with the others. None is 1 for the
+        measure's risk alone, as in Joachims (2005), and 10 with a base loss: the intercept is then hardly regularised.
         "free": not regularised at all, as in scikit-learn's SVC, for error, cost and balanced error (``solver`` "auto"
         or "dual_cd").
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with ``sample_weight``; "balanced" evens out what they weigh.
+        Weights of the classes, multiplied with ``sample_weight``. "balanced" gives all classes the same total weight.
     pos_label : label or None, default=None
         Which of two classes the measure takes as positive; None is the greater. `classes_` stays sorted, and scores
         above zero mean the second class, as everywhere in scikit-learn.
     hinge, logistic : float or None, default=None
         Weights of base losses beside the risk: ``C hinge sum_i max(0, 1 - y_i s_i)`` and ``C logistic sum_i log(1 +
-        exp(-y_i s_i))``. If one is given, 0 included, the other is 0. If neither is given, logistic is 3, but 0 for the
-        error rate, and with ``solver="dual_cd"``, which solves sums of hinges only.
+        exp(-y_i s_i))``. If one is given, even as 0, the other is 0. If neither is given, logistic is 3; it is 0 for
+        the error rate, and with ``solver="dual_cd"``, which only solves sums of hinges.
     risk : float or "even", default=1.0
-        Weight of the measure's own risk. "even" is 1 / kappa: the risk weighs as much as one loss of every example
-        (docs/measures.md). With 0 a base loss remains: ``risk=0, logistic=1`` is logistic regression, ``risk=0,
-        hinge=1`` the plain SVM; the measure then decides on the threshold alone.
+        Weight of the measure's risk. "even" is 1 / kappa: the risk weighs as much as one base loss of every example
+        (docs/measures.md). With 0 only a base loss remains: ``risk=0, logistic=1`` is logistic regression, ``risk=0,
+        hinge=1`` the usual SVM. The measure then only places the threshold.
     balanced : bool, default=False
-        Whether the two classes weigh the same in the base losses, hinge and logistic, whatever they weigh in the risk.
+        Whether the two classes have the same total weight in the base losses, whatever they weigh in the risk.
     threshold : {"trained", "placed", "auto"} or None, default=None
         "trained": where training puts it. "placed": in the middle of the best places on the training sample, if that
-        is better (`metrimax.measure.place`). "auto": placed if that is better by more than one mistake in each class
-        costs. None: "auto", but "trained" for the error rate, with "dual_cd", and for several exclusive classes, of
-        which the highest score is called. Measures of rankings have a rule of their own, see `threshold_`.
+        is better (`metrimax.measure.place`). "auto": placed if that gains more than the cost of one mistake in each
+        class. None means "trained" for the error rate, with "dual_cd", and for several exclusive classes, where the
+        highest score is predicted; otherwise "auto". Measures of rankings have a rule of their own, see `threshold_`.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance" (formulas:
         `metrimax.designs.kernel.Kernel`), "precomputed" (X holds the kernel's values, (n, n) in `fit` and (examples, n)
-        elsewhere), or a function of two arrays of examples that returns the matrix of values.
+        elsewhere), or a function of two arrays of examples that returns the matrix of kernel values.
     gamma, degree, coef0 : {"scale", "mean_distance"} or float, int and float, default="scale", 3 and 0.0
-        Scale of the kernel, 1 / (p var(X)) or the inverse of the mean squared distance between examples; and what the
-        polynomial kernel has besides.
+        Parameters of the kernel. "scale" is 1 / (p var(X)), "mean_distance" the inverse of the mean squared distance
+        between examples. degree and coef0 are for the polynomial kernel.
     cache_size : float, default=1000.0
-        Megabytes for kernel values. While the n x n matrix fits the kernel is exact; beyond that it is approximated by
+        Megabytes for kernel values. If the n x n matrix fits, the kernel is exact. Otherwise it is approximated by
         Nystroem features on random examples, and `status_` says so.
     n_components, random_state : int or None, and int, RandomState or None, default=None
-        Number of those features, None for as many as fit, at most 1000 (given, they are used even if the matrix fits);
-        and what chooses the examples that span them, None for 0 with a checkpoint.
+        Number of Nystroem features; None for as many as fit, at most 1000. If it is given, they are used even if the
+        matrix fits. random_state chooses the examples that span them; with a checkpoint None means 0.
     n_threads : int or None, default=None
-        Threads for products with X; None for all cores, or as many as OMP_NUM_THREADS says, as in joblib's workers.
+        Threads for products with X. None for all cores, or for OMP_NUM_THREADS if that is set, as in joblib's workers.
     verbose : int, default=0
-        1 shows a line with the gap while fitting; a line every five seconds where standard error is no terminal.
+        1 shows a line with the gap during the fit, or a new line every five seconds if standard error is no terminal.
     callback : callable or None, default=None
         Called with a `Record` (iteration, n_passes, objective, bound, n_cuts, seconds) after each iteration. Returning
         True stops the fit.
     checkpoint : str, path, Checkpoint or None, default=None
-        A folder in which a long fit saves its state every two minutes, removed when it ends. After a crash, the same
-        fit on the same data goes on from there. For other intervals: `metrimax.io.checkpoints.Checkpoint`.
+        A folder in which a long fit saves its state every two minutes. It is removed at the end of the fit. After a
+        crash, the same fit on the same data goes on from there. `metrimax.io.checkpoints.Checkpoint` sets other
+        intervals.
     certificate : bool, default=False
-        Keep what proves the bound, for `metrimax.verify`; takes about as long as the fit (docs/certificate.md).
+        Whether to keep the points that prove the bound, for `metrimax.verify`. They take about as long as the fit
+        (docs/certificate.md).
 
     Attributes
     ----------
     coef_ : ndarray (1, p), or (L, p) with L labels
         Linear kernel only.
     kernel_coef_, support_ : ndarray (1, m) or (L, m), and ndarray of int (m,)
-        Other kernels: coefficients of examples, and their positions in the training set.
+        Other kernels only: coefficients of examples, and the positions of these examples in the training set.
     kernel_kept_ : float
-        Share of the kernel's trace that the features keep: 1 for an exact kernel.
+        Share of the trace of the kernel matrix that the features keep: 1 for an exact kernel.
     intercept_, trained_intercept_, threshold_ : ndarray (1,) or (L,)
-        `decision_function` is ``X coef_ + intercept_``; ``intercept_ = trained_intercept_ - threshold_``. The threshold
-        is zero where training puts it there; for ROC area, PRBEP and the measures at k, which leave it open, it is
+        `decision_function` is ``X coef_ + intercept_``, with ``intercept_ = trained_intercept_ - threshold_``. The
+        threshold is zero where training places it. ROC area, PRBEP and the measures at k leave it open: it is then
         halfway between the last of the top k training scores and the next (k = n+ for ROC area and PRBEP).
     objective_, dual_bound_ : float, or ndarray (L,)
         J at the solution, `coef_` with `trained_intercept_`, and a proven lower bound of the least J.
     gap_, price_ : float, or ndarray (L,)
         ``(objective_ - dual_bound_) / (C kappa n)``, and kappa.
     n_iter_, n_support_, n_passes_ : int, int and float, or ndarray (L,)
-        Iterations, cuts with weight in the solution, and passes over the data: rows read (see `Record`) divided by n.
+        Iterations, cuts with a weight above 0 in the solution, and passes over the data: the number of rows read (see
+        `Record`) divided by n.
     status_ : Status, or list of them
         How the fit ended; its value is a sentence.
     history_, certificate_ : list of Record, or list of such lists; list of (points, multipliers), or None
@@ -134,14 +137,14 @@ class MeasureSVC(CertifiedClassifier):
     dual_coef_ : ndarray (1, n) or (L, n)
         With a dual solver, the multipliers times the labels: the weights are ``dual_coef_ @ X``.
     label_values_ : ndarray (L,)
-        With a dataset whose rows may have several labels, those that it has: one for each column.
+        The labels of a dataset whose rows may have several: one for each column.
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    Of two classes the greater is positive, as 1 of 0 and 1, or "yes" of "no" and "yes". Several classes are trained one
-    against the rest and the highest score is predicted; a label indicator matrix trains one classifier per column.
-    ``sample_weight`` means repetition, for the non-linear measures too.
+    Of two classes the greater is positive: 1 of 0 and 1, "yes" of "no" and "yes". Of several classes each is trained
+    against the rest, and the one with the highest score is predicted. A label indicator matrix trains one classifier
+    per column. ``sample_weight`` means repetition, for the non-linear measures too.
 
     References
     ----------
@@ -161,7 +164,7 @@ class MeasureSVC(CertifiedClassifier):
     True
     """
 
-    checkpoint: str | os.PathLike[str] | Checkpoint | None = None  # for subclasses that do without
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None  # for subclasses without this parameter
     certificate: bool = False
     _may_be_free: ClassVar[bool] = True
 
@@ -225,9 +228,8 @@ class MeasureSVC(CertifiedClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MeasureSVC:
         """Train on X (dense, sparse, or a design) and y: two classes, several, or a label indicator matrix.
 
-        Of two classes the greater is positive, unless ``pos_label`` says otherwise. ``sample_weight`` (n,) means
-        repetition. A dataset
-        (`metrimax.open_dataset`) brings its labels; any other X needs y. Returns self.
+        Of two classes the greater is positive, unless ``pos_label`` names the other. ``sample_weight`` means
+        repetition. A dataset (`metrimax.open_dataset`) brings its labels; any other X needs y.
 
         Parameters
         ----------
@@ -270,10 +272,10 @@ class MeasureSVC(CertifiedClassifier):
         weight: Vector | None,
         fitted: list[FittedLabel],
     ) -> None:
-        """Warn of what the user should know of the fit."""
+        """Warn of a gap above tol, of a doubtful positive class, and of rules that call all examples alike."""
         self._warn([label.solution for label in fitted])
         self._warn_of_positive(measure, labels)
-        if not (measure.ranks or self._target == "multiclass" or is_design(X)):  # which would be read once more
+        if not (measure.ranks or self._target == "multiclass" or is_design(X)):  # a design would be read once more
             scores = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self._turn * self.intercept_
             warn_of_constants(measure, labels, scores, weight, [label.solution for label in fitted])
 
@@ -286,14 +288,14 @@ class MeasureSVC(CertifiedClassifier):
 
     @property
     def _random_state(self) -> Any:
-        """None is 0 with a checkpoint: a fit that goes on has to draw what it drew before."""
+        """The random state. With a checkpoint None means 0: a fit that goes on must draw the same numbers again."""
         return 0 if self.random_state is None and self.checkpoint is not None else self.random_state
 
     def _has_kernel(self, name: str) -> bool:
         return isinstance(self.kernel, str) and self.kernel == name
 
     def _features(self, X: Any, n_threads: int | None = None) -> Design:
-        """X as the design that the kernel asks for; with ``n_threads`` in so many."""
+        """X as the design that the kernel needs. ``n_threads``, if given, replaces the parameter of that name."""
         n_threads = self.n_threads if n_threads is None else n_threads
         if self._has_kernel("linear"):
             return as_design(X, n_threads=n_threads)
@@ -317,9 +319,9 @@ class MeasureSVC(CertifiedClassifier):
         weight: Vector | None,
         offset: Vector | None = None,
     ) -> list[FittedLabel]:
-        """Train the labels in lockstep, each in its way and with its C, on a design made of the features.
+        """Train the labels in lockstep, each with its own training and C, on the features with an intercept.
 
-        With an ``offset`` (n, L), on top of these scores.
+        An ``offset`` (n, L) holds scores that are added to those of the labels.
         """
         design = self._with_intercept(design, self._scaling(training.losses for training, _ in trainings))
         shifts = repeat(None) if offset is None else offset.T
@@ -337,7 +339,7 @@ class MeasureSVC(CertifiedClassifier):
         return as_design(design, intercept_scaling=scaling)
 
     def _scaling(self, losses: Iterable[Losses]) -> float | None:
-        """The value of the constant feature, None without one."""
+        """The value of the constant feature; None if there is none."""
         check_flag("fit_intercept", self.fit_intercept)
         if not self.fit_intercept:
             return None

@@ -31,13 +31,14 @@ SELECTIONS = ("cv", "holdout", "xi_alpha")
 class MeasureSVCCV(MeasureSVC):
     """`MeasureSVC` with the losses, the C and the threshold that do best.
 
-    Candidates are the measure's risk beside a logistic loss, and the logistic loss alone, which is logistic regression;
-    each for every C, with the threshold of training or that of the folds. All are trained on the same folds. The
-    measure itself chooses, on the scores that all rows got when they were held out. The classifier is then trained on
-    everything with what was chosen.
+    The candidates are the sum of the measure's risk and a logistic loss, and the logistic loss alone, which is logistic
+    regression. Each is tried with every C, and with the threshold of training or that of the folds. All are trained on
+    the same folds. The measure itself chooses, on the scores of the rows held out. The classifier is then trained on
+    all rows with the best candidate.
 
-    Every label of an indicator matrix has a choice of its own. Its own result has the weight n+ / (n+ + 30), for n+
-    positives, the mean over all labels the rest. Several exclusive classes are trained alike.
+    Every label of an indicator matrix has a choice of its own. It goes by the label's own result with weight
+    n+ / (n+ + 30), for n+ positives, and by the mean over all labels for the rest. Several exclusive classes have one
+    choice in common.
 
     Parameters
     ----------
@@ -46,47 +47,47 @@ class MeasureSVCCV(MeasureSVC):
     Cs : sequence of float, default=[0.003, 0.03, 0.3, 3, 30]
         The grid.
     cv : int, splitter or iterable, default=5
-        The folds of ``selection="cv"``, as everywhere in scikit-learn; a number of folds of an indicator matrix is
-        stratified too, label by label from the rarest.
+        The folds of ``selection="cv"``, as everywhere in scikit-learn. If it is a number, the folds of an indicator
+        matrix are stratified too, label by label from the rarest.
     selection : {"cv", "holdout", "xi_alpha"}, default="cv"
-        "cv" goes by the test rows of all folds. "holdout" trains on two thirds and tests on the rest.
-        "xi_alpha" trains once per C on everything and looks at the xi-alpha estimates, so it needs neither folds nor
-        a test set, but the rows of X, which a dataset does not give; for a measure whose mistakes add up (error, cost,
-        balanced_error) and a kernel with features (linear, or Nystroem's). With several labels, or classes each
-        against the rest, the mean of their estimates chooses one C for all. The estimates count examples, whatever
-        ``sample_weight`` or ``class_weight`` make them weigh; those without weight are left out.
+        "cv" goes by the test rows of all folds. "holdout" trains on two thirds and tests on the rest. "xi_alpha" trains
+        once per C on all rows and goes by the xi-alpha estimates, so it needs neither folds nor a test set. But it
+        needs the rows of X, which a dataset does not give, a measure that sums over mistakes (error, cost,
+        balanced_error), and a kernel with features (linear, or Nystroem's). With several labels, or classes each
+        against the rest, the mean of their estimates chooses one C for all. The estimates count all examples alike,
+        whatever their weights; examples of weight 0 are left out.
     scoring : str, measure, callable or None, default=None
-        The measure that chooses C; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
-        contingency table.
+        The measure that chooses; None for the one trained for. With ``selection="xi_alpha"`` any measure of the
+        contingency table is possible.
     standard_errors : float or None, default=None
-        Candidates that are behind the best by no more than so many standard errors of its mean over the folds count as
-        equal, and of equals the one whose C is nearest to 1 is taken. None is 0.
+        A candidate counts as equal to the best if it is no more than this many standard errors behind; they are those
+        of the best one's mean over the folds. Of equal candidates the one whose C is nearest to 1 is taken. None is 0.
     extend : bool, default=False
-        Whether to go on beyond the grid, by its own ratio, while the best C is on its border. With
-        ``selection="holdout"`` this is the protocol of Joachims (2005).
+        Whether to extend the grid by its own ratio while the best C is its first or last. With ``selection="holdout"``
+        this is the protocol of Joachims (2005).
     rho : float or None, default=None
-        For ``selection="xi_alpha"``. With 1, a multiplier of 1/R2 alone counts as a mistake, which rules out larger C
-        whatever they are worth. None measures it for every label: at the first C of the grid with ``C R2 >= 4``, by
-        how much the scores of a few support vectors fall when they are left out, relative to what the bound allows.
+        For ``selection="xi_alpha"``. With 1, an example counts as a mistake as soon as its multiplier is 1/R2, which
+        rules out larger C however good they are. None measures rho for every label, at the first C of the grid with
+        ``C R2 >= 4``: how far the scores of a few support vectors fall when they are left out, relative to the bound.
     random_state : int, RandomState or None, default=0
-        Of the hold-out, and of Nystroem features. None is 0 with a checkpoint.
+        Draws the hold-out, and the examples of Nystroem features. With a checkpoint None means 0.
     n_jobs : int or None, default=None
-        Folds trained at a time, each then in one thread. Those of a dataset (`metrimax.open_dataset`), or of what Dask
-        holds, are always trained side by side: each pass over the rows serves them all.
+        How many folds are trained at a time, each then in one thread. The folds of a dataset (`metrimax.open_dataset`)
+        or of an array of Dask are always trained side by side: each pass over the rows serves all of them.
     solver, tol, max_iter, fit_intercept, intercept_scaling, class_weight, pos_label
         As for `MeasureSVC`.
     hinge, logistic, risk : float or None, default=None
-        As for `MeasureSVC`. If one of them is given, or ``balanced``, there are no other candidates than these losses:
-        with ``hinge=0, threshold="trained"`` this is the method of Joachims (2005). That is also the default for the
-        error rate, with ``selection="xi_alpha"``, and with the solver "dual_cd".
+        As for `MeasureSVC`. If one of them is given, or ``balanced``, all candidates have these losses. With
+        ``hinge=0, threshold="trained"`` this is the method of Joachims (2005), which is also the default for the error
+        rate, with ``selection="xi_alpha"``, and with the solver "dual_cd".
     balanced : bool, default=False
         As for `MeasureSVC`.
     threshold : {"folds", "trained", "placed"} or None, default=None
         "folds" is the best threshold for the scores of all rows, each from the fold that held it out
-        (`metrimax.training.threshold`); with fewer than 10 examples of a class that of training. The others as for
-        `MeasureSVC`. None chooses between "trained" and "folds".
+        (`metrimax.training.threshold`); with fewer than 10 examples of a class it is "trained". The others are as for
+        `MeasureSVC`. With None, "trained" and "folds" are both candidates.
     kernel, gamma, degree, coef0, cache_size, n_components
-        As for `MeasureSVC`; the kernel's values are computed once per training part.
+        As for `MeasureSVC`. The kernel's values are computed once for each fold.
     n_threads, verbose, callback, checkpoint
         As for `MeasureSVC`.
     certificate : bool, default=False
@@ -95,21 +96,22 @@ class MeasureSVCCV(MeasureSVC):
     Attributes
     ----------
     C_ : float, or ndarray (L,)
-        The C chosen: with a label indicator matrix one for every label.
+        The best C; with a label indicator matrix one for every label.
     trained_with_ : dict, or list of dict
-        ``C``, ``risk``, ``hinge``, ``logistic``, ``balanced``, ``threshold`` and ``intercept_scaling``, likewise.
+        ``C``, ``risk``, ``hinge``, ``logistic``, ``balanced``, ``threshold`` and ``intercept_scaling``; with a label
+        indicator matrix one dict for every label.
     Cs_ : ndarray
         The grid, with its extensions.
     best_score_ : float
-        The measure on the test rows of all folds with what was chosen, the mean over labels.
+        The measure of the best candidate on the test rows of all folds, the mean over labels.
     cv_results_ : dict of ndarrays
-        One row per candidate, for ``pandas.DataFrame``: ``param_C``, ``param_risk``, ``param_hinge``,
-        ``param_logistic``, ``param_balanced``, ``param_threshold``; ``pooled_test_score``, which chooses and gives the
-        ``rank_test_score``; ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on, fold by fold; all
-        as means over the labels. ``max_gap``, ``sum_passes`` and ``fit_time``. With xi-alpha, ``error``, ``recall``,
-        ``precision`` and ``f1`` instead of the splits.
+        One row per candidate, for ``pandas.DataFrame``. Parameters: ``param_C``, ``param_risk``, ``param_hinge``,
+        ``param_logistic``, ``param_balanced``, ``param_threshold``. Scores, as means over the labels:
+        ``pooled_test_score``, which chooses and gives the ``rank_test_score``; ``mean_test_score``, ``std_test_score``,
+        and ``split0_test_score`` and so on for each fold. Cost: ``max_gap``, ``sum_passes`` and ``fit_time``. With
+        xi-alpha, ``error``, ``recall``, ``precision`` and ``f1`` instead of the folds.
     coef_, intercept_, ...
-        As for `MeasureSVC`, trained on everything with what was chosen.
+        As for `MeasureSVC`, trained on all rows with the best candidate.
 
     Examples
     --------
@@ -197,7 +199,7 @@ class MeasureSVCCV(MeasureSVC):
         self.certificate = certificate
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> MeasureSVCCV:
-        """Choose C, then train on X and y with it; a dataset (`metrimax.open_dataset`) brings its labels.
+        """Choose losses, C and threshold, then train on X and y; a dataset (`metrimax.open_dataset`) brings its labels.
 
         ``groups`` (n,) go to the splitter ``cv``, such as scikit-learn's `GroupKFold`.
 
@@ -225,8 +227,8 @@ class MeasureSVCCV(MeasureSVC):
             raise ValueError(f"expected finite standard_errors >= 0, or None, got {given!r}")
         if groups is not None and self.selection != "cv":
             raise ValueError(
-                f"expected groups with selection='cv' alone, got selection={self.selection!r}, which has no use for "
-                "them: leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
+                f"expected groups only with selection='cv', got selection={self.selection!r}, which does not use them: "
+                "leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
             )
         if self.certificate and self.selection == "xi_alpha":
             raise ValueError("certificate=True needs selection='cv' or 'holdout': with 'xi_alpha' call metrimax.verify")
@@ -280,7 +282,7 @@ class MeasureSVCCV(MeasureSVC):
         return self
 
     def _store_choice(self, rows: list[Row], chosen: list[Chosen]) -> None:
-        """Set what the folds said: one C, or one for every label."""
+        """Set the table of candidates and the choice: one C, or one for every label."""
         self.C_ = np.array([one.C for one in chosen]) if self._multilabel else chosen[0].C
         self.best_score_ = float(np.nanmean([one.score for one in chosen]))
         self.cv_results_ = results(rows)
@@ -305,14 +307,14 @@ class MeasureSVCCV(MeasureSVC):
         return MeasureSVC(**given | {name: value for name, value in alone.items() if given[name] is None})
 
     def losses(self) -> Losses:
-        """Those that were chosen, or those that the parameters ask for."""
+        """The chosen losses; before `fit`, those that the parameters ask for."""
         with_ = self.trained_with_
         if isinstance(with_, dict):
             return Losses(**{name: with_[name] for name in ("risk", "hinge", "logistic", "balanced")})
         return self.plain().losses()
 
     def _family(self, measure: Measure, scoring: Measure, *, together: bool) -> Family:
-        """What is chosen among: what the parameters leave open, as far as what chooses and what solves can."""
+        """The candidates: those that the parameters leave open, and that the selection and the solver can handle."""
         able = self.selection != "xi_alpha" and self._sums
         left_open = family(measure, scoring, together=together) if able else PLAIN
         if any(weight is not None for weight in (self.hinge, self.logistic, self.risk)) or self.balanced:
@@ -327,5 +329,5 @@ class MeasureSVCCV(MeasureSVC):
         return self.plain(**({"solver": "dual_cd"} if self.selection == "xi_alpha" else {}))._solver()
 
     def _scoring(self) -> Measure:
-        """The measure that chooses, and that `score` reports."""
+        """The measure that chooses. `score` reports it, too."""
         return get_measure(self.measure if self.scoring is None else self.scoring)

@@ -1,4 +1,4 @@
-"""`metrimax.verify`: whether what a fitted estimator says about itself is true of the data."""
+"""`metrimax.verify`: check what a fitted estimator states, on the data it was trained on."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def verify(
 ) -> Verification:
     """Check the objective, the bound and the threshold of a fitted estimator on the data it was trained on.
 
-    Nothing of the fit is used but what the estimator states. The objective is computed from the weights, by the
-    definition of the measure. The bound is that of the certificate (``certificate=True``), computed anew in two passes
-    over the data; without one, cutting planes of their own prove it, which takes about as long as the fit
+    Only what the estimator states is used. The objective is computed from the weights, by the definition of the
+    measure. With ``certificate=True`` in the estimator, the bound is computed from its certificate, in two passes over
+    the data. Without it, a cutting plane method proves a bound anew, which takes about as long as the fit
     (docs/certificate.md). The threshold is placed again.
 
     Parameters
     ----------
     estimator : MeasureSVC, MeasureSVCCV or MeasureRanker
-        Fitted.
+        The fitted estimator.
     X, y, sample_weight, groups
-        What it was fitted on.
+        The data it was fitted on.
     max_iter : int, default=1000
-        Most iterations of the cutting planes.
+        Largest number of iterations of the cutting plane method.
 
     Returns
     -------
     Verification
-        True where all that was checked holds; `str` of it is a sentence, ``labels`` has the single checks.
+        True if all checks hold. Its `str` is a sentence, and ``labels`` has the single checks.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def verify(
     """
     if not isinstance(estimator, (MeasureSVC, MeasureRanker)) or hasattr(estimator, "aux_weights_"):
         raise TypeError(
-            f"expected a fitted MeasureSVC, MeasureSVCCV or MeasureRanker, got {type(estimator).__name__}: of a "
-            "CAPOClassifier the outputs of the auxiliaries in training are not kept"
+            f"expected a fitted MeasureSVC, MeasureSVCCV or MeasureRanker, got {type(estimator).__name__} (a "
+            "CAPOClassifier does not store the training outputs of its auxiliaries)"
         )
     check_is_fitted(estimator)
     if isinstance(estimator, MeasureRanker):
@@ -76,7 +76,7 @@ def verify(
     if isinstance(features, LowRank):
         raise TypeError(
             "expected a linear or an exact kernel, got one approximated by Nystroem features, which are not "
-            "kept: raise cache_size, or train on the features (sklearn's Nystroem)"
+            "stored: raise cache_size, or train on the features (sklearn's Nystroem)"
         )
     (scaling,) = {own["intercept_scaling"] for own in _settings(estimator, 1)}
     if scaling == "free":
@@ -124,7 +124,7 @@ def _claims(model: MeasureSVC, features: Design) -> list[Claim]:
 
 
 def _settings(model: MeasureSVC, n_labels: int) -> list[dict[str, Any]]:
-    """What the labels were trained with, one by one or all alike."""
+    """The settings of each label."""
     stated = model.trained_with_
     assert stated is not None  # it is fitted
     return stated if isinstance(stated, list) else [stated] * n_labels
@@ -158,7 +158,7 @@ def _intercept(model: MeasureSVC, k: int) -> Check:
 def _verify_ranker(
     model: MeasureRanker, X: Any, y: Any, sample_weight: Any, groups: Any, max_iter: int
 ) -> Verification:
-    """The same for a ranking, which has neither intercept nor threshold."""
+    """`verify` for a ranking, which has no threshold."""
     grouped, labels, design = model.stated(X, y, groups)
     with_ = model.trained_with_
     assert isinstance(with_, dict)  # it is fitted

@@ -48,13 +48,13 @@ class FittedLabel(NamedTuple):
 
 def restate(features: Design | None, fitted: list[FittedLabel]) -> list[FittedLabel]:
     """What was trained on features that approximate their kernel, with a status that says so."""
-    if kept(features) == 1:
+    if trace_share(features) == 1:
         return fitted
     return [label.restated(Status.CONVERGED, Status.APPROXIMATE) for label in fitted]
 
 
-def kept(features: Design | None) -> float:
-    """The share of the kernel that the features keep; what rounding took off an exact one does not count."""
+def trace_share(features: Design | None) -> float:
+    """The share of the trace of the kernel matrix that the features keep: 1 where only rounding is lost."""
     share = features.kept if isinstance(features, Dense) else 1.0
     return 1.0 if share > 1 - 1e-9 else share
 
