@@ -33,8 +33,8 @@ from experiments.data import _svm
 from experiments.ensemble_page import ABLATION, ENSEMBLE, FAST, page
 from experiments.harness import Options, Program, Row, Task
 from metrimax import MeasureEnsemble
-from metrimax.estimators._ensemble_folds import CrossFit, tested_parts
-from metrimax.estimators._ensemble_members import Member, Target, preset
+from metrimax.estimators._ensemble_folds import CrossFit
+from metrimax.estimators._ensemble_members import Member, preset
 from metrimax.estimators._ensemble_rule import OutOfFold, Rule
 from metrimax.estimators._ensemble_stack import Stack
 from metrimax.measure import get_measure
@@ -158,25 +158,23 @@ def stacking(sample: Sample) -> Iterator[Row]:
     yield from _rankings(model.predict_proba(sample.X_test)[:, 1], sample)
 
 
-class Kept(MeasureEnsemble):
-    """An ensemble that keeps what its members said out of fold."""
+class Recorded(MeasureEnsemble):
+    """An ensemble that stores the scores of its members out of fold, and their models."""
 
-    def _combine(
-        self, measure: Any, target: Target, members: list[Member], fits: dict[str, CrossFit], splits: Any, weight: Any,
-        seed: int,
-    ) -> None:  # fmt: skip
-        super()._combine(measure, target, members, fits, splits, weight, seed)
-        scores = np.stack([fits[member.name].scores for member in members], axis=2)
+    def _report(
+        self, seen: OutOfFold, parts: Any, members: list[Member], fits: dict[str, CrossFit], rule: Rule, seed: int
+    ) -> dict[str, Any]:  # fmt: skip
         models = {member.name: fits[member.name].models for member in members}
-        self.kept_ = target, scores, models, tested_parts(splits, len(scores))
+        self.recorded = seen.target, seen.scores, models, parts
+        return super()._report(seen, parts, members, fits, rule, seed)
 
 
 def ensemble(estimators: str | None, sample: Sample) -> Iterator[Row]:
     """The class itself for F1; the other measures, what it says of them, and the parts, from the same members."""
     began = time.process_time()
-    model = Kept("f1", estimators, random_state=0).fit(sample.X, sample.y)
+    model = Recorded("f1", estimators, random_state=0).fit(sample.X, sample.y)
     seconds = time.process_time() - began
-    target, scores, models, parts = model.kept_
+    target, scores, models, parts = model.recorded
     views = model._views(sample.X_test, {member.view for member in model._members})
     test = np.stack(
         [np.mean([target.read(m.name, own, views[m.view]) for own in models[m.name]], axis=0) for m in model._members],
