@@ -81,7 +81,7 @@ def test_train_predict_evaluate_info(train: Path, capsys: Capture) -> None:
     assert {"roc_area", "prbep", "mcc", "kld", "accuracy", "balanced_accuracy"} <= values.keys()
     assert values["accuracy"] == pytest.approx(np.mean(same.predict(X) == y))
     assert main(["evaluate", str(train), str(model)]) == 0
-    assert "higher is better, but for the losses ae, cost, kld, nkld, rae" in capsys.readouterr().err
+    assert "higher is better, except for ae, cost, kld, nkld, rae" in capsys.readouterr().err
     described = run(capsys, "info", model)
     assert "measure:" in described
     assert "f1" in described
@@ -365,7 +365,7 @@ def test_demo(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) 
     report = tmp_path / "demo.html"
     assert main(["demo", "--report", str(report)]) == 0
     told = capsys.readouterr()
-    assert told.out.startswith("What you will see")
+    assert told.out.startswith("This takes about ten seconds")
     assert "3 modules" in told.out
     assert all(name in told.out for name in ("MeasureSVCCV", "LinearSVC", "theirs", "ours"))
     assert told.err.endswith(f"3. Report of the label 'threading': {report}\n")
@@ -383,8 +383,8 @@ def test_demo_without_matplotlib_or_sources(tmp_path: Path, capsys: Capture, mon
     monkeypatch.setattr("metrimax.cli.demo.find_spec", lambda name: None)
     assert main(["demo", "--report", str(tmp_path / "demo.html")]) == 0
     told = capsys.readouterr().err
-    assert "no text, for this Python comes without the source of its library" in told
-    assert "no report, for matplotlib is not installed (pip install 'metrimax[plot]')" in told
+    assert "no text, because this Python comes without the source of its library" in told
+    assert "no report without matplotlib (pip install 'metrimax[plot]')" in told
     assert not (tmp_path / "demo.html").exists()
 
 

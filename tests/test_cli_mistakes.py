@@ -122,7 +122,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> 
         ("predict one.csv text.model", 1, "one.csv: "),
         ("predict unlabelled.csv table.model -o table.model", 2, "table.model would take the place of MODEL"),
         ("predict header.csv nothere.model", 1, "nothere.model"),
-        ("evaluate unlabelled.csv table.model", 1, "expected labels, got none; of a table, --target NAME"),
+        ("evaluate unlabelled.csv table.model", 1, "expected labels, got none: for a table, --target NAME"),
         ("evaluate one.csv table.model", 1, "no example has the positive label bad: give --positive LABEL"),
         ("evaluate people.csv table.model --positive ugly", 1, "no example has the positive label ugly"),
         ("evaluate bare.csv table.model", 1, "expected the model's columns, but age, city, income, active not there"),

@@ -71,7 +71,7 @@ def test_a_pass_serves_all_folds(dataset):
 
 
 def test_rows_that_are_out_of_reach(dataset):
-    with pytest.raises(TypeError, match=r"got Dataset: selection='xi_alpha' needs the rows; selection='holdout'"):
+    with pytest.raises(TypeError, match=r"got Dataset: selection='xi_alpha' needs the rows; set selection='holdout'"):
         MeasureSVCCV("error", selection="xi_alpha").fit(dataset)
     with pytest.raises(ValueError, match="expected kernel='linear' with Dataset"):
         MeasureSVCCV(kernel="rbf").fit(dataset)

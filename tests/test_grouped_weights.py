@@ -181,6 +181,6 @@ def test_groups_of_any_kind_are_taken(sample):
 def test_a_grouped_measure_is_refused(sample):
     X, y, groups = sample
     ranker = MeasureRanker(Grouped(NDCG(3), groups))
-    message = r"expected the measure of one group, got Grouped, .*: give the measure in it, NDCG\(k=3.*as groups="
+    message = r"expected the measure of one group, got Grouped, .*: give NDCG\(k=3.*as groups="
     with pytest.raises(ValueError, match=message):
         ranker.fit(X, y, groups)

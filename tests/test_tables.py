@@ -77,7 +77,7 @@ def test_the_number_of_a_target_is_no_feature_of_another_table(tmp_path: Path, c
     other = write(tmp_path / "o.csv", "label,a,b\n" + "".join(f"{c},{a},{b}\n" for a, b, c in body))
     assert main(["train", str(train), str(tmp_path / "m"), "--target", "2"]) == 0
     capsys.readouterr()
-    assert "expected labels, got none; of a table, --target" in refused(capsys, "evaluate", other, tmp_path / "m")
+    assert "expected labels, got none: for a table, --target" in refused(capsys, "evaluate", other, tmp_path / "m")
     assert main(["evaluate", str(other), str(tmp_path / "m"), "--target", "label"]) == 0
 
 

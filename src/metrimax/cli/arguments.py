@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import argparse
 
-THRESHOLDS = ("trained", "placed")  # those of the estimators, which are not imported here
+THRESHOLDS = ("trained", "placed")  # those of the estimators; importing them would be slow
 PRESETS = ("default", "fast", "best")
 
 _EPILOG = """\
 start here:
-  metrimax demo                                     see what it does, on data that every installation has
+  metrimax demo                                     a demonstration on data that every installation has
   metrimax train spam.csv spam.model                a table with a column 'label' (or --target NAME)
   metrimax train train.svm my.model --measure f1    svmlight/libsvm text, also .gz .xz .zst, or - for standard input
   metrimax evaluate test.svm my.model               every measure on other data
   metrimax predict new.svm my.model -o labels.txt   one label per line (--scores: real numbers)
   metrimax train mq.svm my.model --measure ndcg@10  rank the examples of every qid:
   metrimax tune train.svm my.model                  choose C by cross-validation, then train
-  metrimax tune table.csv my.model --kind ensemble  a table that is not linear, with categories, text and gaps
+  metrimax tune table.csv my.model --kind ensemble  a nonlinear model of a table with categories, text and gaps
   metrimax convert huge.svm.gz shards               data larger than memory: 'metrimax train shards my.model'
-  metrimax verify my.model train.svm                whether objective, bound and threshold are as the model states
-  metrimax measures                                 what --measure takes
+  metrimax verify my.model train.svm                check objective, bound and threshold of a model
+  metrimax measures                                 the measures for --measure
 
-exit codes: 0 done; 1 failure (a bad file, ...), or a model that does not hold; 2 wrong usage; 3 trained, but the
+exit codes: 0 done; 1 failure (a bad file, ...), or a check of verify that failed; 2 wrong usage; 3 trained, but the
   duality gap did not reach --tol; 4 trained, but nothing was learnt
 """
 
@@ -42,12 +42,13 @@ def build_parser() -> argparse.ArgumentParser:
     train.add_argument("model", type=_name, metavar="MODEL", help="the file to write")
     _training_arguments(train)
     train.add_argument("-C", type=float, help="weight of one margin violation (default: 4; of rankings in groups: 1)")
-    _loss_arguments(train, "--logistic 3 beside the risk, 1 of rankings in groups; for the error rate the risk alone")
+    _loss_arguments(train, "the risk and --logistic 3, or 1 for rankings in groups; for the error rate the risk alone")
     train.add_argument(
         "--threshold",
         choices=(*THRESHOLDS, "auto"),
-        help="where training puts it, placed where the measure is best on DATA, or auto: placed if that is better by "
-        "more than one mistake in each class costs (default: auto; trained for the error rate and several classes)",
+        help="trained: as training leaves it; placed: where the measure is best on DATA; auto: placed if that is "
+        "better by more than the cost of one mistake in each class (default: auto; trained for the error rate and "
+        "several classes)",
     )
     _common(train)
 
@@ -79,15 +80,15 @@ def build_parser() -> argparse.ArgumentParser:
     tune.add_argument(
         "--grid",
         metavar="LOW:HIGH:STEPS",
-        help="values of C, each the same multiple of the one before; or numbers, as in 0.1,1,10 "
+        help="values of C with a constant ratio; or numbers, as in 0.1,1,10 "
         "(default: 0.003, 0.03, 0.3, 3, 30; of rankings in groups: 0.0003, 0.003, 0.03, 0.3, 3)",
     )
-    _loss_arguments(tune, "what does better in the folds, the risk and a logistic loss, or the logistic loss alone")
+    _loss_arguments(tune, "the risk and a logistic loss, or the logistic loss alone, whichever is better in the folds")
     tune.add_argument(
         "--threshold",
         choices=(*THRESHOLDS, "folds"),
-        help="where training puts it, placed where the measure is best on DATA, or that of the folds "
-        "(default: that of the folds or of training, what does better in them)",
+        help="trained: as training leaves it; placed: where the measure is best on DATA; folds: from the scores of the "
+        "folds (default: trained or folds, whichever is better in the folds)",
     )
     tune.add_argument(
         "--kind",
@@ -118,7 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     evaluate = commands.add_parser(
         "evaluate",
-        help="every measure of a model on data",
+        help="report every measure of a model on data",
         description="Report every measure of a model on labelled data.",
     )
     _data_arguments(evaluate, "that of the model's data")
@@ -129,9 +130,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     verify = commands.add_parser(
         "verify",
-        help="whether what a model states is true of its data",
+        help="check what a model states about its training",
         description="Compute the objective of MODEL on the DATA it was trained on, prove its bound, and place its "
-        "threshold again, by code of its own. Exit code 0 if all holds, 1 if not.",
+        "threshold again, with independent code. Exit code 0 if all checks hold, 1 if not.",
     )
     verify.add_argument("model", type=_name, metavar="MODEL", help="a model file, with --certificate or without")
     _data_arguments(verify, "that of the model's data")
@@ -141,7 +142,7 @@ def build_parser() -> argparse.ArgumentParser:
     _common(verify)
     verify.set_defaults(positive=None)
 
-    measures = commands.add_parser("measures", help="list the measures", description="List what --measure takes.")
+    measures = commands.add_parser("measures", help="list the measures", description="List all measures.")
     _common(measures, threads=False)
 
     info = commands.add_parser("info", help="describe a model file", description="Describe a model file.")
@@ -150,7 +151,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser(
         "demo",
-        help="rare labels of text and a table, beside what scikit-learn offers, and a report",
+        help="train on rare labels of text and on a table, compare with scikit-learn, and write a report",
         description="Train on data that every installation has, compare, write a report if matplotlib is installed.",
     )
     demo.add_argument(
@@ -165,7 +166,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _name(text: str) -> str:
-    """The name of a file, not an empty one: to the system that is the current folder."""
+    """The name of a file. An empty name is refused, because the system takes it as the current folder."""
     if not text:
         raise argparse.ArgumentTypeError("expected the name of a file, got an empty one: is a variable not set?")
     return text
@@ -177,7 +178,7 @@ def _data_arguments(parser: argparse.ArgumentParser, first: str = "0 if it occur
         type=_name,
         metavar="DATA",
         help="svmlight text (plain, .gz, .xz, .bz2, .zst; - is standard input), .csv, .npz or .parquet; "
-        "or a folder of such files or of binary shards, which is never in memory as a whole",
+        "or a folder of such files or of binary shards, which may be larger than memory",
     )
     parser.add_argument(
         "--memory", default="1GiB", metavar="SIZE", help="most memory for the rows of a folder (default: %(default)s)"
@@ -222,7 +223,7 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-scaling",
         action="store_true",
-        help="take the numbers of a table as they are (default: mean 0 and standard deviation 1)",
+        help="do not standardise the numbers of a table (default: mean 0 and standard deviation 1)",
     )
     parser.add_argument(
         "-m",
@@ -237,7 +238,7 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-iter", type=int, default=10_000, help="most iterations (default: %(default)s)")
     parser.add_argument(
-        "--no-groups", action="store_true", help="leave qid: aside (default: measures of rankings count per group)"
+        "--no-groups", action="store_true", help="ignore qid: (default: measures of rankings are means over groups)"
     )
     parser.add_argument("--no-intercept", action="store_true", help="no constant feature")
     parser.add_argument(
@@ -250,18 +251,18 @@ def _training_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         type=_name,
         metavar="FOLDER",
-        help="keep the state of the training there, every two minutes; started again after a crash it goes on",
+        help="save the state of the training there every two minutes; after a crash the same command goes on from it",
     )
     parser.add_argument(
         "--dask",
         metavar="ADDRESS",
-        help="have the shards of a folder read by the workers of a Dask cluster: the address of its scheduler, or "
+        help="let the workers of a Dask cluster read the shards of a folder: the address of its scheduler, or "
         "'local' for one process per core; --memory is then for each thread of the workers",
     )
     parser.add_argument(
         "--certificate",
         action="store_true",
-        help="keep what proves the bound in MODEL, for 'metrimax verify'; takes about as long as the training",
+        help="store the proof of the bound in MODEL, for 'metrimax verify'; takes about as long as the training",
     )
     parser.add_argument(
         "--model-format", choices=("metrimax", "svmperf"), default="metrimax", help="of MODEL (default: metrimax)"
@@ -274,19 +275,19 @@ def _loss_arguments(parser: argparse.ArgumentParser, default: str) -> None:
         "--hinge",
         type=float,
         metavar="VALUE",
-        help=f"weight of a plain hinge loss beside the measure's risk, 0 for the risk alone (default: {default})",
+        help=f"weight of a hinge loss that is added to the measure's risk, 0 for the risk alone (default: {default})",
     )
     parser.add_argument(
-        "--logistic", type=float, metavar="VALUE", help="weight of a logistic loss beside it (default: see --hinge)"
+        "--logistic", type=float, metavar="VALUE", help="weight of a logistic loss that is added (default: see --hinge)"
     )
     parser.add_argument(
         "--risk",
         type=_weight,
         metavar="VALUE",
-        help="weight of the measure's risk; 0 leaves the base loss, 'even' is 1 / kappa (default: 1)",
+        help="weight of the measure's risk; with 0 only the base loss remains, 'even' is 1 / kappa (default: 1)",
     )
     parser.add_argument(
-        "--balanced", action="store_true", default=None, help="both classes weigh the same in hinge and logistic loss"
+        "--balanced", action="store_true", default=None, help="give both classes equal weight in the base losses"
     )
 
 

@@ -1,4 +1,4 @@
-"""What ``metrimax demo`` compares: rare labels of text, and a table, beside what scikit-learn offers.
+"""The comparisons of ``metrimax demo``: rare labels of text and a table, with this library and with scikit-learn.
 
 The text is on every machine that runs Python: the docstrings of its own library. The table comes with scikit-learn.
 """
@@ -43,12 +43,12 @@ MODULES = [
 SHOWN = "threading"
 """The label that the page shows."""
 SHORTEST = 60
-"""Characters of a docstring that says something."""
+"""Shorter docstrings, in characters, are left out."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """F1 on the rows that were not trained on, and the CPU seconds of the training."""
+    """F1 on the test rows, and the CPU seconds of the training."""
 
     method: str
     f1: float
@@ -57,7 +57,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Text:
-    """Docstrings as words, halved into rows to train on and rows to judge by, and which module they come from."""
+    """Docstrings as words, one half to train on and the other to test on, and the modules they come from."""
 
     X: Any
     Y: Labels
@@ -74,7 +74,7 @@ def docstrings(root: Path | None = None) -> tuple[list[str], list[str]]:
     for module in MODULES:
         files = sorted((root / module).rglob("*.py")) or [root / f"{module}.py"]
         for file in files:
-            if not file.is_file():  # some systems keep the library as bytecode alone
+            if not file.is_file():  # some systems have only the bytecode of the library
                 continue
             for node in ast.walk(ast.parse(file.read_bytes())):
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -102,7 +102,7 @@ def compare_text(text: Text) -> tuple[list[Result], MeasureSVCCV]:
     plain = OneVsRestClassifier(LinearSVC())
 
     def tuned() -> Labels:
-        """Thresholds by the scores of folds: tuned on its own training scores, a threshold misleads."""
+        """Thresholds from out-of-fold scores: a threshold tuned on training scores is too optimistic."""
         unseen = cross_val_predict(plain, text.X, Y, cv=5, method="decision_function")
         places = [best_threshold(own, scores) for own, scores in zip(text.Y.T, unseen.T, strict=True)]
         called: Labels = plain.fit(text.X, Y).decision_function(text.X_test) > np.array(places)
@@ -118,7 +118,7 @@ def compare_text(text: Text) -> tuple[list[Result], MeasureSVCCV]:
 
 
 def compare_table() -> list[Result]:
-    """F1 of three ways to tell tumours apart by three measurements, which is far from linear."""
+    """F1 of three ways to classify tumours by three measurements, a problem that is far from linear."""
     X, benign = load_breast_cancer(return_X_y=True)
     X, y = X[:, [1, 4, 9]], (benign == 0).astype(int)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
@@ -131,7 +131,7 @@ def compare_table() -> list[Result]:
 
 
 def _timed(method: str, call: Callable[[], Any], truth: Any, average: str = "binary") -> Result:
-    with threadpool_limits(1):  # on so little data more threads wait for each other
+    with threadpool_limits(1):  # on so little data several threads only wait for each other
         began = time.process_time()
         called = call()
         seconds = time.process_time() - began

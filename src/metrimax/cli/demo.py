@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from metrimax.cli.comparison import Result
 
 OPENING = """\
-What you will see, in some ten seconds; half of each set is trained on, the other half judged:
+This takes about ten seconds. Models are trained on one half of each set and judged on the other:
 
  1. Text with rare labels: which module of Python's own library a docstring is from.
  2. A table that is not linear: tumours by three measurements (comes with scikit-learn).
- 3. A report: what one of the classifiers does, as a page for the browser.
+ 3. A report about one of the classifiers, as a page for the browser.
 
 """
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """Rare labels of text and a table, beside what scikit-learn offers, and a report."""
+    """Compare with scikit-learn on text with rare labels and on a table, and write a report."""
     if is_standard_output(arguments.report):
         raise UsageError(f"--report {arguments.report}: expected a file, got standard output, where the results go")
     drawn = find_spec("matplotlib") is not None
@@ -45,15 +45,15 @@ def demo(arguments: argparse.Namespace) -> int:
         about = f"{len(texts)} docstrings, {len(text.labels)} modules of {shares.min():.1%} to {shares.max():.1%} each"
         _show(arguments, f"1. Text: {about}; macro-F1", found["text"])
     else:
-        sys.stderr.write("metrimax demo: no text, for this Python comes without the source of its library\n")
+        sys.stderr.write("metrimax demo: no text, because this Python comes without the source of its library\n")
     found["table"] = comparison.compare_table()
     _show(arguments, "2. Table: 569 tumours, 37 % malignant; F1", found["table"])
     if arguments.json:
         emit(arguments, {name: {one.method: one.f1 for one in results} for name, results in found.items()})
     else:
-        sys.stdout.write("One split of two small sets: an illustration. docs/results has what was measured.\n")
+        sys.stdout.write("One split of two small sets: an illustration. docs/results has the measurements.\n")
     if not drawn:
-        sys.stderr.write("metrimax demo: no report, for matplotlib is not installed (pip install 'metrimax[plot]')\n")
+        sys.stderr.write("metrimax demo: no report without matplotlib (pip install 'metrimax[plot]')\n")
     elif texts:
         write_bytes(arguments.report, comparison.report(text, ours).encode())
         sys.stderr.write(f"metrimax demo: 3. Report of the label '{comparison.SHOWN}': {arguments.report}\n")

@@ -1,7 +1,7 @@
-"""``metrimax tune --kind ensemble``: a `MeasureEnsemble` of a table, kept in a file that runs no code when it is read.
+"""``metrimax tune --kind ensemble``: a `MeasureEnsemble` of a table, in a file that runs no code when it is read.
 
-Trees do not fit the model format of the linear classifiers. skops stores them, and loads only types that are known:
-those of `TRUSTED`. pandas reads the table, with its categories, text and gaps.
+Trees do not fit the model format of the linear classifiers, so skops stores the ensemble. Only the types of `TRUSTED`
+are loaded. pandas reads the table, with its categories, text and gaps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from metrimax.measure import REGISTRY
 from metrimax.protocols import Vector
 
 LINEAR_ONLY = ("grid", "hinge", "logistic", "risk", "balanced", "threshold", "checkpoint", "dask", "index_base")
-"""Options of ``tune`` that an ensemble has no use for."""
+"""Options of ``tune`` that are refused for an ensemble."""
 
 TRUSTED = {
     "functools.partial",  # of check_array, with which boosting checks its categories
@@ -41,12 +41,12 @@ TRUSTED = {
     "metrimax.estimators._ensemble_table.MatrixEncoder",
     "metrimax.estimators._ensemble_table.Table",
 } | {f"{kind.__module__}.{kind.__qualname__}" for kind in REGISTRY.values()}
-"""Types that a file of ours may hold beside those that skops trusts by itself."""
+"""Types that the file of an ensemble may hold in addition to those that skops trusts."""
 
 
 @dataclass(frozen=True)
 class EnsembleModel(LinearModel):
-    """An ensemble in the place of a linear model: the same scores, labels and classes, but no weights."""
+    """An ensemble with the interface of a linear model: scores, labels and classes, but no weights."""
 
     ensemble: Any = None
 
@@ -128,7 +128,7 @@ def is_ensemble(path: str) -> bool:
 
 
 def load_ensemble(path: str) -> EnsembleModel:
-    """Read the file of an ensemble. Types that are not ours are refused before anything is made of them."""
+    """Read the file of an ensemble. Types that are not in `TRUSTED` are refused before any object is made."""
     skops = _needed("skops.io", "to read the model")
     try:
         strange = sorted(set(skops.get_untrusted_types(file=path)) - TRUSTED)
@@ -137,7 +137,7 @@ def load_ensemble(path: str) -> EnsembleModel:
     if strange:
         raise FileError(
             f"{path}: expected the file of an ensemble, got one with {', '.join(strange[:5])}: it may run code when it "
-            "is read; do not use it unless you know who made it, and then read it with skops.io.load"
+            "is read; if you trust who made it, read it with skops.io.load"
         )
     model = skops.load(path, trusted=sorted(TRUSTED))
     kind = {"multilabel-indicator": "multilabel"}.get(model._reader.kind, model._reader.kind)
@@ -172,8 +172,8 @@ def _table(arguments: argparse.Namespace) -> Any:
     kind = arguments.format or file_kind(arguments.data)
     if kind not in ("csv", "parquet") or arguments.data == "-":
         raise UsageError(
-            f"expected a table, .csv or .parquet, for an ensemble, got {arguments.data}: without --kind ensemble other "
-            "files are taken, too"
+            f"expected a table, .csv or .parquet, for an ensemble, got {arguments.data}: leave out --kind ensemble for "
+            "other files"
         )
     pandas = _needed("pandas", "to read a table with categories and gaps")
     try:
@@ -198,7 +198,7 @@ def _target(given: str | None, frame: Any, name: str) -> str:
 
 
 def _labels(column: Any, positive: str | None) -> tuple[Any, Any]:
-    """The labels, and which of two is positive; one of several against the rest."""
+    """The labels, and which of two is positive. --positive with more labels: one against the rest."""
     y = column.to_numpy()
     if positive is None:
         return y, None

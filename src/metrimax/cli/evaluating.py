@@ -1,4 +1,4 @@
-"""``metrimax evaluate``: the contingency table, every measure, and how far each is to be trusted."""
+"""``metrimax evaluate``: the contingency table, and every measure with its interval."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from metrimax.measure.contingency import ContingencyMeasure, ratio
 from metrimax.protocols import Labels, Measure, Vector
 
 RANKS = (1, 3, 5, 10)
-"""The k for which rankings are evaluated."""
+"""The values of k with which rankings are evaluated."""
 LOSSES = ("ae", "cost", "kld", "nkld", "rae")
-"""Measures reported as the losses that their names say; all others so that higher is better."""
+"""Measures that are reported as losses, as their names say. For all others higher is better."""
 NAMES = {"error": "accuracy", "balanced_error": "balanced_accuracy"}
-"""What is reported is one minus the error, and called so."""
+"""Measures that are reported as one minus the error, and under that name."""
 TABLES, SAMPLES, ROWS, LEVEL = 2000, 50, 80_000, 0.95
-"""Resampled contingency tables, resampled rankings, the most rows of these over all labels, and the level."""
+"""Numbers of resampled tables and rankings, the most rows of these over all labels, and the level of intervals."""
 
 
 @dataclass
 class Judged:
     """Measures of scores on labelled data.
 
-    ``values`` and ``intervals`` are by name, ``tables`` has a row tp, fp, fn, tn for each of ``names``, the labels
-    that were judged (none of rankings). ``counts`` is how many groups there are.
+    ``values`` and ``intervals`` are by the name of the measure. ``tables`` has a row tp, fp, fn, tn for each of
+    ``names``, the labels that were judged; rankings have none. ``counts`` says how many groups there are.
     """
 
     truth: Labels
@@ -70,7 +70,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     emit(arguments, results)
     losses = [name for name in judged.values if is_loss(name)]
     if losses:
-        note(arguments, f"in brackets: {LEVEL:.0%} intervals over resampled rows; higher is better, but for the losses "
+        note(arguments, f"in brackets: {LEVEL:.0%} intervals over resampled rows; higher is better, except for "
              f"{', '.join(losses)}")  # fmt: skip
     if judged.skipped:
         note(arguments, f"left out: {'; '.join(judged.skipped)}")
@@ -99,7 +99,7 @@ def _tables(arguments: argparse.Namespace, judged: Judged) -> dict[str, Any]:
 
 
 def reported_as(name: str, measure: Measure) -> str:
-    """The name that says what is reported: accuracy for the error rate, precision@1p for precision at its default k."""
+    """The name of what is reported: accuracy for the error rate, precision@1p for precision at its default k."""
     if name != measure.name:
         return NAMES.get(name, name)
     if isinstance(measure, Constrained):
@@ -115,7 +115,7 @@ def is_loss(name: str) -> bool:
 
 
 def judge(arguments: argparse.Namespace, data: Data, model: LinearModel, scores: Vector) -> Judged:
-    """Every measure of classes, as the mean over those that vary."""
+    """Every measure of classes, as the mean over the labels that have positives and negatives."""
     truth, called = truth_of(arguments, data, model), scores
     names = [show(name) for name in model.classes]
     if model.kind == "binary":
@@ -129,10 +129,12 @@ def judge(arguments: argparse.Namespace, data: Data, model: LinearModel, scores:
     varied = np.flatnonzero(truth.any(axis=0) & ~truth.all(axis=0))
     if not len(varied):
         raise UsageError(
-            f"{data.name}: all examples are of one class: no measure says anything; --positive LABEL names another"
+            f"{data.name}: expected examples of two classes, got one, for which no measure is defined: "
+            "--positive LABEL names another class"
         )
     if len(varied) < truth.shape[1]:
-        note(arguments, f"{truth.shape[1] - len(varied)} of {truth.shape[1]} labels do not vary here and are left out")
+        left_out = f"{truth.shape[1] - len(varied)} of {truth.shape[1]} labels"
+        note(arguments, f"{left_out} have no positives or no negatives here and are left out")
     calls = called > 0
     cells = np.stack([truth & calls, ~truth & calls, truth & ~calls, ~truth & ~calls])
     judged = Judged(truth, scores, cells.sum(axis=1).T.astype(np.float64), names)
@@ -156,13 +158,13 @@ def judge(arguments: argparse.Namespace, data: Data, model: LinearModel, scores:
 
 
 def _with_own(chosen: dict[str, Measure], model: LinearModel, judged: Judged) -> dict[str, Measure]:
-    """These measures by the names that say what is reported, and the one that a model was trained for."""
+    """These measures by their reported names, and the measure that the model was trained for."""
     chosen = {reported_as(name, measure): measure for name, measure in chosen.items() if name != "fbeta"}
     if not model.measure:
         return chosen
     try:
         own = parse_measure(model.measure, groups=model.kind == "ranking")
-    except UsageError:  # what another program calls it
+    except UsageError:  # a name that another program gave
         return chosen
     except OverflowError as error:
         judged.skipped.append(f"{model.measure} ({error})")
@@ -177,7 +179,7 @@ def _by_tables(judged: Judged, name: str, value: Any, varied: Any, samples: Vect
 
 
 def _by_rows(judged: Judged, name: str, measure: Measure, varied: Any) -> None:
-    """A measure of rankings: the mean over labels; for its interval, the deviation over smaller samples of the rows."""
+    """A measure of rankings, as the mean over labels; its interval comes from smaller samples of the rows."""
     truth, scores = judged.truth[:, varied], judged.scores[:, varied]
     n, L = truth.shape
     judged.values[name] = float(np.mean([measure.score(truth[:, k], scores[:, k]) for k in range(L)]))
@@ -199,8 +201,7 @@ def _by_rows(judged: Judged, name: str, measure: Measure, varied: Any) -> None:
 def _resampled_tables(cells: Any) -> Vector:
     """Contingency tables of resampled rows, (4, number of samples, L).
 
-    Of one label the table is all that matters, and its distribution is multinomial. Labels of the same rows are
-    resampled together.
+    The tables of one label have a multinomial distribution. Several labels are resampled together, by rows.
     """
     _, n, L = cells.shape
     rng = np.random.default_rng(0)
@@ -225,7 +226,7 @@ def _percentiles(values: Vector) -> tuple[float, float]:
 def judge_ranking(arguments: argparse.Namespace, data: Data, model: LinearModel, scores: Vector) -> Judged:
     """Every measure of rankings, its mean over the groups; intervals over resampled groups."""
     if data.groups is None:
-        note(arguments, f"{data.name} has no groups (qid): its examples are ranked as one")
+        note(arguments, f"{data.name} has no groups (qid): all examples are ranked as one group")
     groups = np.zeros(data.n) if data.groups is None else data.groups
     labels = grades(data, arguments.positive)
     at_k = ("ndcg", "precision_at_k", "recall_at_k")
@@ -248,7 +249,9 @@ def judge_ranking(arguments: argparse.Namespace, data: Data, model: LinearModel,
             means = [values[rng.integers(len(values), size=len(values))].mean() for _ in range(500)]
             judged.intervals[name] = _percentiles(np.array(means))
     if not judged.values:
-        raise UsageError(f"{data.name}: no group has examples of different grades: no measure says anything")
+        raise UsageError(
+            f"{data.name}: expected a group with examples of different grades, got none: no measure is defined"
+        )
     return judged
 
 

@@ -1,4 +1,4 @@
-"""The ``metrimax`` command: exit codes, signals, and nothing that is slow to import.
+"""The ``metrimax`` command: exit codes and signals. Slow modules are imported only when they are needed.
 
 Results go to standard output, progress and messages to standard error.
 """
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             arguments = build_parser().parse_args(argv)
         finally:
-            sys.stdout.flush()  # help, or the version, which may fail to be written like all else
+            sys.stdout.flush()  # writing the help or the version may fail, too
         name = f"metrimax {arguments.command}"
         with streams.tidy(), warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always", UserWarning)
@@ -49,24 +49,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         sys.stderr.write(f"{name}: not enough memory\n")
         return FAILURE
-    except OSError as error:  # no space left, a name too long, a reader that has gone, a cluster that does not answer
+    except OSError as error:  # no space left, a name that is too long, a closed pipe, a cluster that does not answer
         gone = streams.tell(name, error)
         return OK if gone and not _is_standard_output(arguments) else FAILURE
     except (ValueError, TypeError, *_CLUSTER_ERRORS) as error:  # a FileError is a ValueError
         streams.say(name, error)
         return FAILURE
-    except OverflowError as error:  # of numbers in options: a k of hundreds of digits
+    except OverflowError as error:  # a number in an option, such as a k of hundreds of digits
         streams.say(name, f"a number is too large to compute with ({error}): give a smaller one")
         return FAILURE
     except KeyboardInterrupt:
         folder = getattr(arguments, "checkpoint", None)
-        kept = folder is not None and any(Path(folder).rglob("*.npz"))
-        streams.say(name, f"interrupted; {folder} holds where it was" if kept else "interrupted; nothing was written")
+        saved = folder is not None and any(Path(folder).rglob("*.npz"))
+        streams.say(name, f"interrupted; its state is in {folder}" if saved else "interrupted; nothing was written")
         return INTERRUPTED
 
 
 def _is_standard_output(arguments: argparse.Namespace) -> bool:
-    """Whether the model goes to standard output: half of one is no success."""
+    """Whether the model goes to standard output: if the reader has gone, half a model was written."""
     return getattr(arguments, "command", None) in ("train", "tune") and arguments.model in ("-", "/dev/stdout")
 
 

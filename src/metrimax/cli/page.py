@@ -1,4 +1,4 @@
-"""``--report``: what a model does on data, as one HTML page that needs no network."""
+"""``--report``: a page (HTML) about a model on data. It needs no network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from metrimax.cli.evaluating import Judged
 
 MOST_LABELS = 200
-"""Labels that have a line in the table of labels."""
+"""The most labels in the table of labels."""
 
 _STYLE = """
 :root { color-scheme: light; --ink: #1d2733; --soft: #5d6b7a; --line: #e3e8ee; --blue: #1f5fa8; }
@@ -50,7 +50,7 @@ th { font-weight: 600; } td.number, th.number { text-align: right; font-variant-
 
 
 def check_report(arguments: argparse.Namespace, **inputs: str) -> None:
-    """Raise, before any work, if the page cannot be drawn or written."""
+    """Raise if the page cannot be drawn or written. Called before the work begins."""
     if arguments.report is None:
         return
     if find_spec("matplotlib") is None:
@@ -122,7 +122,7 @@ def _interval(judged: Judged, name: str) -> str:
 
 
 def own_name(model: LinearModel, judged: Judged) -> str:
-    """What the measure of the training is called among those judged."""
+    """The reported name of the measure that the model was trained for."""
     first = [name for name in judged.values if name not in ("precision", "recall")]
     return first[0] if model.measure else "f1"
 
@@ -152,7 +152,7 @@ def _cells(judged: Judged) -> str:
     )
     said = f"Of {tp + fp:,} called {name}, {tp:,} are. Of {tp + fn:,} that are {name}, {tp:,} were found."
     table = f"<div class='scroll'><table class='cells'>{rows}</table></div>"
-    return _section("What was called what", f"{table}<p class='soft below'>{said}</p>")
+    return _section("Contingency table", f"{table}<p class='soft below'>{said}</p>")
 
 
 def _labels(judged: Judged) -> str:
@@ -184,8 +184,8 @@ def _measures(judged: Judged) -> str:
     head = "<th>measure</th><th class='number'>value</th>"
     head += f"<th class='number'>{LEVEL:.0%} interval</th><th class='wide'>from 0 to 1</th>"
     said = (
-        "Intervals come from resampling the rows of this data: they tell how the numbers vary with the sample, "
-        "for the model as it is."
+        "Intervals come from resampling the rows of this data: they show how the numbers vary with the sample, "
+        "for this model."
     )
     table = f"<div class='scroll'><table><tr>{head}</tr>{''.join(rows)}</table></div>"
     return _section("Measures", f"{table}<p class='soft below'>{said}</p>")
@@ -195,7 +195,7 @@ def _certificate(model: LinearModel) -> str:
     labels = [own for own in model.training.get("labels", []) if isinstance(own, dict)]
     gaps = [own["gap"] for own in labels if isinstance(own.get("gap"), (int, float))]
     if not gaps or len(gaps) != len(labels):
-        return _section("Certificate of the training", "<p>The model states none.</p>")
+        return _section("Certificate of the training", "<p>The model file has none.</p>")
     worst = labels[int(np.argmax(gaps))]
     names = {"objective": "objective", "bound": "proven lower bound", "gap": "duality gap", "iterations": "iterations"}
     names |= {"status": "status", "C": "C"}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GREY = "#8a94a3"
 LARGEST = 15
-"""Coefficients that are drawn."""
+"""How many coefficients are drawn."""
 
 
 def _axes() -> Any:
@@ -34,7 +34,7 @@ def _axes() -> Any:
 
 
 def _picture(axes: Any, words: str, said: str) -> str:
-    """The image, its words for those who do not see it, and a line below it."""
+    """The image with an alternative text, and a line below it."""
     file = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "metrimax"}):  # the same bytes for the same numbers
         axes.figure.savefig(file, format="svg", metadata={"Date": None})
@@ -44,12 +44,12 @@ def _picture(axes: Any, words: str, said: str) -> str:
 
 
 def threshold(model: LinearModel, judged: Judged) -> str:
-    """The measure of the training over thresholds, or F1 where that has none."""
+    """The measure that the model was trained for over thresholds, or F1 if that is a measure of rankings."""
     name, measure = "f1", parse_measure("f1")
     if model.measure:
         try:
             own = parse_measure(model.measure)
-        except UsageError:  # what another program calls it
+        except UsageError:  # a name that another program gave
             own = measure
         if isinstance(own, ContingencyMeasure) and not own.ranks:
             name, measure = model.measure, own
@@ -64,20 +64,20 @@ def threshold(model: LinearModel, judged: Judged) -> str:
 
 
 def precision_recall(judged: Judged) -> str:
-    """Precision over recall, with the point at which the model works."""
+    """Precision over recall, with the point of the model's threshold."""
     axes = _axes()
     OperatingPointDisplay.from_predictions(judged.truth[:, 0], judged.scores[:, 0], ax=axes)
     axes.axhline(float(judged.truth.mean()), color=GREY, linestyle=":", linewidth=1)
     axes.legend(frameon=False, fontsize=8, loc="best")
-    said = "The dot is where the model works. The dotted line is the precision of calls at random."
+    said = "The dot is the model's threshold. The dotted line is the precision of random predictions."
     return _picture(axes, "precision over recall", said)
 
 
 def roc(judged: Judged) -> str:
-    """The ROC curve, with the point at which the model works."""
+    """The ROC curve, with the point of the model's threshold."""
     truth, scores = judged.truth[:, 0], judged.scores[:, 0]
     order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # equal scores are called together
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # equal scores get the same label
     tpr = np.concatenate(([0.0], np.cumsum(truth[order])[ends] / truth.sum()))
     fpr = np.concatenate(([0.0], np.cumsum(~truth[order])[ends] / (~truth).sum()))
     tp, fp, fn, tn = judged.tables[0]
@@ -92,7 +92,7 @@ def roc(judged: Judged) -> str:
 
 
 def coefficients(model: LinearModel) -> str:
-    """The largest coefficients; of several classifiers by their root mean square."""
+    """The largest coefficients; for several classifiers their root mean square."""
     weights = model.coef[0] if len(model.coef) == 1 else np.sqrt((model.coef**2).mean(axis=0))
     if not weights.any():
         return "<p>All are 0: nothing was learnt.</p>"
@@ -104,8 +104,8 @@ def coefficients(model: LinearModel) -> str:
     axes.set(xlabel="coefficient" if len(model.coef) == 1 else "root mean square over the labels")
     scaled = model.columns is not None and any(column.scale != 1 for column in model.columns)
     said = f"{len(kept)} of {model.n_features:,} features. " + (
-        "Numbers were standardised, so sizes compare."
+        "Numbers were standardised, so sizes can be compared."
         if scaled
-        else "Sizes compare between features of the same scale only."
+        else "Sizes can be compared only between features of the same scale."
     )
     return _picture(axes, "largest coefficients", said)

@@ -1,4 +1,4 @@
-"""How the commands read and write: data, tables, JSON, notes."""
+"""Input and output of the commands: data, tables, JSON, notes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from metrimax.protocols import Measure
 from metrimax.training.progress import ProgressLine
 
 SHOWN = 10
-"""Entries of a list that are shown on a terminal."""
+"""How many entries of a list are shown on a terminal."""
 
 
 def emit(arguments: argparse.Namespace, results: dict[str, Any], *, aside: bool = False) -> None:
-    """Results to standard output: JSON, or one ``name: value`` per line; to standard error where they stand aside."""
+    """Write results as JSON or as lines ``name: value``, to standard output, or to standard error if ``aside``."""
     stream = sys.stderr if aside else sys.stdout
     if arguments.json:
         stream.write(json.dumps(results, allow_nan=False) + "\n")
@@ -61,7 +61,7 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
             )
         options["dask"] = True if dask == "local" else dask
     if arguments.command == "predict":
-        options["labels"] = False  # nobody asks for them, and those to be predicted are not there
+        options["labels"] = False  # not needed, and rows to be predicted have none
     memory = size("--memory", arguments.memory)
     with ProgressLine("reading") as line, _hinting(arguments):
         data = load(
@@ -79,7 +79,7 @@ def read(arguments: argparse.Namespace, **options: Any) -> Data:
 
 @contextmanager
 def _hinting(arguments: argparse.Namespace) -> Iterator[None]:
-    """Say how a file was read, where its first line is already wrong: its name may mislead."""
+    """Add to an error in the first line how the file was read, because its name may not tell its format."""
     try:
         yield
     except FileError as error:
@@ -98,7 +98,7 @@ def size(option: str, text: str) -> int:
 
 
 def check_apart(name: str, output: str, **inputs: str) -> None:
-    """Raise if the file to write is one of those to read, or would be one of a folder's."""
+    """Raise if the file to write is one that is read, or would lie in a folder that is read."""
     for what, path in inputs.items():
         if same_file(path, output):
             raise UsageError(f"{output} would take the place of {what}: give {name} another name")
@@ -117,7 +117,7 @@ def check_threads(arguments: argparse.Namespace) -> None:
 
 
 def parse_measure(text: str, *, groups: bool = False) -> Measure:
-    """``name``, ``name@k`` or ``name:key=value,key=value``; the measure of one of several groups of examples or not."""
+    """The measure ``name``, ``name@k`` or ``name:key=value,key=value``; with groups, that of one group."""
     name, _, rest = text.partition(":")
     parameters: dict[str, int | float | str] = {}
     try:

@@ -1,4 +1,4 @@
-"""Standard output and error as the commands find them: closed, full, or without a reader; and signals."""
+"""Standard output and error that may be closed, full, or without a reader; and signals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from types import FrameType
 
 
 def prepare() -> None:
-    """Make both streams take all text, closed ones included, for which Python has None.
+    """Make both streams take any text. For a closed stream Python has None, which is replaced.
 
-    What a closed standard output is given fails when it is flushed, as in every program (`tell` says so); what a closed
-    standard error is told is lost. Characters that the terminal's encoding lacks are escaped.
+    Flushing a closed standard output fails, as in every program (`tell` reports it). Text for a closed standard error
+    is lost. Characters that the terminal's encoding lacks are escaped.
     """
     if sys.stdout is None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
@@ -24,27 +24,27 @@ def prepare() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-        if isinstance(sys.stdout.buffer, io.RawIOBase):  # python -u: what a disk has no room for is lost unnoticed
+        if isinstance(sys.stdout.buffer, io.RawIOBase):  # python -u: a full disk would lose text without an error
             buffer = io.BufferedWriter(sys.stdout.buffer)
             sys.stdout = io.TextIOWrapper(buffer, sys.stdout.encoding, "backslashreplace", line_buffering=True)
 
 
 def say(program: str, text: object) -> None:
-    """One message on standard error: what it quotes, of files of others, may not move the cursor or hide text."""
+    """One message on standard error. Control characters, which could hide text, are escaped."""
     from metrimax.io.labels import visible  # slow to import, and mostly there already
 
     sys.stderr.write(visible(f"{program}: {text}", "\n") + "\n")
 
 
 def tell(program: str, error: OSError) -> bool:
-    """One line on standard error, none where the reader of our output has gone; returns whether it has.
+    """Write an error as one line on standard error; return whether the reader of standard output has gone instead.
 
-    Such a reader, as in ``metrimax info MODEL | head -2``, has seen what it wanted.
+    A reader that goes, as in ``metrimax info MODEL | head -2``, is not an error.
     """
     gone = False
     try:
         sys.stdout.flush()
-    except OSError as lost:  # what cannot be written would be tried again, and complained of, when Python ends
+    except OSError as lost:  # otherwise Python would try to write again when it ends, and report the error once more
         gone = isinstance(lost, BrokenPipeError)
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -56,11 +56,11 @@ def tell(program: str, error: OSError) -> bool:
 
 @contextmanager
 def tidy() -> Iterator[None]:
-    """Have the signals that end a process raise SystemExit: what is half-written is then removed, as after Ctrl-C."""
+    """Let signals that end the process raise SystemExit, so that half-written files are removed as after Ctrl-C."""
     ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():
         ends = []  # only the main thread may set signal handlers
-    ends = [end for end in ends if signal.getsignal(end) is signal.SIG_DFL]  # keep signals ignored that nohup ignores
+    ends = [end for end in ends if signal.getsignal(end) is signal.SIG_DFL]  # signals that nohup ignores stay ignored
     for end in ends:
         signal.signal(end, _exit)
     try:

@@ -1,4 +1,4 @@
-"""``metrimax train``: the data, the training, the model and the report, which ``metrimax tune`` shares."""
+"""``metrimax train``: reads data, trains, writes the model and the report. ``metrimax tune`` uses these functions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Task(NamedTuple):
     groups: npt.NDArray[Any] | None = None
 
     def on(self, rows: npt.NDArray[Any] | slice) -> Measure:
-        """The measure of some of the rows: a fixed k is a share of the sample, unless it is one of every group."""
+        """The measure for a part of the rows. The k of a measure at k is scaled to the part, except for groups."""
         if self.groups is not None:
             return Grouped(self.measure, self.groups[rows])
         return on_part(self.measure, len(self.labels[rows]) / len(self.labels))
@@ -63,7 +63,7 @@ class Task(NamedTuple):
 
     @property
     def together(self) -> bool:
-        """Whether the scores of all labels decide together what is called: that of the highest of several classes."""
+        """Whether the scores of all labels decide together: of several classes the highest score is predicted."""
         return self.kind == "multiclass" and not self.measure.ranks
 
     @property
@@ -81,7 +81,7 @@ def train(arguments: argparse.Namespace) -> int:
     C = (RANKING_C if task.kind == "ranking" else DEFAULT_C) if arguments.C is None else arguments.C
     ranks, given = task.kind == "ranking", _given(arguments)
     losses = ranking_losses(**given) if ranks else losses_without_folds(task.measure, **given)
-    arguments.no_intercept |= ranks and not losses.base  # it moves all scores alike
+    arguments.no_intercept |= ranks and not losses.base  # it shifts all scores alike
     arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, [losses])
     rule = arguments.threshold or threshold_without_folds(task.measure, task.kind)
     chosen = Chosen(losses, C, rule, None, np.nan)
@@ -99,11 +99,11 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
     if arguments.certificate and arguments.model_format != "metrimax":
-        raise UsageError("--certificate has no place in SVM-perf's files: leave it out, or --model-format svmperf")
+        raise UsageError("SVM-perf's files hold no certificate: leave out --certificate, or --model-format svmperf")
     check_writable(arguments.model)
     check_apart("MODEL", arguments.model, DATA=arguments.data)
     check_report(arguments, DATA=arguments.data, MODEL=arguments.model)
-    parse_measure(arguments.measure)  # refuse invalid arguments before anything is read
+    parse_measure(arguments.measure)  # refuse invalid arguments before the data are read
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -113,13 +113,13 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def given_losses(arguments: argparse.Namespace) -> Losses | None:
-    """The losses, if any of their weights is given; the others are those of the risk alone."""
+    """The losses, None if no weight is given; weights that are not given are those of the risk alone."""
     given = _given(arguments)
     return Losses(**given) if given else None
 
 
 def load(arguments: argparse.Namespace) -> Task:
-    plain = arguments.model_format == "svmperf"  # its files know nothing of columns
+    plain = arguments.model_format == "svmperf"  # its files store no columns
     learning = None if plain else Learn(scale=not arguments.no_scaling)
     data = read(
         arguments, index_base=arguments.index_base, target=arguments.target, columns=learning, drop=arguments.drop
@@ -137,9 +137,7 @@ def load(arguments: argparse.Namespace) -> Task:
     if data.groups is not None and not arguments.no_groups:
         if measure.ranks:
             return _ranking(arguments, data)
-        note(
-            arguments, f"{arguments.measure} is no measure of rankings: the groups (qid) of {data.name} have no effect"
-        )
+        note(arguments, f"{arguments.measure} does not rank: the groups (qid) of {data.name} have no effect")
     kind, classes, labels = encode(data, arguments.positive)
     if arguments.model_format == "svmperf" and kind != "binary":
         raise UsageError(f"SVM-perf's model files hold one classifier, but the data are {kind}: give --positive LABEL")
@@ -163,7 +161,7 @@ def _intercept(arguments: argparse.Namespace) -> float | None:
 
 
 def design_of(arguments: argparse.Namespace, X: Any) -> Design:
-    """Rows as they are trained on, with the constant feature."""
+    """The rows with the constant feature."""
     return as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
 
 
@@ -190,7 +188,7 @@ def _fit(
 
 
 def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], results: dict[str, Any]) -> int:
-    """Train on all data, each label with what was chosen for it, write the model, report."""
+    """Train each label on all data with its chosen settings, write the model, and report."""
     data, classes = task.data, task.classes
     checkpoint = as_checkpoint(arguments.checkpoint)
     fitted = _fit(arguments, task, chosen, checkpoint)
@@ -219,7 +217,7 @@ def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], resu
         "training_score": score,
         "status": str(worst.status) if len(statuses) == 1 or not worst.status.ok else "converged for all labels",
     } | results
-    emit(arguments, results, aside=is_standard_output(arguments.model))  # behind a model they would damage it
+    emit(arguments, results, aside=is_standard_output(arguments.model))  # text after the model would damage it
     if arguments.report is not None:
         _report(arguments, data, model, scores, chosen)
     nothing = [k for k, weights in enumerate(model.coef) if not weights.any()]
@@ -245,7 +243,7 @@ def _report(
 
 
 def _learnt_nothing(arguments: argparse.Namespace, task: Task, labels: list[int]) -> str:
-    """That all weights of some classifiers are zero, and what to do about it."""
+    """The message that all weights of some classifiers are zero, and what to do about it."""
     names = ", ".join(show(task.classes[k]) for k in labels[:SHOWN]) if len(task.classes) > 2 else ""
     of = f" for {len(labels)} of {len(task.classes)} classes ({names})" if names else ""
     if arguments.command == "tune":
@@ -261,14 +259,14 @@ def _learnt_nothing(arguments: argparse.Namespace, task: Task, labels: list[int]
 
 
 def _setting(task: Task, chosen: Chosen) -> dict[str, Any]:
-    """What a label was trained with, by the names of the report."""
+    """The settings of a label, by the names of the report."""
     settings = dict(chosen.settings)
     rule = settings.pop("threshold")
     return settings if task.groups is not None else settings | {"threshold_rule": rule}
 
 
 def _settings(task: Task, chosen: list[Chosen]) -> dict[str, Any]:
-    """What the labels were trained with: one value where it is the same for all, otherwise one for each."""
+    """The settings of all labels: one value where all have the same, otherwise one for each."""
     rows = [_setting(task, one) for one in chosen]
     found = {name: [row[name] for row in rows] for name in rows[0]}
     return {name: values[0] if len(set(values)) == 1 else values for name, values in found.items()}
@@ -281,7 +279,7 @@ def _model(
     chosen: list[Chosen],
     training: dict[str, Any],
 ) -> LinearModel:
-    """What was trained, as it is written, with what is known about the training."""
+    """The model to be written, with its settings and its certificate."""
     scale = _intercept(arguments)
     threshold = np.array([label.threshold for label in fitted])
     W = np.column_stack([label.solution.w for label in fitted])

@@ -24,7 +24,7 @@ from metrimax.training.label import Training, intercept_scaling
 from metrimax.training.progress import ProgressLine
 
 BEST = 3
-"""Candidates that are shown, of all that were tried."""
+"""How many of the candidates are shown."""
 
 
 def tune(arguments: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def _line(step: dict[str, Any]) -> str:
 
 
 def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold]) -> ByFolds:
-    """What chooses losses, C and threshold by the folds."""
+    """The `ByFolds` that chooses losses, C and threshold."""
     if not all((varied(task.labels, None, fold.train) & varied(task.labels, None, fold.test)).any() for fold in folds):
         raise UsageError("a fold has examples of one class only: give fewer --folds")
     left_open = family(task.measure, task.measure, together=task.together)
@@ -84,7 +84,7 @@ def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold]) -> ByF
         left_open = left_open._replace(thresholds=(arguments.threshold,))
     based = [own for own in left_open.losses if own.base]
     if task.kind == "ranking":
-        arguments.no_intercept |= not based  # it moves all scores alike
+        arguments.no_intercept |= not based  # it shifts all scores alike
     arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, based or left_open.losses)
     placed = "placed" if "placed" in left_open.thresholds else "trained"
     return ByFolds(FoldedTask(arguments, task, folds, placed), left_open)
@@ -109,7 +109,7 @@ def _grid(text: str) -> Vector:
 
 @dataclass(frozen=True)
 class FoldedTask:
-    """The data of the command with their folds, as `metrimax.training` takes them."""
+    """The data of the command and their folds, a `metrimax.training.folds.Sample`."""
 
     arguments: argparse.Namespace
     task: Task
@@ -149,7 +149,7 @@ class FoldedTask:
             )
             if isinstance(X, (np.ndarray, CSR)):
                 yield [self._taken_out(X, training, k) for k in batch]
-            else:  # rows held out weigh nothing, and a pass serves all folds
+            else:  # rows held out get weight 0, so that each pass serves all folds
                 design = design_of(arguments, X)
                 yield [
                     Part(self.folds[k].test, self._on(training, k), design, self.labels, self._held_out(k))
@@ -163,7 +163,7 @@ class FoldedTask:
         return Part(test, self._on(training, k), design, self.labels[train], None, others.matvec)
 
     def _on(self, training: Training, k: int) -> Training:
-        """That of one fold; groups stay those of all rows where the design has them all."""
+        """The training of one fold. Its groups are those of all rows if the rows held out stay in the design."""
         rows = self.folds[k].train
         taken = isinstance(self.task.data.X, (np.ndarray, CSR)) or self.task.groups is None
         return replace(training, measure=self.task.on(rows)) if taken else training
@@ -175,7 +175,7 @@ class FoldedTask:
 
 
 def _note_missed(arguments: argparse.Namespace, solutions: list[Solution]) -> None:
-    """Say how many fits ended before their gap."""
+    """Say how many fits ended with a gap above --tol."""
     gaps = [solution.gap for solution in solutions if solution.status.missed]
     if gaps:
         note(arguments, f"{len(gaps)} of these fits did not reach --tol: the largest gap is {max(gaps):.3g}")

@@ -1,4 +1,4 @@
-"""``metrimax predict``, ``measures`` and ``info``, and how models meet data."""
+"""``metrimax predict``, ``measures`` and ``info``, and how models and data are matched."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def info(arguments: argparse.Namespace) -> int:
 
 
 def read_both(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
-    """DATA and MODEL, the columns of the one as the other knows them."""
+    """DATA and MODEL, with the columns of DATA in the order of MODEL."""
     check_threads(arguments)
     if arguments.data == arguments.model == "-":
         raise UsageError("expected DATA or MODEL at standard input (-), not both: give a file for one of them")
@@ -142,7 +142,7 @@ def read_both(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
 
 
 def _model(arguments: argparse.Namespace) -> LinearModel:
-    """MODEL, with a word where it was given in the place of DATA."""
+    """MODEL. The error says so if DATA and MODEL were swapped."""
     try:
         return load_model(arguments.model)
     except FileError as error:
@@ -155,7 +155,7 @@ def _model(arguments: argparse.Namespace) -> LinearModel:
 
 
 def _check_place(data: Data, target: str) -> None:
-    """Raise if the number of the column of labels, all that a model without names knows, may be that of a feature."""
+    """Raise if the number of the label column may be that of a feature: models without names only store the number."""
     for name in data.feature_names or []:
         if name.strip().lower() in USUAL_TARGETS:
             raise UsageError(
@@ -167,7 +167,7 @@ def _check_place(data: Data, target: str) -> None:
 def truth_of(arguments: argparse.Namespace, data: Data, model: LinearModel) -> Labels:
     """The labels as boolean columns, one per classifier of the model."""
     if data.labels is None or data.n == 0:
-        raise FileError(f"{data.name}: expected labels, got none; of a table, --target NAME says where they are")
+        raise FileError(f"{data.name}: expected labels, got none: for a table, --target NAME says where they are")
     if model.kind == "binary":
         return _positives(arguments, data, model)
     rows = _label_rows(data.labels)
@@ -196,7 +196,7 @@ def _label_rows(labels: Any) -> Any:
 
 
 def _text(label: float | str) -> str:
-    """A label as text, whether it was read as a number or, since others are none, as a string."""
+    """A label as text, whether it was read as a number or as a string."""
     try:
         return f"{float(label):.17g}"
     except ValueError:
@@ -206,7 +206,7 @@ def _text(label: float | str) -> str:
 def _positives(arguments: argparse.Namespace, data: Data, model: LinearModel) -> Labels:
     """One column: the label named by --positive, or the model's positive class, against the rest.
 
-    Files of SVM-perf know no labels but signs: there, numbers above 0 are positive.
+    Models of SVM-perf store no labels: numbers above 0 are positive.
     """
     positive = arguments.positive if arguments.positive is not None else show(model.classes[1])
     signs = not model.measure and model.classes == [-1, 1]

@@ -1,4 +1,4 @@
-"""``metrimax verify``: whether what a model file says about its training is true of the data."""
+"""``metrimax verify``: check what a model file states about its training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from metrimax.training.verification import Claim, Verification, verify_label
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Check a model on the data it was trained on; 0 if all holds that was checked, otherwise 1."""
+    """Check a model on the data it was trained on; return 0 if all checks hold, otherwise 1."""
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
     data, model = read_both(arguments)
@@ -53,7 +53,7 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def _claims(name: str, model: LinearModel) -> list[Claim]:
-    """What a model file states, label by label."""
+    """The statements of a model file, label by label."""
     training, labels = model.training, model.training.get("labels")
     if not model.measure or "intercept_scaling" not in training or not isinstance(labels, list):
         raise FileError(
@@ -84,7 +84,7 @@ def _claims(name: str, model: LinearModel) -> list[Claim]:
 
 
 def _losses(name: str, entries: dict[str, Any]) -> Losses:
-    """Those that a header states; in files of earlier versions hinges alone."""
+    """The losses in a header; files of earlier versions only have hinges."""
     entries = {"risk": 1.0, "hinge": 0.0, "logistic": 0.0, "balanced": False} | entries
     weights = {key: _number(name, entries, key) for key in ("hinge", "logistic")}
     risk = entries["risk"] if entries["risk"] == "even" else _number(name, entries, "risk")
@@ -92,7 +92,7 @@ def _losses(name: str, entries: dict[str, Any]) -> Losses:
 
 
 def _number(name: str, entries: dict[str, Any], key: str) -> float:
-    """An entry of a header that has to be a number."""
+    """An entry of a header. Raise unless it is a number."""
     value = entries.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FileError(f"{name}: expected {key!r} of the training as a number, got {value!r:.100}")

@@ -1,7 +1,7 @@
 """The losses of SVM-perf and of its quantification patch, by their codes.
 
-They differ from this library's measures in two ways. They are not all scaled to [0, 1] (``D = Delta / 100``, of their
-percent, may exceed 1), and labellings without loss are no candidates of the argmax, also where they are not the truth.
+They differ from this library's measures in two ways. Not all are scaled to [0, 1]: ``D = Delta / 100``, with Delta in
+percent, may exceed 1. And the argmax excludes all labellings without loss, not only the true one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from metrimax.protocols import Capabilities, Cut, Labels, Line, Measure, Oracle,
 
 @dataclass(frozen=True)
 class ZeroOne(ContingencyMeasure):
-    """-l 0: 1 (not in percent) as soon as one example is wrong."""
+    """-l 0: 1 (not in percent) if any example is wrong."""
 
     name: ClassVar[str] = "zero/one"
     structure: ClassVar[Structure] = "max"
@@ -60,7 +60,7 @@ class OnlyWrongCounts(ContingencyMeasure):
 
 @dataclass(frozen=True)
 class _Range(ContingencyMeasure):
-    """Another loss, of the labellings with fewer positives than the truth, or of those with more."""
+    """A loss restricted to labellings with fewer positives than the truth, or to those with more."""
 
     whole: ContingencyMeasure
     fewer: bool
@@ -163,14 +163,14 @@ class QBeta(ContingencyMeasure):
 
 
 class SvmperfPrecisionAtK(PrecisionAtK):
-    """-l 4: at least k called positive, and one of them wrongly (without a false positive there is no loss)."""
+    """-l 4: at least k are predicted positive, and at least one of them is a false positive (else there is no loss)."""
 
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
         return ForcedOracle(self, y, positive=False)
 
 
 class SvmperfRecallAtK(RecallAtK):
-    """-l 5: at most k called positive, and one positive missed (without a false negative there is no loss)."""
+    """-l 5: at most k are predicted positive, and at least one positive is missed (else there is no loss)."""
 
     def oracle(self, y: Labels, sample_weight: Vector | None = None) -> Oracle:
         return ForcedOracle(self, y, positive=True)
@@ -193,13 +193,13 @@ class EitherOracle(SampleOracle):
 
 
 class StoredTableOracle(ContingencyOracle):
-    """Scan of a table of D <= 1 that is computed once, while it fits; beyond, the plain scan.
+    """Scan of a table of D <= 1 that is computed once, if it fits; otherwise the general scan.
 
-    P and N are concave, so the rows and the columns that the bound does not exclude are without gaps.
+    P and N are concave, so the rows and columns that the bound does not exclude are contiguous.
     """
 
     most = 2**25  #: tables stored, 256 MB
-    block = 2**16  #: tables looked at at a time: they stay in the cache
+    block = 2**16  #: tables evaluated at a time, so that they stay in the cache
 
     def __init__(self, measure: ContingencyMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
         super().__init__(measure, y, sample_weight)
@@ -234,7 +234,7 @@ class ForcedOracle(ContingencyOracle):
 
     def __init__(self, measure: ContingencyMeasure, y: Labels, *, positive: bool) -> None:
         super().__init__(measure, y)
-        self.compiled = None  # which knows no such thing
+        self.compiled = None  # the compiled search has no such restriction
         self._positive = positive
 
     @property

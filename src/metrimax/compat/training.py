@@ -46,7 +46,7 @@ def read_examples(path: str) -> Svmlight:
 
 @dataclass(frozen=True)
 class Trained:
-    """Weights, apart from that of the bias, and how they were found."""
+    """The weights without that of the bias, and the solution."""
 
     w: Vector
     bias_weight: float
@@ -56,7 +56,7 @@ class Trained:
 
 
 def train(rows: Svmlight, *, bias: float = 1.0, name: str = "the examples", **problem: Any) -> Trained:
-    """Train on the examples of a file, which errors call ``name``; ``problem`` goes to `solve`."""
+    """Train on the examples of a file, whose name in errors is ``name``; ``problem`` goes to `solve`."""
     positive = rows.labels > 0
     if positive.all() or not positive.any():
         raise FileError(
@@ -92,7 +92,7 @@ def solve(
 
 
 def _compact(rows: Svmlight) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any], int]:
-    """Columns from 0; where few of the indices up to the highest occur, only those get a column."""
+    """Column numbers from 0. If few of the indices up to the highest occur, only these get a column."""
     kind = np.int32 if len(rows.indices) < 2**31 else np.int64
     if rows.highest <= 2 * len(rows.indices) + 1000:
         return None, (rows.indices - np.int32(1)).astype(kind, copy=False), max(rows.highest, 1)
@@ -109,7 +109,7 @@ class Working(NamedTuple):
 
 
 def working_set(solution: Solution, c: float) -> Working:
-    """Solve the quadratic program over the cuts that were kept once more, to the end."""
+    """Solve the quadratic program over the final cuts once more, to full precision."""
     if solution.cuts is None or len(solution.cuts.losses) == 0:
         return Working(np.empty(0), 0.0, 0.0)
     K = len(solution.cuts.losses)

@@ -48,11 +48,11 @@ def dual_view(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMac
     if not np.all(positive | (y == model.classes_[0])) or positive.all() or not positive.any():
         raise ValueError(f"expected labels of both classes {model.classes_.tolist()} in y, got {np.unique(y).tolist()}")
     class_weight = model.class_weight
-    if isinstance(model, SVC):  # which balances the classes by their numbers of rows, weights or not
+    if isinstance(model, SVC):  # scikit-learn balances by the numbers of rows, also with weights
         class_weight = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
     weight = weights_of(class_weight, y, sample_weight, X)
     weight = np.ones(len(y)) if weight is None else weight
-    scores = model.decision_function(given)  # with its names, where there are any
+    scores = model.decision_function(given)  # a data frame keeps its names
     if isinstance(model, SVC):
         return _from_svc(model, X, positive, weight, scores)
     if isinstance(model, LinearSVC):
@@ -101,7 +101,7 @@ def _refuse_other_machines(model: MeasureSVC) -> None:
 
 
 def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -> None:
-    """What the model has minimised is known, and comes out again on the sample that it was trained on."""
+    """Raise unless the model's objective, computed on this sample, is the one that the model states."""
     bias = 0.0 if model._is_free else float(model.trained_intercept_[0]) / (_bias(model) or 1.0)
     if model._expansion is None:
         square = float(np.sum(model.coef_**2))
@@ -114,7 +114,7 @@ def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -
     objective = half + float(hinges.weight @ slack)
     if not np.isclose(objective, model.objective_, rtol=1e-5):
         raise ValueError(
-            "expected the sample, the weights and the parameters that the model was trained with, got others: "
+            "expected the sample, weights and parameters that the model was trained with, got others: "
             f"its objective on them is {objective:g}, and was {model.objective_:g} in training; give the same X, y "
             "and sample_weight, or train on these"
         )

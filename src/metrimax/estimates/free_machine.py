@@ -58,7 +58,7 @@ class FreeMachine(Machine):
         return wrong
 
     def cleared(self) -> Mask:
-        """Which examples are proven to stay on their right side when left out, whatever becomes of the threshold.
+        """Which examples provably stay right when left out, however the threshold moves.
 
         Let (w', b') be a solution without example t, J' its objective and u_t the upper bound of alpha_t. Strong
         convexity gives ``J'(w', b') + |w' - w|^2 / 2 <= J'(w, b)``. The left side, minimised over all (w', b') with
@@ -76,7 +76,7 @@ class FreeMachine(Machine):
         free = np.flatnonzero(self.unbounded)
         if not len(free):
             return cleared
-        # what t gives up is made up for by more of its own class, or by less of the other
+        # the multiplier of t goes to examples of its class (plus) or is taken off the other class (minus)
         rooms = np.array(
             [np.where(self.y[free] == own, (self.upper - self.alpha)[free], self.alpha[free]) for own in (False, True)]
         )
@@ -92,7 +92,7 @@ class FreeMachine(Machine):
             (shares @ short[free])[mine],
         )
         share = np.zeros(len(mine))
-        share[free] = shares[mine[free], np.arange(len(free))]  # t takes no part in making up for itself
+        share[free] = shares[mine[free], np.arange(len(free))]  # t itself gets no share
         rest = 1 - share
         with np.errstate(divide="ignore", invalid="ignore"):
             distance = squares - 2 * (k - share * squares) / rest + (q - 2 * share * k + share**2 * squares) / rest**2
@@ -175,7 +175,7 @@ class SVCMachine(FreeMachine):
     weight: Vector
 
     def cleared(self) -> Mask:
-        if self.model.kernel == "sigmoid":  # which is no inner product
+        if self.model.kernel == "sigmoid":  # rounding: no inner product is negative
             return np.zeros(len(self.y), dtype=bool)
         return super().cleared()
 

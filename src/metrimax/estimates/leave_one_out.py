@@ -1,4 +1,4 @@
-"""Leave-one-out, exactly: only the examples that no proof clears are left out in earnest."""
+"""Exact leave-one-out: only examples whose result no bound proves are left out and retrained."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class LeaveOneOut(Estimate):
     d_pos, d_neg : int
         Positives and negatives that are misclassified when left out of the training.
     n_retrained : int
-        How many examples had to be left out in earnest.
+        For how many examples the machine was retrained without them.
     n_undecided : int
-        Of these, how many ended so near to the hyperplane that rounding decides.
+        How many of these ended so near to the hyperplane that rounding decides.
     mistakes : ndarray of bool (n,)
-        Which examples are misclassified when left out; never those without weight.
+        Which examples are misclassified when left out; False for examples of weight 0.
     seconds : float
     """
 
@@ -49,9 +49,9 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Exact leave-one-out estimates of error, recall, precision and F1, retraining only where it can matter.
 
-    Most examples need no retraining: those that the bound behind `xi_alpha` clears stay right when left out, and those
-    that the machine misclassifies although it was trained on them stay wrong. The others are left out one by one, the
-    training starting from the full solution and ending as soon as the duality gap decides the sign of the score.
+    Most examples need no retraining. The bound behind `xi_alpha` proves that many stay right when left out. Examples
+    that the machine misclassifies although it was trained on them stay wrong. The others are left out one by one.
+    Training then starts from the full solution, and ends as soon as the duality gap decides the sign of the score.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ def leave_one_out(
     y : array (n,)
         Its labels.
     tol : float, default=1e-10
-        The gap, relative to the objective, below which a sign that is still open is taken as it is.
+        The gap, relative to the objective, at which training ends even if it has not proven the sign.
     sample_weight : array (n,) or None
-        The weights that the model was trained with. What is counted are examples, whatever they weigh; one without
-        weight is not in the sample.
+        The weights that the model was trained with. All examples count alike, whatever their weights; examples of
+        weight 0 are not in the sample.
     verbose : int, default=1
         1 shows a line of progress, if standard error is a terminal.
 

@@ -1,4 +1,4 @@
-"""A trained SVM as the estimates see it: multipliers, slacks, and which examples leaving out cannot change."""
+"""A trained SVM for the estimates: multipliers, slacks, and what leaving an example out can change."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from metrimax.training.lockstep import run
 
 Mask = npt.NDArray[np.bool_]
 ROUNDS = 40
-"""Training goes on for so many looks at the gap, each after at most a thousand epochs."""
+"""How often `HingeMachine.polish` checks the gap, each time after at most a thousand epochs."""
 
 TRIES = 5
-"""Where an example is left out, coordinate descent has so many of them; then the bundle method decides."""
+"""How many rounds of coordinate descent retraining gets; after them the bundle method decides."""
 
 
 @dataclass
 class Machine:
-    """Multipliers ``alpha`` in [0, upper], scores, and the margins to keep, of a machine for two classes."""
+    """A machine for two classes: multipliers ``alpha`` in [0, upper], scores, and the required margins."""
 
     y: Labels
     alpha: Vector
@@ -36,12 +36,12 @@ class Machine:
 
     @cached_property
     def advantage(self) -> Vector:
-        """``y_i s_i``: positive where the example is on its side."""
+        """``y_i s_i``: positive where the example is classified correctly."""
         return np.where(self.y, self.scores, -self.scores)
 
     @property
     def counted(self) -> Mask:
-        """The examples with weight: the others are not in the sample."""
+        """The examples of weight above 0; the others are not in the sample."""
         counted: Mask = self.upper > 0
         return counted
 
@@ -56,7 +56,7 @@ class Machine:
         return doubtful
 
     def cleared(self) -> Mask:
-        """Which examples are proven to stay on their right side when left out."""
+        """Which examples provably stay right when left out."""
         raise NotImplementedError
 
     def wrong(self) -> Mask:
@@ -76,11 +76,11 @@ class Machine:
         raise NotImplementedError
 
     def proves(self, doubtful: Mask) -> bool:
-        """Whether the doubtful examples bound the mistakes: all others are cleared."""
+        """Whether the number of doubtful examples bounds that of mistakes: all others are cleared."""
         return bool((doubtful | self.cleared() | ~self.counted).all())
 
     def polish(self) -> None:
-        """Go on with the training, where that is possible."""
+        """Train on to a smaller gap, if the machine can be trained on."""
 
     @property
     def unbounded(self) -> Mask:
@@ -105,7 +105,7 @@ class HingeMachine(Machine):
     bias: float
 
     def R2(self) -> float:
-        """The largest ``K(x, x) - K(x, x')``, raised to what makes rho = 2 a proof; else ``max K(x, x)``."""
+        """The largest ``K(x, x) - K(x, x')``, raised if rho = 2 needs it for a proof; without bias ``max K(x, x)``."""
         if self.bias == 0:
             return self._largest
         sample = self.sample if self.counted.all() else self.sample.part(np.flatnonzero(self.counted))
@@ -132,17 +132,17 @@ class HingeMachine(Machine):
         return Hinges(np.where(self.y, 1.0, -1.0), self.margin, self.upper)
 
     def gap(self, alpha: Vector, upper: Vector, w: Vector, scores: Vector) -> float:
-        """Primal minus dual value at ``alpha`` and ``w = X' (y alpha)``, and what rounding may hide of it."""
+        """Primal minus dual value at ``alpha`` and ``w = X' (y alpha)``, plus a bound of its rounding error."""
         slack = np.maximum(0.0, self.margin - self.hinges.sign * scores)
         square = self.rows.square(w, self.hinges.sign * alpha, scores)
         return difference(square, float(upper @ slack), float(self.margin @ alpha))
 
     def drift(self, R2: float, size: int = 32) -> float:
-        """By how much a score falls, per unit of its multiplier, when its example is left out: the mean over a sample.
+        """How far a score falls per unit of its multiplier when its example is left out: the mean over a sample.
 
-        The sample is drawn from the support vectors that rho = 1 counts although they are on their right side. The
-        bound says at most ``K(x, x)``; what the others make up for is found by a few epochs of retraining on the
-        support vectors and what is near. Several are left out at a time where they are few among these.
+        The sample is drawn from the support vectors that are right but that rho = 1 counts as mistakes. The fall is at
+        most ``K(x, x)``. How much of it the other examples make up for is found by a few epochs of retraining on the
+        support vectors and the examples near the margin. Several are left out at a time if there are many others.
         """
         counted = np.flatnonzero(self.doubtful(1.0, R2) & (self.advantage > 0) & (self.alpha > 0))
         if not len(counted):
@@ -160,7 +160,7 @@ class HingeMachine(Machine):
         return float(np.concatenate(falls).mean())
 
     def _part(self, rows: npt.NDArray[np.intp]) -> HingeMachine:
-        """The same machine as seen from some of its examples, all support vectors among them."""
+        """The same machine on some of its examples, which include all support vectors."""
         sample = self.sample.part(rows)
         design = sample.design(self.bias, n_threads=1)
         slope = self.hinges.sign[rows] * self.alpha[rows]
@@ -168,16 +168,16 @@ class HingeMachine(Machine):
         return replace(self, y=self.y[rows], **vectors, sample=sample, design=design, w=design.rmatvec(slope))
 
     def _without(self, left_out: Any) -> tuple[Vector, Vector, Vector]:
-        """Multipliers, bounds and weights without an example, or several: where retraining starts."""
+        """Multipliers, upper bounds and weights without some examples: the start of retraining."""
         alpha, upper, theirs = self.alpha.copy(), self.upper.copy(), np.zeros(len(self.alpha))
         theirs[left_out] = self.hinges.sign[left_out] * self.alpha[left_out]
         alpha[left_out] = upper[left_out] = 0.0
         return alpha, upper, self.w - self.design.rmatvec(theirs)
 
     def polish(self) -> None:
-        """Go on with the training until the gap moves no score by more than a hundredth of the margin."""
+        """Train on until the gap allows no score to be off by more than a hundredth of the margin."""
         if self._largest == 0:
-            return  # features that are all zero: so are the scores
+            return  # all features are zero, and so are the scores
         most = 0.5 * (0.01 * float(self.margin.max())) ** 2 / self._largest
         accuracy = 0.01 * float(self.margin.max())
         self.alpha, self.w = self.alpha.copy(), self.w.copy()
@@ -195,7 +195,7 @@ class HingeMachine(Machine):
         return self.gap(self.alpha, self.upper, self.w, self.scores)
 
     def cleared(self) -> Mask:
-        """Which examples are proven to stay on their right side when left out: `leave_one_out` has the reason."""
+        """Which examples provably stay right when left out; `leave_one_out` gives the reason."""
         cleared: Mask = self.advantage > np.sqrt((self.alpha * self.squares) ** 2 + 2 * self.optimality * self.squares)
         return cleared
 
@@ -225,12 +225,12 @@ class HingeMachine(Machine):
         return float(scores[t]), self._decided(t, scores[t], gap)
 
     def _decided(self, t: int, score: float, gap: float) -> bool:
-        """Whether the optimum, so near to a point with this gap, has the sign of the score."""
+        """Whether the optimum provably gives the score the same sign, because the gap is small enough."""
         return bool(abs(score) > np.sqrt(2 * gap * self.squares[t]))
 
 
 def difference(square: float, losses: float, dual: float) -> float:
-    """``square + losses - dual``, which is never negative but for rounding, and some units of that."""
+    """``square + losses - dual``, at least 0, plus a bound of its rounding error."""
     return max(0.0, square + losses - dual) + 8 * np.finfo(float).eps * (abs(square) + losses + dual)
 
 

@@ -12,13 +12,13 @@ from metrimax.designs.kernel import squares as row_squares
 from metrimax.protocols import Vector
 
 EXACT = 2000
-"""Up to this many examples all pairs are looked at for R2; beyond, the ranges of the features bound it."""
+"""Up to this many examples R2 is the largest over all pairs; for more, the ranges of the features bound it."""
 
 
 def linear_R2(X: Any, squares: Vector | None = None) -> float:
-    """An upper bound of ``x.x - x.x'`` over the rows of X: the largest itself for small samples. ``squares``: ``x.x``.
+    """An upper bound of ``x.x - x.x'`` over the rows of X, exact for small samples. ``squares`` holds ``x.x``.
 
-    For large ones ``x.x'`` is bounded from below by the ranges of the features and by Cauchy and Schwarz; for
+    For large samples ``x.x'`` is bounded from below by the ranges of the features and by Cauchy and Schwarz; for
     unit-length, non-negative rows this gives 1.
     """
     if X.shape[0] <= (EXACT // 8 if sparse.issparse(X) else EXACT):  # products of sparse matrices are slow
@@ -26,7 +26,7 @@ def linear_R2(X: Any, squares: Vector | None = None) -> float:
     squares = row_squares(X) if squares is None else squares
     least = -np.sqrt(squares * squares.max())
     if sparse.issparse(X) and X.data.min(initial=0.0) >= 0 and _some_zero(X):
-        return float((squares - np.maximum(least, 0.0)).max())  # text: no look at the columns one by one
+        return float((squares - np.maximum(least, 0.0)).max())  # text: the ranges of the columns are not needed
     low = as_vector(X.min(axis=0))
     if low.min() >= 0:
         least = np.maximum(least, X @ low)

@@ -1,4 +1,4 @@
-"""The generic estimators of performance, side by side with xi-alpha and leave-one-out."""
+"""A table of estimators of performance: hold-out, cross-validation, bootstrap, VC bound, xi-alpha, leave-one-out."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def estimator_table(
     n_bootstrap : int
         Bootstrap samples.
     holdout : float
-        Share of the sample that the hold-out keeps for testing.
+        Share of the sample that the hold-out tests on.
     confidence : float
-        With which the VC bound holds.
+        The probability with which the VC bound holds.
     exact : bool
         Whether to compute leave-one-out, too.
     random_state : int or None
-        Of hold-out, folds and bootstrap.
+        The random state of hold-out, folds and bootstrap.
 
     Returns
     -------
@@ -67,10 +67,11 @@ def estimator_table(
 
     Notes
     -----
-    The bootstrap corrects the training error by its bias: the mean over bootstrap samples of (error on the sample
-    itself) minus (error on the bootstrap sample) of the model trained on the latter; likewise for the other measures.
+    The bootstrap corrects the training error by an estimate of its bias. A model is trained on each bootstrap sample;
+    the bias is the mean of its error on the sample minus its error on the bootstrap sample. The other measures are
+    corrected in the same way.
     The VC bound ``err + 2 sqrt((d (ln(2n/d) + 1) - ln(eta/4)) / n)`` applies to hyperplanes with fewer features than
-    examples (d counts the features that occur, and the intercept); above 1 it says nothing, and is shown as it is.
+    examples (d counts the features that occur, and the intercept). Above 1 it is shown, although it says nothing.
 
     References
     ----------
@@ -91,7 +92,7 @@ def estimator_table(
     check_whole("n_bootstrap", n_bootstrap)
     X = X if hasattr(X, "shape") else np.asarray(X)
     y = column_or_1d(y)
-    dual_view(model, X, y)  # which raises for what has no such estimates, before anything is trained
+    dual_view(model, X, y)  # raises, before any training, for models without such estimates
     truth: Labels = np.asarray(y == model.classes_[1])
     rng = np.random.default_rng(random_state)
     n = len(truth)

@@ -1,4 +1,4 @@
-"""Xi-alpha: the performance of a support vector machine, read off its dual solution without any further training."""
+"""Xi-alpha: the performance of a support vector machine, estimated from its dual solution without more training."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class XiAlpha(Estimate):
         Whether there is an unbounded support vector. Without one, the threshold of a machine with a free bias is
         not determined, and its estimates mean nothing.
     proven : bool
-        Whether the counts bound the leave-one-out mistakes: every example that is not counted is proven to stay right
-        when it is left out, the duality gap of the training included.
+        Whether the counts bound the leave-one-out mistakes: every example that is not counted provably stays right when
+        it is left out, even though training ended with a duality gap.
     """
 
     R2: float
@@ -35,7 +35,7 @@ class XiAlpha(Estimate):
 
     def __str__(self) -> str:
         bound = "a proven bound on leave-one-out" if self.proven else "an estimate, not a bound"
-        unstable = "" if self.stable or self.proven else "; unstable: no unbounded support vector, do not trust it"
+        unstable = "" if self.stable or self.proven else "; unstable: no unbounded support vector, so do not rely on it"
         return f"xi-alpha (rho = {self.rho:g}, R2 = {self.R2:.4g}; {bound}{unstable}): {super().__str__()}"
 
 
@@ -44,9 +44,9 @@ def xi_alpha(
 ) -> XiAlpha:
     """Estimate error, recall, precision and F1 from a trained SVM and its training sample, without resampling.
 
-    An example that would be misclassified if it were left out of the training mostly has ``2 alpha_i R2 + xi_i >= 1``,
-    so counting these bounds the leave-one-out mistakes (Lemma 1); ``proven`` says whether it does on this sample.
-    ``rho = 1`` in the place of 2 is nearer to the truth for text.
+    Most examples that are misclassified when left out of the training have ``2 alpha_i R2 + xi_i >= 1``. So the number
+    of examples with that property bounds the leave-one-out mistakes (Lemma 1); ``proven`` says whether it does so on
+    this sample. For text, ``rho = 1`` instead of 2 is nearer to the truth.
 
     Parameters
     ----------
@@ -61,24 +61,24 @@ def xi_alpha(
         2 gives a proven bound for MeasureSVC and LinearSVC; so does 1 without an intercept. For a free bias see the
         Notes.
     R2 : float or None, default=None
-        An upper bound of ``K(x, x) - K(x, x')`` for all x, x'. None computes it from X: exactly for small samples, and
-        beyond from the ranges of the features (linear and RBF kernels).
+        An upper bound of ``K(x, x) - K(x, x')`` for all x, x'. None computes it from X: exactly for small samples, from
+        the ranges of the features for large ones (linear and RBF kernels).
     sample_weight : array (n,) or None
-        The weights that the model was trained with. What is counted are examples, whatever they weigh; one without
-        weight is not in the sample.
+        The weights that the model was trained with. All examples count alike, whatever their weights; examples of
+        weight 0 are not in the sample.
 
     Returns
     -------
     XiAlpha
-        The estimates ``error``, ``recall``, ``precision`` and ``f1``, and what they rest on.
+        The estimates ``error``, ``recall``, ``precision`` and ``f1``, with their assumptions.
 
     Notes
     -----
-    Exactly: a hyperplane through the origin of its feature space obeys the bound with rho = 1 and ``K(x, x)`` for R2,
-    whether it is stable or not. The regularised intercept of `MeasureSVC` is a feature of that space, so what is
-    proven is ``rho R2 >= max K(x, x) + intercept_scaling^2``; where the largest ``K(x, x) - K(x, x')`` does not give
-    that with rho = 2, the R2 computed here is raised until it does. For unit-length text with the default intercept it
-    is 1. Without an intercept, R2 is the largest ``K(x, x)``.
+    For a hyperplane through the origin of its feature space the bound holds with rho = 1 and ``K(x, x)`` for R2,
+    whether it is stable or not. The regularised intercept of `MeasureSVC` is a feature of that space, so the proof
+    needs ``rho R2 >= max K(x, x) + intercept_scaling^2``. If the largest ``K(x, x) - K(x, x')`` is too small for
+    that with rho = 2, the R2 computed here is raised. For unit-length text with the default intercept it is 1. Without
+    an intercept, R2 is the largest ``K(x, x)``.
 
     The bias of an SVC, and of ``MeasureSVC(intercept_scaling="free")``, is free. Lemma 1 then supposes that the
     threshold is determined without the example, too, and there are samples where it is not and the bound fails. So

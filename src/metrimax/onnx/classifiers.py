@@ -1,4 +1,4 @@
-"""Converters for `MeasureSVC` and `MeasureSVCCV`, and what all converters share: types, labels, kernels."""
+"""Converters for `MeasureSVC` and `MeasureSVCCV`, and helpers of all converters: types, labels, kernels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def feature_scores(model: Any, X: Any, dtype: Type, version: int) -> Any:
 def finish(
     scope: Any, operator: Any, container: Any, sum_: Any, constant: Vector, classes: Array, multilabel: bool
 ) -> None:
-    """Outputs: the scores, a sum and a constant; and the labels that ``predict`` makes of them."""
+    """Set the outputs: the scores, which are a sum and a constant, and the labels as in ``predict``."""
     version, n_labels = container.target_opset, len(constant)
     names = [output.full_name for output in operator.outputs]
     scores = ops.OnnxAdd(sum_, constant, op_version=version, output_names=names[1:])
@@ -76,7 +76,7 @@ def finish(
 
 
 def convert(scope: Any, operator: Any, container: Any) -> None:
-    """Scores as ``decision_function`` has them, and the labels that ``predict`` makes of them."""
+    """Scores as in ``decision_function``, and labels as in ``predict``."""
     model = operator.raw_operator
     X, dtype = rows_of(operator, container.target_opset)
     product = feature_scores(model, X, dtype, container.target_opset)
@@ -84,7 +84,7 @@ def convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _kernel_values(X: Any, expansion: Expansion, dtype: Type, version: int) -> Any:
-    """The kernel between rows of X and the basis, as `metrimax.designs.kernel.Kernel` has it."""
+    """The kernel between rows of X and the basis, as in `metrimax.designs.kernel.Kernel`."""
     kernel = expansion.kernel
     if kernel is None or callable(kernel.name):
         raise NotImplementedError(
@@ -102,7 +102,7 @@ def _kernel_values(X: Any, expansion: Expansion, dtype: Type, version: int) -> A
     if kernel.name == "poly":
         products = op("MatMul", X, constant(kernel.gamma * basis.T))
         return op("Pow", op("Add", products, constant(kernel.coef0)), constant(kernel.degree))
-    centre = basis.mean(axis=0)  # little may be left of large numbers: distances are taken about the mean
+    centre = basis.mean(axis=0)  # squares of large numbers would lose the distances to rounding
     rows, basis = op("Sub", X, constant(centre)), basis - centre
     # |x - b|^2 = |x|^2 - 2 x.b + |b|^2; a matrix of ones sums the squares of each row
     squares = op("MatMul", op("Mul", rows, rows), np.ones((basis.shape[1], 1), dtype=dtype))

@@ -1,4 +1,4 @@
-"""Converters for `CAPOClassifier` and `MeasureEnsemble`: their parts are converted by skl2onnx."""
+"""Converters for `CAPOClassifier` and `MeasureEnsemble`; skl2onnx converts their parts."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class _Graph:
         return self("Sub", self("Mul", above, self.constant(2.0)), self.constant(1.0))
 
     def part(self, name: str, model: Any, X: Any) -> Any:
-        """The outputs of another estimator, by its own converter; a pipeline step by step."""
+        """The outputs of another estimator by its own converter. A pipeline is converted step by step."""
         if isinstance(model, FrozenEstimator):
             model = model.estimator
         if isinstance(model, Pipeline):
             for _, step in model.steps[:-1]:
                 X = X if step is None or step == "passthrough" else self.part(name, step, X)
             model = model.steps[-1][1]
-        if np.asarray(getattr(model, "classes_", ())).dtype.kind == "b":  # skl2onnx knows whole numbers
+        if np.asarray(getattr(model, "classes_", ())).dtype.kind == "b":  # skl2onnx takes whole numbers
             model = copy(model)
             model.classes_ = model.classes_.astype(np.int64)
         if type(model) not in sklearn_operator_name_map:
@@ -76,7 +76,7 @@ def _refuse_turned(model: Any) -> None:
 
 
 def convert_capo(scope: Any, operator: Any, container: Any) -> None:
-    """The auxiliaries' outputs, mixed, and the correction that was learnt."""
+    """The weighted sum of the auxiliaries' outputs, and the delta function."""
     model, version = operator.raw_operator, container.target_opset
     _refuse_turned(model)
     X, dtype = rows_of(operator, version)
@@ -96,7 +96,7 @@ def convert_capo(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _auxiliary(whole: _Graph, rest: _Graph, name: str, auxiliary: Any, model: Any) -> Any:
-    """What an auxiliary says, (n, L), as `metrimax.estimators._auxiliary.AuxiliaryOutputs` has it."""
+    """The outputs (n, L) of an auxiliary, as in `metrimax.estimators._auxiliary.AuxiliaryOutputs`."""
     labels = model.outputs == "label"
     if not hasattr(auxiliary, "fit"):  # the number of a column
         column = whole.columns([auxiliary])
@@ -130,7 +130,7 @@ def _auxiliary(whole: _Graph, rest: _Graph, name: str, auxiliary: Any, model: An
 
 
 def _selection(model: Any, classes: Array, dtype: Type) -> Array:
-    """A matrix that brings the columns of a model into the order of our classes; of two, the second counts."""
+    """A matrix that puts the columns of a model into the order of ``classes``; of two, only the second remains."""
     own = np.asarray(model.classes_)
     chosen: Array = (own[:, None] == classes[None]).astype(dtype)
     return np.ascontiguousarray(chosen[:, 1:] if len(classes) == 2 else chosen)
@@ -143,7 +143,7 @@ def ensemble_shapes(operator: Any) -> None:
 
 
 def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
-    """The members' log-odds, each the mean over its folds, weighted; less the threshold."""
+    """The weighted sum of the members' log-odds, each the mean over its folds, less the threshold."""
     model, version = operator.raw_operator, container.target_opset
     _refuse_turned(model)
     if model._views.table is not None:
@@ -169,7 +169,7 @@ def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _matrix(graph: _Graph, encoder: Any) -> _Graph:
-    """The view of members that know no gaps, as `metrimax.estimators._ensemble_table.MatrixEncoder` has it."""
+    """The view for members that take no gaps, as in `metrimax.estimators._ensemble_table.MatrixEncoder`."""
     if encoder is None or not len(encoder._gapped):
         return graph
     fill = np.zeros(len(encoder._categorical))
@@ -180,7 +180,7 @@ def _matrix(graph: _Graph, encoder: Any) -> _Graph:
 
 
 def _log_odds(graph: _Graph, name: str, models: list[Any], reader: Any) -> Any:
-    """What the models of one fold say, (n, L), as `metrimax.estimators._ensemble_members.Target.read` has it."""
+    """The scores (n, L) of the models of one fold, as in `metrimax.estimators._ensemble_members.Target.read`."""
     if len(models) == 1 and not reader.separate and not is_regressor(models[0]):
         return _odds(graph, name, models[0], reader.classes, reader.rates)
     columns = []
@@ -193,14 +193,14 @@ def _log_odds(graph: _Graph, name: str, models: list[Any], reader: Any) -> Any:
 
 
 def _odds(graph: _Graph, name: str, model: Any, classes: Array, rates: Vector) -> Any:
-    """Log-odds of the probabilities of a classifier, pulled in towards the rates of the classes."""
+    """Log-odds of the probabilities of a classifier, after these are moved towards the rates of the classes."""
     if isinstance(model, Coded) or not hasattr(model, "predict_proba"):
         raise NotImplementedError(
             f"expected members with probabilities to convert to ONNX, got {name!r}, {type(model).__name__}: wrap it in "
             "sklearn.calibration.CalibratedClassifierCV"
         )
     selection = _selection(model, classes, graph.dtype)
-    if isinstance(model, DummyClassifier):  # of a fold with one class
+    if isinstance(model, DummyClassifier):  # a fold had one class only
         ones = graph("Mul", graph.columns([0]), graph.constant(0.0))
         p = graph("Add", ones, graph.constant(model.class_prior_ @ selection))
     else:
