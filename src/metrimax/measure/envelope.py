@@ -1,14 +1,14 @@
-"""Smoothed rankings: the smoothed risk of any oracle, by its cuts alone.
+"""Smoothed rankings: the smoothed risk of any oracle, from its cuts.
 
-The loss of average precision, NDCG and partial AUC is linear on no set of rankings that is easy to go through, so there
-are no pieces (`metrimax.measure.smoothing`). The quadratic term is therefore one of the slope itself::
+The losses of average precision, NDCG and partial AUC are not linear on sets of rankings that are easy to enumerate, so
+there are no pieces (`metrimax.measure.smoothing`). The quadratic term is therefore a function of the slope::
 
     R_mu(s) = max over means of cuts of  loss + <slope, s> - q/2 sum_i (slope_i - centre_i)^2 / width_i,
 
-where ``width`` is how far apart the slopes of an example may be, and q such that the term is no more than mu. It is a
-Moreau envelope of R: convex, with gradient ``slope``, since the maximiser's slope is unique. It is found by cuts: the
-one at ``s - q (slope - centre) / width`` is the best to add to the mean (Frank & Wolfe 1956; fully corrective, with the
-quadratic program over all of them).
+``width`` is the range of an example's slopes, and q makes the term at most mu. This is a Moreau envelope of R: convex,
+with gradient ``slope``, since the slope of the maximiser is unique. It is found by cuts: the cut at
+``s - q (slope - centre) / width`` is the best one to add to the mean (Frank & Wolfe 1956; fully corrective, with the
+quadratic program over all cuts).
 
 References
 ----------
@@ -29,14 +29,14 @@ from metrimax.measure.sample import SampleOracle
 from metrimax.protocols import Capabilities, Cut, Smooth, Vector
 
 ACCURACY = 1e-6
-"""The value is found to this share of mu, which the bound includes."""
+"""The value is computed with an error of at most this share of mu, which the bound includes."""
 
 MOST_CUTS = 300
-"""Of a mean; beyond it the value is a bit lower, and its plane still a cut."""
+"""The most cuts in a mean. If more were needed, the value is slightly too low, and its plane is still a cut."""
 
 
 class Slopes(NamedTuple):
-    """Where the slopes of all cuts lie: ``sum_i (slope_i - centre_i)^2 / width_i`` is at most ``reach``."""
+    """A set that contains the slopes of all cuts: ``sum_i (slope_i - centre_i)^2 / width_i`` is at most ``reach``."""
 
     centre: Vector
     width: Vector
@@ -44,12 +44,12 @@ class Slopes(NamedTuple):
 
     @classmethod
     def between(cls, low: Vector, high: Vector) -> Slopes:
-        """Anywhere between two bounds, of which the middle is the centre."""
+        """The set of slopes between two bounds."""
         return cls((low + high) / 2, high - low, float((high - low).sum()) / 4)
 
 
 class RankingOracle(SampleOracle):
-    """The oracle of a measure of rankings that are compared pair by pair. A subclass says where its slopes lie."""
+    """The oracle of a measure that compares rankings pair by pair. A subclass states the set of its slopes."""
 
     def slopes(self) -> Slopes:
         raise NotImplementedError
@@ -69,7 +69,7 @@ def envelope_smoothing(oracle: Callable[[Vector], Cut], slopes: Slopes) -> Smoot
 
     Notes
     -----
-    The cost is that of a few cuts, or some tens of them; those of the mean are kept for the next call.
+    A call costs from a few cuts to some tens of cuts. The cuts of the mean are stored for the next call.
     """
     centre, width, reach = slopes
     inverse = np.divide(1, width, out=np.zeros_like(width), where=width > 0)
@@ -92,7 +92,7 @@ def envelope_smoothing(oracle: Callable[[Vector], Cut], slopes: Slopes) -> Smoot
             square = _kernels.dot(mean, mean)
             new = oracle(shifted - q * scaled * mean)
             row, gain = new.slope * scaled, new.loss + _kernels.dot(new.slope, shifted)
-            # by how much the value can still rise, at most
+            # an upper bound of how much the value can still rise
             short = gain - q * _kernels.dot(row, mean) - float(alpha @ gains) + q * square
             if short <= ACCURACY * mu or len(cuts) >= MOST_CUTS:
                 break

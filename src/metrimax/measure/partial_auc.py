@@ -25,8 +25,8 @@ class PartialAUC(RankingMeasure):
 
     Notes
     -----
-    A tie is a straight piece of the curve, as in scikit-learn, whose ``roc_auc_score(max_fpr=beta)`` is
-    ``(1 + (v - beta/2) / (1 - beta/2)) / 2`` for the value v reported here with alpha = 0.
+    A tie is a straight piece of the curve, as in scikit-learn. For alpha = 0 and the value v reported here,
+    scikit-learn's ``roc_auc_score(max_fpr=beta)`` is ``(1 + (v - beta/2) / (1 - beta/2)) / 2``.
 
     Examples
     --------
@@ -62,17 +62,17 @@ class PartialAUC(RankingMeasure):
 
 
 class PartialAUCOracle(RankingOracle):
-    """The most violated ranking, where only the negatives at the top down to the share beta are looked at.
+    """The most violated ranking. Only the top negatives, up to the share beta, are looked at.
 
-    With the negatives t sorted, descending, as a queue of total weight n-, a ranking puts the first x of it above a
-    positive of score s, x up to b = beta n-; what lies beyond a = alpha n- is lost::
+    The negatives, sorted by descending scores t, form a queue of total weight n-. A ranking puts the first x of the
+    queue above a positive of score s, with x up to b = beta n-. The part of x beyond a = alpha n- is lost::
 
         R = 1/(n+ (b - a)) sum over positives of  max over x <= b of  max(0, x - a) - (x s - sum of the first x of t)
 
     For alpha = 0 that is the hinge ``max(0, 1 - (s - t))`` of every positive with each of the b highest negatives. In
-    general the maximum is concave in x on either side of a, so that it is the better of two look-ups of s: with
-    x <= a, all t > s; with x >= a, all t > s - 1. As x falls with s, these x are those of one ranking. O(n log n);
-    weights may be any.
+    general the function is concave in x on either side of a, so the maximum is the better of two points: with x <= a,
+    all t > s; with x >= a, all t > s - 1. As x falls with s, these x belong to one ranking. The cost is O(n log n), for
+    any weights.
 
     References
     ----------
@@ -88,7 +88,7 @@ class PartialAUCOracle(RankingOracle):
         self._pairs = float(pos.weight.sum()) * (self._b - self._a)
 
     def slopes(self) -> Slopes:
-        """All negatives together weigh no more than b: centred at the share beta, they reach less far than at 1/2."""
+        """All negatives together have a slope of at most b; so they are nearer to the share beta than to 1/2."""
         centre, width = np.zeros(self.size), np.zeros(self.size)
         width[self._pos.members] = self._pos.weight * self._b / self._pairs
         width[self._neg.members] = self._neg.weight * self._pos.weight.sum() / self._pairs
@@ -118,7 +118,7 @@ class PartialAUCOracle(RankingOracle):
         x = np.where(values[1] > values[0], far, near)
         slope = np.zeros(self.size)
         slope[self._pos.members] = -self._pos.weight * x / self._pairs
-        # the negatives between two points of the queue stand above the positives whose x lies beyond them
+        # a negative in the queue stands above the positives whose x lies beyond it
         by_x = np.argsort(x)
         passed = np.concatenate(([0.0], np.cumsum(self._pos.weight[by_x])))
         area = np.concatenate(([0.0], np.cumsum((self._pos.weight * x)[by_x])))

@@ -1,7 +1,7 @@
 """The pieces of a smoothed measure: sets of labellings on which the loss is linear, and mixtures of them.
 
-Within a piece the shares of flips are ramps of the examples' costs, and between pieces there is the entropy; see
-`metrimax.measure.smoothing`.
+Within a piece, the shares of flips are ramps of the examples' costs. The weights of the pieces are smoothed by an
+entropy. See `metrimax.measure.smoothing`.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Family:
 class PlaneFamily(Family):
     """The loss is the highest of planes ``c - a tp - b tn`` (in units), given as a function of the error allowed.
 
-    Counted from where all are wrong, since those of the G-mean are steep: from the truth, rounding would be as large as
-    what is left of tp.
+    tp and tn are counted from 0, where all are wrong. The planes of the G-mean are steep; counted from the truth,
+    rounding would be as large as tp itself.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class PlaneFamily(Family):
 
 
 class NumberedFamily(Family):
-    """As many pieces as the sample has examples, or so, of which few are near the best: only these are smoothed."""
+    """About as many pieces as examples. Few of them are near the best, and only these are smoothed."""
 
     pieces: int
 
@@ -114,7 +114,7 @@ class NumberedFamily(Family):
             exact = self.exact(pos, neg)
             at[0] = np.argmax(exact)
             best = min(self.smoothed(pos, neg, quadratic, at)[0][0], exact[at[0]])  # rounding may differ
-            # smoothing only lowers a value: what is far below the best without it is so with it
+            # smoothing only lowers values: a piece far below the best without it is so with it, too
             at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(self.pieces))
         values, losses, t_pos, t_neg, h_pos, h_neg = self.smoothed(pos, neg, quadratic, at)
         value, pi = soften(values, entropy, self.pieces)
@@ -187,7 +187,7 @@ def soften(values: Vector, mu: float, pieces: int) -> tuple[float, Vector]:
 
 
 def ramp_sums(costs: Vector, t: Vector, h: Vector, weights: Vector = NONE) -> tuple[Vector, Vector]:
-    """Number of flips under each ramp, and what they gain."""
+    """Number of flips under each ramp, and their gain."""
     return _kernels.ramp_sums(_kernels.Ramp(costs, weights), t, h)
 
 
@@ -198,7 +198,7 @@ def half_sums(costs: Vector, t: Vector, h: Vector) -> tuple[Vector, Vector]:
 
 
 def counted_sums(costs: Vector, count: Vector, h: Vector) -> tuple[Vector, Vector]:
-    """Thresholds at which so many flip, and what they gain with the prox ``h/2 (beta - count / size)^2``."""
+    """Thresholds at which ``count`` examples flip, and their gain with the prox ``h/2 (beta - count / size)^2``."""
     t = ramp_thresholds(NONE, costs, np.zeros(len(h)), count, h)
     return t, ramp_sums(costs, t, h)[1] + h / 2 * count * count / len(costs)
 

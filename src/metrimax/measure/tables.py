@@ -1,7 +1,7 @@
-"""The best contingency table: four ways to find it, and how the right one is chosen.
+"""The best contingency table: several searches, and the choice among them by the structure of the loss.
 
-With P and N the (concave) prefix sums of what flips give up, find ``max over (i, j) of D(i, j) + P[i] + N[j]``,
-i false negatives and j false positives, counted in units. What D looks like decides the way:
+P and N are the prefix sums of the score changes by flips; they are concave. Find ``max over (i, j) of D(i, j) + P[i] +
+N[j]`` over i false negatives and j false positives, counted in units. The structure of D decides the search:
 
 ``count``    for a given number m = tp + fp of predicted positives, D is linear in tp (error, cost models, balanced
              error, F_beta for every beta, kappa, MCC, precision, AE, RAE, KLD, NKLD). Each m is a concave problem in
@@ -10,8 +10,8 @@ i false negatives and j false positives, counted in units. What D looks like dec
 ``hypot``    D(i, j)^2 = D(i, 0)^2 + D(0, j)^2 (Q-mean),
 ``max``      D(i, j) = max(D(i, 0), D(0, j)) (the lower of TPR and TNR): Monge arrays, by divide and conquer,
              O(n log n).
-``monge``    any D whose cross-differences are never positive: the same, D being evaluated level by level, or, if it is
-             a `Fraction`, where it is asked for.
+``monge``    any D whose cross-differences are never positive: the same, where D is evaluated level by level, or only
+             where it is needed if it is a `Fraction`.
 ``limited``  for a given i, D is concave in j up to a limit and 1 beyond it (recall at a precision, precision at a
              recall): a bisection for every i, O(n+ log n-).
 ``scan``     every table that the bound D <= 1 does not exclude: O(n+ n-).
@@ -41,13 +41,13 @@ LINKS: dict[str, Callable[[Vector, Vector], Vector]] = {
 }
 
 EXHAUSTIVE = 2**17
-"""Up to this many tables, a probe looks at all of them; beyond, at a sample of about this many."""
+"""A probe evaluates all tables up to this number; of more tables, a sample of about this size."""
 
 CELLS = 2**20
 """Tables evaluated at a time by a scan."""
 
 PART = 2**13
-"""Counts whose coefficients are computed at a time: what is made on the way stays in a near cache."""
+"""How many counts' coefficients are computed at a time, so that temporary arrays stay in the cache."""
 
 
 class Fraction(NamedTuple):
@@ -57,7 +57,7 @@ class Fraction(NamedTuple):
     below: tuple[float, float, float]
 
     def counted(self, pos_unit: float, neg_unit: float) -> Fraction:
-        """The same with fn and fp counted in units."""
+        """This fraction with fn and fp counted in units."""
         above, below = ((c, pos_unit * i, neg_unit * j) for c, i, j in self)
         return Fraction(above, below)
 
@@ -78,8 +78,8 @@ class Fraction(NamedTuple):
 def probe(loss: TableLoss, n_pos: int, n_neg: int, *, equal_units: bool = True, tol: float = 1e-12) -> Structure:
     """Find the structure of ``loss`` on the tables 0..n_pos x 0..n_neg by looking at it.
 
-    Exhaustive for small samples; for large ones rows and columns are drawn, ends included, and a
-    structure that held on about 10^5 tables is taken to hold.
+    All tables of small samples are evaluated. For large samples rows and columns are drawn, with both ends, and a
+    structure that holds on about 10^5 tables is assumed to hold on all.
     """
     rng = np.random.default_rng(0)
     rows, columns = draw(n_pos, n_neg, rng)
@@ -128,9 +128,9 @@ def count_coefficients(loss: TableLoss, n_pos: int, n_neg: int, low: int, high: 
 
 
 def monge_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
-    """Least and greatest rise of D by one more false negative, and by one more false positive, of a Monge array.
+    """Least and greatest rise of a Monge array D by one more false negative, and by one more false positive.
 
-    One more mistake of one kind costs most when there are none of the other.
+    One more mistake of one kind costs most when there are no mistakes of the other kind.
     """
     i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
     fn_most, fn_least = np.diff(loss(i, np.zeros_like(i))), np.diff(loss(i, np.full_like(i, n_neg)))
@@ -139,7 +139,7 @@ def monge_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, flo
 
 
 def fraction_marginals(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float, float, float]:
-    """The same of a `Fraction` that is Monge: as mistakes of one kind grow it bends one way only, so the ends tell."""
+    """The same for a `Fraction` that is Monge. It is convex or concave in each kind of mistake, so the ends suffice."""
     i, j = np.array([0, 1, n_pos - 1, n_pos]), np.array([0, 1, n_neg - 1, n_neg])
     fn_most, fn_least = (np.diff(loss(i, np.full(4, at)))[::2] for at in (0, n_neg))
     fp_most, fp_least = (np.diff(loss(np.full(4, at), j))[::2] for at in (0, n_pos))
@@ -174,7 +174,7 @@ def monge_argmax(loss: TableLoss, P: Vector, N: Vector) -> tuple[float, int, int
 
 
 def limits(loss: TableLoss, n_pos: int, n_neg: int) -> Indices:
-    """For every i the number of j with D(i, j) < 1, which are the first, of the structure "limited"."""
+    """For the structure "limited": for every i the number of j with D(i, j) < 1. These j come first."""
     rows = np.arange(n_pos + 1)
     low, high = np.zeros(n_pos + 1, dtype=np.intp), np.full(n_pos + 1, n_neg + 1)
     while (low < high).any():
@@ -185,7 +185,7 @@ def limits(loss: TableLoss, n_pos: int, n_neg: int) -> Indices:
 
 
 def limited_argmax(loss: TableLoss, P: Vector, N: Vector, inside: Indices) -> tuple[float, int, int]:
-    """The best j of every i below its limit, by bisection, and beyond it, where only N counts."""
+    """The best j of every i: below its limit by bisection, beyond it by N alone."""
     rows = np.arange(len(P))
     low, high = np.zeros(len(P), dtype=np.intp), np.maximum(inside - 1, 0)
     while (low < high).any():
@@ -203,7 +203,7 @@ def limited_argmax(loss: TableLoss, P: Vector, N: Vector, inside: Indices) -> tu
 
 
 def scan_argmax(loss: TableLoss, P: Vector, N: Vector) -> tuple[float, int, int]:
-    """Look at every table that ``D <= 1`` does not exclude, block by block, the most promising rows first."""
+    """Evaluate every table that ``D <= 1`` does not exclude, block by block, beginning with the most promising rows."""
     best = (-np.inf, 0, 0)
     coarse = [np.unique(np.linspace(0, len(v) - 1, 256).astype(np.intp)) for v in (P, N)]
     rows_per_block = max(1, CELLS // len(N))
@@ -212,7 +212,7 @@ def scan_argmax(loss: TableLoss, P: Vector, N: Vector) -> tuple[float, int, int]
     for number, rows in enumerate(blocks):
         columns = coarse[1] if number == 0 else np.flatnonzero(best[0] - 1 - P[rows].max() <= N)
         if len(columns) == 0:
-            break  # the rows that follow promise no more
+            break  # no later row can be better
         values = loss(rows[:, None], columns[None, :]) + P[rows][:, None] + N[columns][None, :]
         k = int(np.argmax(values))
         if values.flat[k] > best[0]:

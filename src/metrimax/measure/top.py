@@ -10,27 +10,28 @@ from metrimax.measure.envelope import RankingOracle, Slopes
 from metrimax.protocols import Cut, Vector
 
 MOST_STATES = 2**24
-"""Most combinations of grades in the first ranks that the search keeps, nine bytes each."""
+"""The most combinations of grades in the first ranks that the search stores, with nine bytes each."""
 
 
 class TopRankingOracle(RankingOracle):
     """``R = max over rankings of  1 - sum over r of D_r gain(r) - 1/P sum over swapped pairs of (s_i - s_j)``.
 
-    The P pairs are those of different gains; one is swapped if the lower gain stands above the higher. Examples of
-    equal gain keep the order of their scores, so that the first K ranks are known by how many of each gain they hold,
-    and the rest follow in the order of their scores: dynamic programming over these numbers (`TopArgmax` in the
-    kernels). With L different gains O(n (log n + L)), and L² for each of at most (K + L)! / (K! L!) combinations.
+    The P pairs are those of different gains. A pair is swapped if the lower gain stands above the higher. Examples of
+    equal gain are in the order of their scores. So the numbers of examples of each gain determine the first K ranks,
+    and the other examples follow in the order of their scores. Dynamic programming over these numbers finds the maximum
+    (`TopArgmax` in the kernels). With L different gains the cost is O(n (log n + L)), and O(L²) for each of at most
+    (K + L)! / (K! L!) combinations.
 
     Parameters
     ----------
     name : str
-        Of the measure, for messages.
+        The name of the measure, for messages.
     gains : ndarray (n,)
         What an example adds at a rank of discount 1.
     discounts : ndarray (K,)
         D of the first ranks.
     sample_weight : ndarray (n,), optional
-        Whole numbers: how often each example is there.
+        Whole numbers: how often each example is repeated.
     """
 
     compiled: _kernels.TopRankingSearch
@@ -58,7 +59,7 @@ class TopRankingOracle(RankingOracle):
         self.price = max(1.0, pairs * _greatest_loss_of_a_move(levels[np.sort(grades)[::-1]], discounts))
 
     def slopes(self) -> Slopes:
-        """From where all lower grades stand above an example to where it stands above all higher ones."""
+        """The slopes from an example below all lower grades to one above all higher grades."""
         return Slopes.between(-self._swaps[0], self._swaps[1])
 
     def __call__(self, scores: Vector) -> Cut:
@@ -67,7 +68,7 @@ class TopRankingOracle(RankingOracle):
 
 
 def whole_weights(name: str, sample_weight: Vector | None, n: int) -> npt.NDArray[np.intp]:
-    """How often each example is there."""
+    """How often each example is repeated."""
     if sample_weight is None:
         return np.ones(n, dtype=np.intp)
     if not (sample_weight == np.round(sample_weight)).all():
@@ -77,7 +78,7 @@ def whole_weights(name: str, sample_weight: Vector | None, n: int) -> npt.NDArra
 
 
 def _greatest_loss_of_a_move(gains: Vector, discounts: Vector) -> float:
-    """The most that is lost per swapped pair when one example leaves its place in the ideal ranking ``gains``."""
+    """The largest loss per swapped pair when one example moves from its place in the ideal ranking ``gains``."""
     D = np.zeros(len(gains))
     D[: len(discounts)] = discounts[: len(gains)]
     most = 0.0

@@ -1,4 +1,4 @@
-"""Adapting a machine that is there already: its score as one more feature of a structured problem."""
+"""Adapting an existing machine: its score is one more feature of a structured problem."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from metrimax.structured.problem import Constraints, Rescaling, StructuredProble
 
 
 class AdaptedProblem(StructuredProblem):
-    """A problem whose outputs are also judged by weights that come from elsewhere, such as those of a likelihood.
+    """A problem whose score includes that of a given machine, such as the logarithm of a likelihood.
 
     ``score(x, z) = (w + a v) @ joint_feature(x, z)`` with the given weights v; w and the number a are learnt::
 
         1/2 |w|^2 + B/2 a^2 + C n R(w, a)
 
-    So with a small C the machine is the given one, and with a larger one it departs from it where that lowers the
-    loss: classifier adaptation (Li, Tsang & Zhou 2013) for structured outputs.
+    With a small C the result is the given machine. With a larger C it differs from it where that lowers the loss. This
+    is classifier adaptation (Li, Tsang & Zhou 2013) for structured outputs.
 
     Parameters
     ----------
     problem : StructuredProblem
-        The problem as it is without them.
+        The problem without the given weights.
     auxiliary : ndarray (p,)
         v, the weights of the given machine on the problem's joint features.
     B : float
-        Price of relying on it.
+        Price of a: the larger, the less the result relies on the given machine.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class AdaptedProblem(StructuredProblem):
         self.releases_gil = problem.releases_gil  # type: ignore[misc]
 
     def weights(self, w: Vector) -> Vector:
-        """What the learnt weights are as weights of the problem itself: w + a v."""
+        """The learnt weights as weights of ``problem``: w + a v."""
         return np.asarray(w[:-1] + w[-1] * self.auxiliary)
 
     def joint_feature(self, x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Supervised clustering: similarities of pairs learnt so that correlation clustering gives the clusters wanted."""
+"""Supervised clustering: learns similarities of pairs for which correlation clustering gives the true clusters."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ Numbers = npt.NDArray[np.intp]
 
 INFERENCE: dict[str, Inference] = {"greedy": "approximate", "relaxed": "relaxed", "exact": "exact"}
 MOST_TRIANGLES = 5000
-"""Triangle inequalities added at a time."""
+"""How many triangle inequalities are added at a time."""
 
 
 class ClusteringProblem(StructuredProblem):
-    """Clusterings of a set of items: the sum of the similarities of the pairs in the same cluster is the score.
+    """Clusterings of a set of items. The score is the sum of the similarities of the pairs in the same cluster.
 
-    An input is the features of all pairs (pairs, q), an output says for every pair whether it is together, as numbers
-    from 0 to 1. The loss is the share of pairs that are together in one and apart in the other.
+    An input holds the features of all pairs (pairs, q). An output holds a number from 0 to 1 for every pair: 1 if both
+    items are in the same cluster. The loss is the share of pairs that are together in one clustering and apart in the
+    other.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class ClusteringProblem(StructuredProblem):
         together = self._together(similarity)
         if np.abs(together - np.round(together)).max(initial=0.0) < 1e-6:
             return _clusters(together > 0.5)
-        # fractional: the better of two clusterings, by the similarities and by the solution
+        # fractional: of two clusterings, made from the similarities and from the solution, the better
         rounded = [merge(similarity), merge(together - 0.5)]
         return max(rounded, key=lambda clusters: float(same(clusters) @ similarity))
 
@@ -266,11 +267,11 @@ def merge(similarity: Vector) -> Numbers:
 
 
 def correlation_clustering(similarity: Vector, *, whole: bool) -> Vector:
-    """The best ``similarity @ together`` over 0 <= together <= 1 with all triangle inequalities.
+    """The maximiser of ``similarity @ together`` over 0 <= together <= 1 with all triangle inequalities.
 
-    ``together[ij] + together[jk] - together[ik] <= 1`` makes being together transitive. Inequalities are added where a
-    solution violates them, until none does. With ``whole`` numbers this is the best clustering, without
-    them an upper bound of it.
+    ``together[ij] + together[jk] - together[ik] <= 1`` makes being together transitive. Violated inequalities are added
+    until the solution violates none. With ``whole`` numbers the solution is the best clustering; without them its value
+    is an upper bound.
     """
     m = _items(len(similarity), 0)
     number = np.zeros((m, m), dtype=np.intp)
@@ -325,7 +326,7 @@ def _numbered(clusters: npt.NDArray[Any]) -> Numbers:
 
 
 def _items(pairs: int, i: int) -> int:
-    """The number of items that have so many pairs."""
+    """The number of items that have this number of pairs."""
     m = (1 + int(np.sqrt(1 + 8 * pairs) + 0.5)) // 2
     if m * (m - 1) // 2 != pairs:
         raise ValueError(f"set {i}: expected the features of all m (m - 1) / 2 pairs of m items, got {pairs} rows")

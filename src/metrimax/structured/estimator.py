@@ -37,19 +37,21 @@ class StructuredSVM(CertifiedEstimator):
     tol : float, default=1e-3
         Largest duality gap, in units of the mean loss.
     max_iter : int, default=1000
-        Most iterations.
+        Largest number of iterations.
     solver : {"cached", "bundle", "cutting_plane"}, default="cached"
-        "cached" keeps every constraint found and solves the problem over them with the bundle method before it calls
-        the argmax again: one pass over the examples per iteration, and few iterations. The other two make one cut of
-        each pass, the mean of the most violated constraints, and keep nothing else: "cutting_plane" is the 1-slack
-        algorithm of Joachims, Finley and Yu (2009), "bundle" adds a line search, every point of which is one more pass.
+        "cached" stores every constraint that it finds. The bundle method solves the problem over the stored constraints
+        before the argmax is called again. So there is one pass over the examples per iteration, and there are few
+        iterations. The other two only keep one cut of each pass, the mean of the most violated constraints.
+        "cutting_plane" is the 1-slack algorithm of Joachims, Finley and Yu (2009). "bundle" adds a line search, each
+        point of which is one more pass.
     rescaling : {"margin", "slack"}, default="margin"
         "slack" multiplies the margin violation by the loss instead of adding the loss to it; the problem must define
         `slack_rescaled_argmax`.
     n_jobs : int or None, default=None
-        Argmaxes at a time: threads if the problem ``releases_gil``, otherwise processes; -1 for all cores.
+        How many argmaxes run at a time, in threads if the problem ``releases_gil``, otherwise in processes; -1 for all
+        cores.
     verbose : int, default=0
-        1 shows a line with the gap while fitting; a line every five seconds where standard error is no terminal.
+        1 shows a line with the gap during the fit, or a new line every five seconds if standard error is no terminal.
     callback : callable or None, default=None
         Called with a `Record` after each iteration. Returning True stops the fit.
 
@@ -64,20 +66,20 @@ class StructuredSVM(CertifiedEstimator):
     n_iter_, n_passes_ : int
         Iterations, and passes over all examples.
     n_support_ : int
-        Cuts with weight in the solution.
+        Cuts with a weight above 0 in the solution.
     price_ : float
         kappa: 1 for structured problems.
     status_ : Status
         How the fit ended; its value is a sentence.
     history_ : list of Record
-        ``n_passes`` counts passes over the examples, ``n_cuts`` the constraints or cuts kept.
+        ``n_passes`` counts passes over the examples, ``n_cuts`` the stored constraints or cuts.
     problem_ : StructuredProblem
         The problem that was trained.
 
     Notes
     -----
-    The certificate is one of the problem as given where its inference is exact. With a relaxed argmax it is one of the
-    relaxed problem, whose risk bounds the exact one from above. With an approximate one ``dual_bound_`` still holds,
+    With exact inference the certificate holds for the problem as given. With a relaxed argmax it holds for the relaxed
+    problem, whose risk bounds the exact one from above. With an approximate argmax ``dual_bound_`` still holds, but
     ``objective_`` may be too low, and `status_` says that the gap proves nothing.
 
     References
@@ -142,7 +144,7 @@ class StructuredSVM(CertifiedEstimator):
         Parameters
         ----------
         X : sequence
-            Inputs, of whatever kind the problem takes.
+            Inputs of the kind that the problem takes.
         y : sequence
             Their outputs.
 
@@ -212,7 +214,7 @@ class StructuredSVM(CertifiedEstimator):
         return self.problem_.losses(self._outputs(y, inputs), self._compared(predicted))
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        """Set what is learnt from the data before training, the problem at least."""
+        """Set the attributes that are learnt before training, at least ``problem_``."""
         if not isinstance(self.problem, StructuredProblem):
             raise TypeError(
                 f"expected problem as an instance of a subclass of metrimax.structured.StructuredProblem, "
@@ -270,5 +272,5 @@ class StructuredSVM(CertifiedEstimator):
 
 
 def _by_position(values: Any) -> Sequence[Any]:
-    """The values with element i at ``[i]``: those of pandas are found there by their index, in any order."""
+    """The values as a sequence by position: ``[i]`` of a pandas object would look up the index."""
     return values.to_numpy() if hasattr(values, "iloc") else values  # type: ignore[no-any-return]

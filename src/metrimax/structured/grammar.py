@@ -64,7 +64,7 @@ class Grammar:
 
     @classmethod
     def from_trees(cls, trees: Iterable[Tree]) -> Grammar:
-        """The rules of given trees; what stands at the top of one may be at the top of any."""
+        """The rules of the given trees. The root of each tree may be the root of any tree."""
         trees = list(trees)
         if not trees:
             raise ValueError("expected at least one tree, got none")
@@ -253,7 +253,7 @@ def constituents(tree: Tree) -> Counter[tuple[str, int, int]]:
 
 
 class _Join(NamedTuple):
-    """Where the two trees made last become one."""
+    """The instruction that joins the last two trees."""
 
     label: str
 

@@ -37,7 +37,7 @@ def spans_of(n: int) -> list[tuple[int, int]]:
 
 
 class ParsingProblem(StructuredProblem):
-    """Trees of a sentence: a sum of weights over the nodes of the tree is the score.
+    """Trees of a sentence. The score of a tree is a sum of weights over its nodes.
 
     An input is a list of words, or a `Sentence` where spans have features; an output is a `Parse`. The score of a node
     with the binary rule r over the span [start, end) is ``w_r + sum_f spans[start, end, f] V[f, r]``. V has a row for
@@ -54,12 +54,12 @@ class ParsingProblem(StructuredProblem):
     Notes
     -----
     Constituents are labelled spans of two words or more. In Chomsky normal form every tree over n words has n - 1 of
-    them, so that precision, recall and F1 are all the share of shared ones, and 1 - F1 is a sum over constituents,
-    1/(n - 1) for each that the true tree has not: CKY finds the exact argmax, in O(n^3 rules). For "zero_one" the
-    second-best tree is needed where the best one is true: the best tree without one of the true nodes or tags, for each
-    of these in turn, in O(n^4 rules).
+    them. So precision, recall and F1 are equal, and 1 - F1 is a sum over constituents: 1/(n - 1) for each that is not
+    in the true tree. CKY finds the exact argmax in O(n^3 rules). For "zero_one", if the best tree is the true one, the
+    second-best tree is needed. It is the best of the trees that lack one of the true nodes or tags; each of these is
+    left out in turn, in O(n^4 rules).
 
-    A word that the grammar does not know may have any symbol that stands above words, at no price.
+    A word that is not in the grammar may have any symbol that stands above words, with score 0.
 
     References
     ----------
@@ -114,7 +114,7 @@ class ParsingProblem(StructuredProblem):
         return parse
 
     def argmax(self, x: Any, w: Vector) -> Parse | None:
-        """The highest tree; None where the grammar has none for the sentence."""
+        """The tree with the highest score; None if the grammar has no tree for the sentence."""
         return _Chart(self.grammar, x, w).best()[1] if len(x) else None
 
     def encode(self, words: Sequence[str], tree: Tree, i: int) -> Parse:
@@ -182,13 +182,13 @@ class _Chart:
         self.roots = np.array([grammar.number[root] for root in grammar.roots], dtype=np.int32)
 
     def best(self, gold: Symbols | None = None, price: float = 0.0) -> tuple[float, Parse | None]:
-        """The highest tree and its score, with a price for every constituent that differs from the true ones."""
+        """The tree with the highest score plus a price for every constituent that is not a true one, and that value."""
         gold = np.full((self.n, self.n), -1, dtype=np.int32) if gold is None else gold
         score, nodes, words = _kernels.cky(self.binary, self.weight, self.lexical, self.roots, gold, price)
         return score, Parse(nodes, words) if score > -np.inf else None
 
     def best_other(self, y: Parse) -> tuple[float, Parse | None]:
-        """The highest tree that differs from y, and its score: it lacks one of the nodes or tags of y."""
+        """The tree with the highest score among those that lack a node or tag of y, and its score."""
         found: tuple[float, Parse | None] = (-np.inf, None)
         n, grammar = self.n, self.grammar
         if len(self.weight) == 1:
@@ -223,7 +223,7 @@ class CFGParser(StructuredSVM):
         names and numbers. Each is combined with each binary rule, so that a rule may weigh more over one span than over
         another. None for weights that depend on the rule alone.
     loss : {"f1", "hamming", "zero_one"}, default="f1"
-        What a wrong tree costs in training: 1 - F1 over constituents, the number of wrong constituents, or 1.
+        The cost of a wrong tree in training: 1 - F1 over constituents, the number of wrong constituents, or 1.
     C, tol, max_iter, solver, n_jobs, verbose, callback
         As in `StructuredSVM`.
 
@@ -299,7 +299,7 @@ class CFGParser(StructuredSVM):
         return super().fit(X, y)
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
-        """The highest tree of every sentence; None where the grammar has none for it.
+        """The tree with the highest score for every sentence; None if the grammar has no tree for it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a structural SVM must know of a problem: four methods, and the constraints that follow from them."""
+"""The contract of a structured problem: four methods, and the constraints that follow from them."""
 
 from __future__ import annotations
 
@@ -32,21 +32,22 @@ class Constraints(NamedTuple):
 class StructuredProblem:
     """A structured output problem, for `StructuredSVM`: subclass it and write four methods.
 
-    An output z of x is judged by ``w @ joint_feature(x, z)``; the one that is highest is predicted. Training minimises
-    over w, with slacks that bound the losses on the training examples from above::
+    The score of an output z of x is ``w @ joint_feature(x, z)``; the output with the highest score is predicted.
+    Training minimises over w::
 
         1/2 |w|^2 + C sum_i max over z of [ loss(y_i, z) + w @ (joint_feature(x_i, z) - joint_feature(x_i, y_i)) ]
 
-    Inputs and outputs are whatever the four methods agree on.
+    Each term of the sum bounds the loss on one training example from above. Inputs and outputs may be any objects that
+    the four methods take.
 
     Notes
     -----
     ``inference`` says what `loss_augmented_argmax` finds: "exact" the best output, "relaxed" the best of a larger set
-    (fractional outputs, which `joint_feature` and `loss` must then understand), "approximate" some good output. Only
-    with the first is the certificate one of this problem (docs/structured.md).
+    (fractional outputs, which `joint_feature` and `loss` must then take), "approximate" some good output. Only with
+    "exact" the certificate holds for this problem (docs/structured.md).
 
-    ``releases_gil`` is True where the argmax spends its time in compiled code that other threads can run beside;
-    ``n_jobs`` then means threads, otherwise processes.
+    Set ``releases_gil`` to True if the argmax spends its time in compiled code that releases the GIL. ``n_jobs`` then
+    means threads, otherwise processes.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class StructuredProblem:
         )
 
     def difference(self, x: Any, y: Any, z: Any) -> Any:
-        """``joint_feature(x, z) - joint_feature(x, y)``; override it where most of the two is the same."""
+        """``joint_feature(x, z) - joint_feature(x, y)``; override it if most entries cancel."""
         other, true = _real(self.joint_feature(x, z)), _real(self.joint_feature(x, y))
         if other.shape != true.shape:
             raise ValueError(
@@ -117,7 +118,7 @@ class StructuredProblem:
         rescaling: Rescaling = "margin",
         n_jobs: int | None = None,
     ) -> Constraints:
-        """The most violated constraint of every example; override it where all together are quicker than one by one."""
+        """The most violated constraint of every example; override it if finding all of them at once is faster."""
         parts = self._chunks(n_jobs, partial(_violators, self, w, rescaling), X, Y)
         losses = np.concatenate([part[0] for part in parts])
         lengths, indices, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
@@ -133,7 +134,7 @@ class StructuredProblem:
         return np.array([_loss(self, i, y, z) for i, (y, z) in enumerate(zip(Y, Z, strict=True))])
 
     def _chunks(self, n_jobs: int | None, work: Callable[..., Any], *data: Sequence[Any]) -> list[Any]:
-        """``work(first, *chunk)`` on chunks of the data: more than workers, for some take longer than others."""
+        """``work(first, *chunk)`` on chunks of the data. There are more chunks than workers, since some take longer."""
         n = len(data[0])
         workers = max(1, min(effective_n_jobs(n_jobs), n))
         borders = np.linspace(0, n, (1 if workers == 1 else min(4 * workers, n)) + 1).astype(int).tolist()
@@ -183,7 +184,7 @@ def _loss(problem: StructuredProblem, i: int, y: Any, z: Any) -> float:
 
 
 def _real(vector: Any) -> Any:
-    """Features as numbers of which differences can be taken: those of unsigned, short or boolean ones are wrong."""
+    """Features as int64 or floats: differences of unsigned, short or boolean numbers would be wrong."""
     return vector.astype(np.float64, copy=False) if sparse.issparse(vector) else np.asarray(vector, dtype=np.float64)
 
 

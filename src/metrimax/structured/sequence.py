@@ -41,7 +41,7 @@ class Sequences(Sequence[Any]):
 
 
 class SequenceProblem(StructuredProblem):
-    """Tags of a sequence: ``start[y_0] + sum_t transition[y_t-1, y_t] + sum_t x_t @ emission[:, y_t]`` is the score.
+    """Tags of a sequence, with the score ``start[y_0] + sum_t transition[y_t-1, y_t] + sum_t x_t @ emission[:, y_t]``.
 
     An input is a sparse matrix (length, d), an output an array of tag numbers, the loss the number of wrong tags.
 
@@ -128,7 +128,7 @@ class SequenceProblem(StructuredProblem):
     def _paths(
         self, rows: Any, offsets: npt.NDArray[np.int64], w: Vector, truth: Tags | None = None, n_threads: int = 1
     ) -> Tags:
-        """The highest tags, one unit added to all but the true ones where these are given."""
+        """The tags with the highest score; if true tags are given, all wrong tags score one unit more."""
         transition, start, _ = self.parts(w)
         unary = self._unary(rows, w, n_threads)
         if truth is not None:
@@ -138,7 +138,7 @@ class SequenceProblem(StructuredProblem):
         return paths
 
     def _differences(self, X: Sequences, truth: Tags, paths: Tags, wrong: npt.NDArray[np.bool_]) -> Any:
-        """``joint_feature(x, path) - joint_feature(x, truth)`` of all sequences, from what is wrong alone."""
+        """``joint_feature(x, path) - joint_feature(x, truth)`` of all sequences, from the wrong tags only."""
         K = self.n_tags
         tokens = np.flatnonzero(wrong)
         features = X.rows[tokens].tocoo()
@@ -176,7 +176,7 @@ class SequenceTagger(StructuredSVM):
     classes_ : ndarray
         The tags.
     transition_, start_, emission_ : ndarray (K, K), (K,), (d, K)
-        The weights of a tag after another, at the beginning, and with a feature.
+        The weights of a tag after another tag, of a tag at the beginning, and of a feature with a tag.
     vectorizer_ : DictVectorizer or None
         Of the features given as dicts.
     coef_, gap_, status_, ...
@@ -296,7 +296,7 @@ class SequenceTagger(StructuredSVM):
             n_features = len(vectorizer.feature_names_)
         try:
             classes = np.unique(tags)
-        except TypeError as error:  # None, for one, is neither before nor after a string
+        except TypeError as error:  # for example, None and strings have no order
             raise ValueError(
                 f"expected tags that are all strings or all numbers, in all sequences, got some that cannot be put "
                 f"in order ({error}); give all tags as strings, for instance"
@@ -411,7 +411,7 @@ def _check_sequences(y: Sequence[Any]) -> None:
 
 
 def _check_tags(y: Sequence[Any], classes: npt.NDArray[Any]) -> None:
-    """Refuses tags that differ from all classes, because NumPy made strings of them, or because they are NaN."""
+    """Raise for tags that equal no class, because NumPy turned numbers into strings, or because they are NaN."""
     known = set(classes.tolist())
     for i, tags in enumerate(y):
         for tag in tags:

@@ -1,10 +1,10 @@
 """The risk of a structured problem, as a design and an oracle for the solvers that train measures.
 
-Two ways lead to the same optimum. With one slack for all examples the risk is a function of w, and a cut is the mean of
-the most violated constraints of all examples (`StructuredRisk`, on the design `Weights`): any solver of cuts can train
-it, at one argmax per example for every cut and every point of a line search. Or the constraints found so far are kept:
-they are the rows of an ordinary sparse design, the mean over examples of the highest of them is an ordinary oracle of
-its scores (`CachedRisk`), and the bundle method solves that without a single argmax (`Cached`).
+Two ways lead to the same optimum. With one slack for all examples, the risk is a function of w, and a cut is the mean
+of the most violated constraints of all examples (`StructuredRisk`, on the design `Weights`). Any solver that uses cuts
+can train it, with one argmax per example for every cut and every point of a line search. The other way stores the
+constraints found so far as rows of a sparse design. The mean over examples of the most violated stored constraint is an
+oracle of its scores (`CachedRisk`), and the bundle method minimises it without any argmax (`Cached`).
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from metrimax.training.lockstep import run
 Indices = npt.NDArray[np.intp]
 
 SLOP = 1e-6
-"""By how much, relative to the terms it is made of, an argmax may miss what is already known: rounding, and a linear
-program's own tolerance."""
+"""How far an argmax may stay below a value that is known to be reached, relative to its terms: rounding, and the
+tolerance of a linear program."""
 
 ROUNDING = 1e-11
-"""A constraint that is above the cached ones by less than this, relative to its value, is one of them."""
+"""A constraint that exceeds the cached ones by less than this, relative to its value, counts as cached."""
 
 PRECISION = 0.2
-"""To what share of the gap the problem over the cache is solved: with less there are fewer passes over the examples,
-but more work between them."""
+"""The problem over the cache is solved to this share of the gap. With a smaller share there are fewer passes over the
+examples, but more work between them."""
 
 
 class Weights:
     """The identity as a design: its scores are the weights themselves.
 
-    A row of zeros at the end makes it taller than wide, so that cuts are kept by their weights, once, and not by their
-    slopes and scores, which here are the same.
+    A row of zeros at the end makes it taller than wide. Cuts are then stored by their weights only, and not also by
+    their slopes and scores, which are the same here.
     """
 
     rows = None
@@ -89,8 +89,8 @@ class StructuredRisk(SampleOracle):
     def constraints(self, w: Vector, known: Vector | float = 0.0) -> tuple[Constraints, Vector]:
         """The most violated constraints at w, with their values.
 
-        ``known`` are values that the examples' outputs are known to reach, that of the true output (0) among them; an
-        exact argmax that returns less is wrong, and training on would certify nonsense.
+        ``known`` are values that outputs of the examples are known to reach; the true output reaches 0. An exact argmax
+        that returns less is wrong, and the certificate would be wrong, so it is refused.
         """
         found = self.problem.constraints(self._X, self._Y, w, rescaling=self._rescaling, n_jobs=self._n_jobs)
         self.n_passes += 1
@@ -104,7 +104,7 @@ class StructuredRisk(SampleOracle):
         return found, values
 
     def check_solution(self, solution: Solution) -> None:
-        """Refuse one that lies below its own bound: outputs found on the way were better than those at its end."""
+        """Refuse an objective below its own bound: the argmax then returned better outputs earlier than at the end."""
         below = -solution.gap > SLOP * (1 + abs(solution.objective))
         if self.problem.inference != "approximate" and below:
             raise self._wrong("", "outputs that are together worse than others it returned earlier")
@@ -126,7 +126,7 @@ class StructuredRisk(SampleOracle):
 class CachedRisk(SampleOracle):
     """The mean over n examples of ``max(0, losses[k] + scores[k])`` over the constraints k cached for them.
 
-    ``owner`` are the constraints' examples.
+    ``owner`` holds the example of each constraint.
     """
 
     def __init__(self, n: int, losses: Vector, owner: Indices) -> None:
@@ -155,7 +155,7 @@ class CachedRisk(SampleOracle):
         return risk
 
     def slacks(self, scores: Vector) -> Vector:
-        """The value that the cached constraints of every example reach."""
+        """The highest value of the cached constraints of every example."""
         slacks = np.zeros(int(self.n))
         if self.size:
             values = (self._losses + scores)[self._order]
@@ -172,7 +172,7 @@ class CachedRisk(SampleOracle):
 
 
 class Cache:
-    """The constraints found so far, of all examples: the rows of a design, and a risk over its scores."""
+    """The constraints found so far: the rows of a design, and a risk over its scores."""
 
     def __init__(self, n: int, p: int) -> None:
         self._n = n
@@ -184,9 +184,9 @@ class Cache:
         return len(self._losses)
 
     def add(self, found: Constraints, chosen: Indices, cuts: Cuts | None = None) -> Cuts | None:
-        """Keep the constraints of the chosen examples; returns the cuts of the risk so far as cuts of the new one.
+        """Store the constraints of the chosen examples; return the cuts of the old risk as cuts of the new one.
 
-        They hold there, for the new risk is nowhere below.
+        They remain valid, because the new risk is at least the old one everywhere.
         """
         rows, before = found.rows[chosen], self.design
         self._owner = np.concatenate((self._owner, chosen))
@@ -204,7 +204,7 @@ class Cache:
         return Cuts(cuts.losses, cuts.gram, (slopes, np.column_stack((scores, (rows @ pulled).T))))
 
     def slacks(self, w: Vector) -> Vector:
-        """What the cached constraints know of every example's slack at w."""
+        """The slack of every example at w by the cached constraints."""
         return self.risk.slacks(self._rows @ w)
 
     def _settle(self) -> None:
@@ -216,9 +216,9 @@ class Cache:
 class Cached:
     """Solves the problem over cached constraints until no argmax finds better ones.
 
-    Each iteration passes over the examples once. What it finds is cached; the bundle method minimises the risk over the
-    cache, which is never above the true risk, so that its bound holds for the true problem. The next
-    iteration's argmaxes give the true risk at that minimiser, hence the gap.
+    Each iteration passes over the examples once and caches the constraints that it finds. The bundle method minimises
+    the risk over the cache. That is never above the true risk, so its bound holds for the true problem. The argmaxes of
+    the next iteration give the true risk at the minimiser, and so the gap.
 
     References
     ----------
@@ -289,12 +289,12 @@ class Cached:
 def solve_cuts(
     solver: Solver, oracle: StructuredRisk, weight: float, *, tol: float, callback: Callback | None = None
 ) -> Solution:
-    """Minimise ``1/2 |w|^2 + weight R(w)`` by averaged cuts alone, with a solver that trains measures too."""
+    """Minimise ``1/2 |w|^2 + weight R(w)`` by averaged cuts, with one of the solvers for measures."""
     design = Weights(oracle.p)
     passes = []
 
     def counted(record: Record) -> Any:
-        passes.append(oracle.n_passes)  # what the solver counts are products with the identity
+        passes.append(oracle.n_passes)  # the solver counts products with the identity, not passes
         return callback(record._replace(n_passes=oracle.n_passes)) if callback is not None else None
 
     solution = run(design, [solver.steps(oracle, design, weight, tol=tol, callback=counted)])[0]
