@@ -7,6 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import reference as ref
+import reference_rankings as ranked
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 from sklearn.linear_model import LogisticRegression
@@ -31,7 +32,7 @@ SUMS = {
     "risk": Losses(risk=3.0),
     "even": Losses(risk="even", logistic=1.0),
 }
-CASES = [*ref.CASES, *(case for case in ref.RANKINGS if case.name in ("average_precision", "ndcg", "partial_auc"))]
+CASES = [*ref.CASES, *(case for case in ranked.RANKINGS if case.name in ("average_precision", "ndcg", "partial_auc"))]
 CASES.append(ref.Case("roc_area", get_measure("roc_area"), None))
 
 SVC = partial(MeasureSVC, intercept_scaling=1.0)  # with the intercept as written out below
@@ -155,7 +156,7 @@ def least(case, losses, X, y, C):
 @pytest.mark.parametrize("losses", SUMS.values(), ids=list(SUMS))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_optimum_is_that_of_a_conic_solver(case, losses):
-    ranks = isinstance(case, ref.RankingCase | ref.PartialCase)
+    ranks = isinstance(case, ranked.RankingCase | ranked.PartialCase)
     n = 6 if ranks else 8
     rng = np.random.default_rng(3)
     y = np.arange(n) < 3

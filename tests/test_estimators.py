@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference as ref
+import reference_rankings as ranked
 from paper import PAPER
 from scipy import sparse
 from sklearn import metrics
@@ -54,7 +55,7 @@ def test_objective_recomputed_over_all_labellings(name):
         bias = 0 if "fit_intercept" in options else svc.trained_intercept_[0] / options.get("intercept_scaling", 1.0)
         norm = svc.coef_[0] @ svc.coef_[0] + bias**2
         weight = 0.7 * svc.price_ * 9
-        assert svc.objective_ == pytest.approx(norm / 2 + weight * ref.risk(name, y, scores), rel=1e-9)
+        assert svc.objective_ == pytest.approx(norm / 2 + weight * ranked.risk(name, y, scores), rel=1e-9)
         assert svc.dual_bound_ <= svc.objective_ + 1e-12
         assert svc.gap_ == pytest.approx((svc.objective_ - svc.dual_bound_) / weight, abs=1e-12)
         assert svc.gap_ <= 1e-6

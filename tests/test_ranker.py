@@ -8,7 +8,7 @@ from itertools import permutations
 import cvxpy as cp
 import numpy as np
 import pytest
-import reference as ref
+import reference_rankings as ranked
 from scipy import sparse
 from sklearn import config_context, metrics
 from sklearn.base import clone
@@ -211,7 +211,7 @@ def test_the_experiment_runs_where_there_is_no_data(tmp_path):
 
 
 @pytest.mark.parametrize("C", [0.05, 2.0])
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ref.RANKINGS])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ranked.RANKINGS])
 def test_objective_is_that_of_an_independent_solver(case, C):
     rng = np.random.default_rng(1)
     y = np.array([2, 0, 1, 0, 0]) if case.graded else np.array([True, False, True, False, False])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference as ref
+import reference_rankings as ranked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
@@ -25,8 +25,8 @@ from metrimax.measure import (
 )
 from metrimax.protocols import made
 
-CASES = [pytest.param(case, id=case.name) for case in ref.RANKINGS]
-BINARY = [pytest.param(case, id=case.name) for case in ref.RANKINGS if not case.graded]
+CASES = [pytest.param(case, id=case.name) for case in ranked.RANKINGS]
+BINARY = [pytest.param(case, id=case.name) for case in ranked.RANKINGS if not case.graded]
 quick = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
@@ -51,8 +51,8 @@ def test_value_and_validity_against_all_rankings(case, data):
     y, scores, other = data.draw(samples(graded=case.graded))
     cut = case.measure.oracle(y)(scores)
     both = np.concatenate((scores, other))
-    assert close(value(cut, scores), ref.ranking_risk(case, y, scores), scores)
-    assert value(cut, other) <= ref.ranking_risk(case, y, other) + 1e-10 * (1 + np.abs(both).max())
+    assert close(value(cut, scores), ranked.ranking_risk(case, y, scores), scores)
+    assert value(cut, other) <= ranked.ranking_risk(case, y, other) + 1e-10 * (1 + np.abs(both).max())
     assert abs(cut.slope.sum()) <= 1e-12  # only differences of scores count
     # the loss of the ranking by scores is below the risk, whatever its ties
     lost = 1 - case.measure.score(y, scores) / case.most(y)
@@ -64,7 +64,7 @@ def test_value_and_validity_against_all_rankings(case, data):
 @settings(parent=quick, max_examples=8)
 def test_value_on_seven_examples(case, data):
     y, scores, _ = data.draw(samples(n_max=7, graded=case.graded).filter(lambda sample: len(sample[0]) == 7))
-    assert close(value(case.measure.oracle(y)(scores), scores), ref.ranking_risk(case, y, scores), scores)
+    assert close(value(case.measure.oracle(y)(scores), scores), ranked.ranking_risk(case, y, scores), scores)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-6, 0.1, 1.0, 10.0, 300.0])
@@ -74,10 +74,10 @@ def test_larger_samples(scale):
         for positive, s in ((y, scores), (~y, -scores)):
             near = {"rel": 1e-10, "abs": 1e-10 * (1 + scale)}
             found = value(AveragePrecision().oracle(positive)(s), s)
-            assert found == pytest.approx(ref.average_precision_risk(positive, s), **near)
+            assert found == pytest.approx(ranked.average_precision_risk(positive, s), **near)
             for alpha, beta in ((0, 0.1), (0, 1), (0.05, 0.5), (0.333, 1.0), (0.2, 0.21)):
                 found = value(PartialAUC(alpha, beta).oracle(positive)(s), s)
-                assert found == pytest.approx(ref.partial_auc_risk(alpha, beta, positive, s), **near)
+                assert found == pytest.approx(ranked.partial_auc_risk(alpha, beta, positive, s), **near)
 
 
 @pytest.mark.parametrize("weight", [None, 3.0])
@@ -148,7 +148,7 @@ def test_partial_auc_of_the_whole_range_is_roc_area():
 def test_ndcg_of_a_larger_sample_is_at_least_that_of_many_rankings():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 5, size=30)
-    case = next(c for c in ref.RANKINGS if c.name == "ndcg")
+    case = next(c for c in ranked.RANKINGS if c.name == "ndcg")
     oracle = NDCG(10).oracle(y)
     for scale in (0.1, 3.0, 30.0):
         scores = scale * rng.normal(size=30)

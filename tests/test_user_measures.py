@@ -12,6 +12,7 @@ from metrimax.measure import get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 
 Y = np.arange(20) < 6
+TEN = np.arange(10) < 4
 
 
 def jac(tp, fp, fn, tn):
@@ -310,3 +311,51 @@ def test_one_table_admitted():
     cut = measure.oracle(Y)(np.zeros(20))
     assert cut.loss == pytest.approx(1 - 5 / 7)
     assert np.count_nonzero(cut.slope) == 2
+
+
+# --- functions that cannot be used, that change their arrays, that are losses
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda tp, fp, fn, tn: np.where(fn > 2, np.nan, 1 - fn / 4), "returned nan .*define the case 0/0"),
+        (lambda tp, fp, fn, tn: np.where(fn > 2, np.inf, 1 - fn / 4), "returned inf"),
+        (lambda tp, fp, fn, tn: 1.0, "a score or a loss"),
+        (lambda tp, fp, fn, tn: (1 - fn / 4).ravel()[:1], "expected the same shape"),
+    ],
+)
+def test_users_functions_that_will_not_do(function, message):
+    with pytest.raises(ValueError, match=message):
+        get_measure(function).oracle(TEN)(np.zeros(10))
+
+
+def test_users_function_may_assign_to_its_arrays():
+    """Written for arrays, as documented: masks and in-place operations included."""
+
+    def f1(tp, fp, fn, tn):
+        bottom = 2 * tp + fp + fn
+        out = np.ones_like(tp)
+        out[bottom > 0] = 2 * tp[bottom > 0] / bottom[bottom > 0]
+        tp += 1  # careless, but the user's own
+        return out
+
+    scores = np.linspace(-1, 1, 10)
+    own, ours = get_measure(f1).oracle(TEN)(scores), get_measure("f1").oracle(TEN)(scores)
+    assert own.loss + own.slope @ scores == pytest.approx(ours.loss + ours.slope @ scores)
+    assert get_measure(f1).score(TEN, scores) == pytest.approx(get_measure("f1").score(TEN, scores))
+    assert get_measure(f1).loss(TEN, scores > 0) == pytest.approx(get_measure("f1").loss(TEN, scores > 0))
+
+
+def test_users_function_as_loss_or_as_score_is_the_same():
+    scores = np.linspace(-1, 1, 10)
+    for pair in (
+        (lambda tp, fp, fn, tn: fn / (fn + tp), lambda tp, fp, fn, tn: tp / (fn + tp)),
+        (
+            lambda tp, fp, fn, tn: (fp + fn) / (tp + fp + fn + tn),
+            lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn),
+        ),
+    ):
+        cuts = [get_measure(f).oracle(TEN)(scores) for f in pair]
+        assert cuts[0].loss == pytest.approx(cuts[1].loss)
+        assert get_measure(pair[0]).score(TEN, scores) == pytest.approx(get_measure(pair[1]).score(TEN, scores))
