@@ -207,9 +207,8 @@ class RowAccess(Protocol):
     ) -> float:
         """Pair descent on the same dual with ``sum_i sign_i alpha_i = 0``: for a free bias. Returns the passes.
 
-        ``hinges.weight`` are the upper bounds. ``w`` has no weight for the intercept's feature, which would stay zero.
-        Visits the rows ``working`` until no pair of them is violated by more than ``tol`` or ``max_passes`` times n
-        rows were visited.
+        ``hinges.weight`` are the upper bounds. ``w`` has no weight for the intercept, which would stay zero. Ends when
+        no pair of the rows ``working`` is violated by more than ``tol``, or after ``max_passes`` times n visits.
         """
 
 
