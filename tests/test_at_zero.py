@@ -9,9 +9,9 @@ import pytest
 import reference as ref
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle_samples import CASES, quick, samples
 from scipy import sparse
 from test_head_start import Watched, ask
-from test_oracles import CASES, quick, samples
 
 from metrimax.designs import as_design
 from metrimax.measure import get_measure

@@ -227,7 +227,7 @@ def test_a_rule_that_calls_all_alike_is_warned_of(measure):
     with pytest.warns(UserWarning, match="all training examples get the same label, and the loss"):
         MeasureSVC(measure, C=1.0, **PAPER).fit(X, y)
     several = np.column_stack([y, X[:, 0] > 0]).astype(int)
-    with pytest.warns(UserWarning, match=r"alike \(1 of 2 labels\)"):
+    with pytest.warns(UserWarning, match=r"same label \(1 of 2 labels\)"):
         MeasureSVC(measure, C=1.0, **PAPER).fit(X, several)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

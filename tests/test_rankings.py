@@ -7,8 +7,8 @@ import pytest
 import reference_rankings as ranked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle_samples import close, large_sample, value, values
 from sklearn.metrics import ndcg_score
-from test_oracles import close, large_sample, value, values
 
 from metrimax import _kernels
 from metrimax.measure import (

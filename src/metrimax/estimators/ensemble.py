@@ -81,8 +81,8 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
     Attributes
     ----------
     estimators_ : list
-        For each member a list over the folds, whose entries are lists: one model, or one for each label of an indicator
-        matrix. The list of a member that was dropped because its weight is below 1 % is empty.
+        For each member a list over the folds: lists of one model, or of one for each label of an indicator matrix.
+        Empty for a member that was dropped because its weight is below 1 %.
     weights_ : ndarray (M,), or (L, M) with several labels
         Weights of the calibrated members.
     threshold_ : ndarray (1,) or (L,)
@@ -90,9 +90,8 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
     oof_scores_ : ndarray (n,) or (n, L)
         The scores of the training rows from models that were not trained on them; NaN for rows that no fold tests.
     report_ : dict
-        ``measure``: its name. ``score`` and ``std``: an estimate of the measure on other data and its standard error;
-        the weights and the threshold are learnt from other folds. ``cpu_seconds``. ``members``: for each its ``score``,
-        ``std``, ``weight`` and ``cpu_seconds``.
+        ``measure``, its name; ``score`` and ``std``, the measure on other data and its standard error, estimated with
+        weights and threshold from other folds; ``cpu_seconds``; ``members``, with the same for each and ``weight``.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
