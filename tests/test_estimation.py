@@ -9,6 +9,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from paper import PAPER
 from scipy import sparse
+from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 from sklearn.neighbors import KNeighborsClassifier
@@ -20,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from metrimax import CAPOClassifier, CostModel, MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.estimates.dual_view import dual_view
 from metrimax.estimates.radius import linear_R2
+from metrimax.estimates.resampling import hoeffding_deviation
 
 problems = st.fixed_dictionaries(
     {
@@ -433,3 +435,13 @@ def test_features_that_are_all_zero_are_estimated_too():
         exact = leave_one_out(model, X, y, verbose=0)
         assert (exact.d_pos, exact.d_neg) == (3, 0), "a score of 0 is called negative"
         assert xi_alpha(model, X, y).d_pos == 3
+
+
+@pytest.mark.parametrize("n_test", [5, 50, 500])
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_hoeffding_against_the_binomial_distribution(n_test, confidence):
+    """The share of hold-outs that are farther off, exactly, for every true error."""
+    deviation, mistakes = hoeffding_deviation(n_test, confidence), np.arange(n_test + 1)
+    for error in np.linspace(0, 1, 41):
+        off = np.abs(mistakes / n_test - error) > deviation + 1e-12
+        assert binom.pmf(mistakes, n_test, error)[off].sum() <= 1 - confidence + 1e-12

@@ -24,7 +24,8 @@ def test_estimator_table():
         estimator_table(model, X, y, n_bootstrap=0)
     rows = {row["estimator"].split(",")[0]: row for row in estimator_table(model, X, y, k=5, n_bootstrap=5)}
     assert list(rows) == [
-        "training error", "hold-out", "5-fold cross-validation", "bootstrap", "VC bound", "xi-alpha", "leave-one-out"
+        "training error", "hold-out", "Hoeffding bound of the hold-out", "5-fold cross-validation", "bootstrap",
+        "VC bound", "xi-alpha", "leave-one-out",
     ]  # fmt: skip
     training = np.mean(model.predict(X) != y)
     assert rows["training error"]["error"] == training
@@ -32,6 +33,9 @@ def test_estimator_table():
     bound = training + 2 * np.sqrt((d * (np.log(2 * 150 / d) + 1) - np.log(0.05 / 4)) / 150)
     assert rows["VC bound"]["error"] == pytest.approx(bound)
     assert np.isnan(rows["VC bound"]["f1"])
+    deviation = rows["Hoeffding bound of the hold-out"]["error"] - rows["hold-out"]["error"]
+    assert deviation == pytest.approx(np.sqrt(np.log(40) / 100))
+    assert np.isnan(rows["Hoeffding bound of the hold-out"]["f1"])
     for name in ("hold-out", "5-fold cross-validation", "bootstrap", "leave-one-out"):
         assert rows[name]["error"] == pytest.approx(training, abs=0.12)
         assert set(rows[name]) == {"estimator", *MEASURES, "seconds"}

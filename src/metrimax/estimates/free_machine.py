@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from metrimax.estimates.machines import Machine, Mask, difference
@@ -83,7 +82,7 @@ class FreeMachine(Machine):
         totals = rooms.sum(axis=1)
         shares = rooms / totals[:, None]
         mine = self.y.astype(np.intp)
-        products, squares = self._products(free, shares)
+        products, squares = self.sample.mixtures(free, shares)
         sign = np.where(self.y, 1.0, -1.0)
         short = sign * self.margin - self.scores
         k, q, c = (
@@ -102,16 +101,6 @@ class FreeMachine(Machine):
             won = d * a - d**2 * distance / 4 - self.alpha * self.margin + self.upper * self.slack
         cleared[:] = (won > self.optimality) & (d >= self.alpha) & (rest > 1e-9)
         return cleared
-
-    def _products(self, free: npt.NDArray[np.intp], shares: Vector) -> tuple[Vector, Vector]:
-        """``sum over j of v_j K(x, x_j)`` of every example for each row v of ``shares``, and ``K(x, x)``."""
-        n = len(self.y)
-        products, squares = np.empty((n, len(shares))), np.empty(n)
-        for start in range(0, n, 256):
-            rows = np.arange(start, min(start + 256, n))
-            products[rows] = self.sample.between(rows, free) @ shares.T
-            squares[rows] = self.sample.between(rows, rows).diagonal()
-        return products, squares
 
 
 @dataclass

@@ -53,7 +53,7 @@ def estimator_table(
     holdout : float
         Share of the sample that the hold-out tests on.
     confidence : float
-        The probability with which the VC bound holds.
+        The probability with which the bounds of Hoeffding and VC hold.
     exact : bool
         Whether to compute leave-one-out, too.
     random_state : int or None
@@ -72,6 +72,8 @@ def estimator_table(
     corrected in the same way.
     The VC bound ``err + 2 sqrt((d (ln(2n/d) + 1) - ln(eta/4)) / n)`` applies to hyperplanes with fewer features than
     examples (d counts the features that occur, and the intercept). Above 1 it is shown, although it says nothing.
+    Hoeffding's bound ``err + sqrt(ln(2/eta) / (2k))`` holds for the model of the hold-out, trained on fewer examples,
+    with its error on the k others, whatever the data and the learner.
 
     References
     ----------
@@ -131,9 +133,15 @@ def estimator_table(
             bound = _judge(model, X, y).error + 2 * float(np.sqrt(deviation))
         return dict.fromkeys(MEASURES, np.nan) | {"error": bound}
 
+    def hoeffding() -> Row:
+        n_test = len(train_test_split(np.arange(n), test_size=holdout, stratify=truth, random_state=random_state)[1])
+        bound = hold_out()["error"] + hoeffding_deviation(n_test, confidence)
+        return dict.fromkeys(MEASURES, np.nan) | {"error": bound}
+
     methods: dict[str, Callable[[], Row]] = {
         "training error": lambda: _judge(model, X, y).as_dict(),
         f"hold-out, {holdout:.0%}": hold_out,
+        f"Hoeffding bound of the hold-out, {confidence:.0%}": hoeffding,
         f"{k}-fold cross-validation": cross_validate,
         f"bootstrap, {n_bootstrap} samples": bootstrap,
         f"VC bound, {confidence:.0%}": vc_bound,
@@ -148,6 +156,14 @@ def estimator_table(
         estimates = method()
         table.append({"estimator": name} | estimates | {"seconds": time.perf_counter() - began})
     return table
+
+
+def hoeffding_deviation(n_test: int, confidence: float) -> float:
+    """By how much a hold-out error on so many examples is off at most, with this confidence, whatever the sample is.
+
+    ``Pr(|err - estimate| > d) <= 2 exp(-2 n_test d^2)``: Joachims (2000), eq. (15).
+    """
+    return float(np.sqrt(np.log(2 / (1 - confidence)) / (2 * n_test)))
 
 
 def _judge(model: Any, X: Any, y: Any) -> Estimate:

@@ -9,7 +9,7 @@ import numpy as np
 
 from metrimax._validation import dense
 from metrimax.designs import as_design
-from metrimax.designs.kernel import Gram, Kernel
+from metrimax.designs.kernel import Gram, Kernel, squares
 from metrimax.estimates import radius
 from metrimax.estimates.radius import as_vector, largest_difference, linear_R2
 from metrimax.protocols import Design, Vector
@@ -23,6 +23,16 @@ class Sample:
     def between(self, rows: Any, columns: Any) -> Vector:
         """The inner products of some examples with others; ``rows`` and ``columns`` are positions."""
         raise NotImplementedError
+
+    def mixtures(self, columns: Any, shares: Vector) -> tuple[Vector, Vector]:
+        """``sum over j of v_j K(x, x_j)`` of every example x, for each row v of ``shares``, and ``K(x, x)``."""
+        n = self.X.shape[0]
+        products, lengths = np.empty((n, len(shares))), np.empty(n)
+        for start in range(0, n, 256):
+            rows = np.arange(start, min(start + 256, n))
+            products[rows] = self.between(rows, columns) @ shares.T
+            lengths[rows] = self.between(rows, rows).diagonal()
+        return products, lengths
 
     def radius(self) -> float:
         """An upper bound of ``K(x, x) - K(x, x')``: the largest itself for small samples."""
@@ -46,6 +56,10 @@ class LinearSample(Sample):
     def between(self, rows: Any, columns: Any) -> Vector:
         products: Vector = dense(self.X[rows] @ self.X[columns].T)
         return products
+
+    def mixtures(self, columns: Any, shares: Vector) -> tuple[Vector, Vector]:
+        products: Vector = dense(self.X @ (self.X[columns].T @ shares.T))
+        return products, squares(self.X)
 
     def radius(self) -> float:
         return linear_R2(self.X)
