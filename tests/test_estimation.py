@@ -361,14 +361,14 @@ def test_only_the_sample_that_was_trained_on(measure, solver):
     model = MeasureSVC(measure, C=0.3, solver=solver, **PAPER).fit(X, y, weight)
     assert xi_alpha(model, X, y, sample_weight=weight).n_pos == y.sum()
     for other in ((X[:20], y[:20], weight[:20]), (X + 1, y, weight), (X, y, None), (X, y, 2 * weight)):
-        with pytest.raises(ValueError, match="the weights and the parameters that the model was trained with"):
+        with pytest.raises(ValueError, match="weights and parameters that the model was trained with"):
             xi_alpha(model, *other[:2], sample_weight=other[2])
     with pytest.raises(ValueError, match="X has 2 features, but MeasureSVC is expecting 3"):
         xi_alpha(model, X[:, :2], y, sample_weight=weight)
     without = MeasureSVC(measure, solver=solver, fit_intercept=False, intercept_scaling=0.0, **PAPER).fit(X, y)
     assert xi_alpha(without, X, y).n_pos == y.sum()
     model.set_params(C=3.0)
-    with pytest.raises(ValueError, match="the parameters that the model was trained with"):
+    with pytest.raises(ValueError, match="parameters that the model was trained with"):
         leave_one_out(model, X, y, sample_weight=weight)
 
 
