@@ -357,8 +357,8 @@ def remarks(rows: list[Row], sets: list[str]) -> str:
             "file, direct training does not pay, but for ROC area "
             f"({area.difference:+.1f}, {area.wins}/{area.losses}): the cost model is ahead by {-f1.difference:.1f} "
             f"points of F1 and {-at_2p.difference:.1f} of Rec@2p. The "
-            "classes overlap, and where no labelling is nearly right the risk hears the most violated one "
-            "alone, which flips about as many negatives as there are positives. A loss that hears all examples, such "
+            "classes overlap, and where no labelling is nearly right the risk depends on the most violated one "
+            "alone, which flips about as many negatives as there are positives. A loss of every example, such "
             "as the logistic loss that `MeasureSVC` adds by default, does not have this weakness "
             "([baselines](baselines.md) has what else does better here)."
         )

@@ -118,7 +118,7 @@ TEXT = """# Linear classifiers with their defaults
 Made by `python -m experiments linear --data DIR`; the numbers are in
 [linear.csv](../../experiments/results/linear.csv).
 
-`MeasureSVCCV(measure)` and `MeasureSVC(measure)`, nothing else given, beside what users do instead: logistic regression
+`MeasureSVCCV(measure)` and `MeasureSVC(measure)`, with all defaults, beside what users do instead: logistic regression
 that chooses C by log-loss (four C, three folds), with the threshold that is best for the measure on scores of five
 folds. Measures of rankings need no threshold. Percent on test rows; the tests are Wilcoxon's, over problems. Problems
 of one collection of text share their documents, so that their p-values are too small.
@@ -136,6 +136,6 @@ on other splits of all 20 tables, and on Reuters: so on these two the confirmati
 had been looked at, not new tables. The imbalanced sets and the text of this page decided nothing about these defaults.
 The confirmation halves were looked at once, in the run that made this page, and nothing was changed after it.
 
-w = 0, a classifier that has learnt nothing, came about in {nothing} fits of ours. CPU seconds of a fit for F1 on a
+w = 0, a classifier that has learnt nothing, was the result of {nothing} fits of ours. CPU seconds of a fit for F1 on a
 table, in the mean: {seconds}.
 """

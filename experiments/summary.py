@@ -164,7 +164,7 @@ cost-sensitive ones, with and without a tuned threshold: [the whole tables](base
 {users}
 ## With the defaults
 
-`MeasureSVCCV(measure)`, nothing else given, against logistic regression that chooses C, with the threshold that is best
+`MeasureSVCCV(measure)`, with all defaults, against logistic regression that chooses C, with the threshold that is best
 on scores out of fold; the confirmation halves of the problems. What was chosen on what, all problems, `MeasureSVC`, and
 collections of many labels: [linear classifiers with their defaults](linear.md).
 
@@ -172,11 +172,11 @@ collections of many labels: [linear classifiers with their defaults](linear.md).
 ## Where something else is the better choice
 
 All places where a baseline is ahead with p <= 0.05. Two reasons cover most of them. Where classes overlap so much that
-no linear labelling is nearly right, the risk hears only the most violated labelling and may end at w = 0; a cost model
-adds up its mistakes one by one and does not (`MeasureSVC(hinge=...)`, which is what `MeasureSVCCV` trains for F1 and
-its like, PRBEP and the measures at k, is between the two: [beside linear classifiers that choose their own
-C](linear.md)). And where a nonlinear classifier fits the data, no linear one catches up by its training:
-[`CAPOClassifier`](capo.md) adapts such a classifier to the measure, and `kernel=` makes ours nonlinear.
+no linear labelling is nearly right, the risk depends on the most violated labelling alone, and its minimum may be at
+w = 0; a cost model adds up its mistakes one by one and does not end there. The risk beside a logistic loss, which
+`MeasureSVC` and `MeasureSVCCV` train by default, is between the two ([measured](linear.md)). And where a nonlinear
+classifier fits the data, no linear one catches up by its training: [`CAPOClassifier`](capo.md) adapts such a classifier
+to the measure, and `kernel=` makes ours nonlinear.
 
 {elsewhere}
 ## What else was measured

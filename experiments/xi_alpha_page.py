@@ -136,7 +136,7 @@ def _measures(ours: pd.DataFrame) -> str:
     lines = [
         "## Models trained for other measures", "",
         "A model trained for F1 is no sum of hinges, so the paper says nothing of it. Three ways are measured here, on the first "
-        f"{int(ours['n'].iloc[0])} documents of a training half, against leaving out every example in earnest (the measure then has its "
+        f"{int(ours['n'].iloc[0])} documents of a training half, against exact leave-one-out (the measure then has its "
         "own kappa and n). C as in `MeasureSVC`, no base loss, threshold as trained; scores in percent.", "",
         "* *xi-alpha's rule*: with alpha_i = C kappa times the share of the cuts that flip example i, it counts where `y_i s_i <= rho "
         "alpha_i |x_i|^2`. Nothing proves it.",
