@@ -72,7 +72,7 @@ class Interleaving {
 // Only the negatives at the top are sorted: in the j-th place from above (from 0), a negative gains no more than
 //     max over k of  k r / ((k + j r) (k + (j+1) r))
 // above any positive, which falls with j, as its score does. From where that is no more than the lowest positive's lead
-// divided by n-, all negatives stay below all positives. `enough` is how many were looked at the last time.
+// divided by n-, all negatives stay below all positives. `enough` is how many the last call needed.
 class PrecisionRanking {
   public:
     PrecisionRanking(const Place *pos_members, Index n_pos, const Place *neg_members, Index n_neg, double ratio,
@@ -82,7 +82,7 @@ class PrecisionRanking {
             for (std::size_t k = 0; k < entries.size(); ++k) {
                 const Index i = members[k];
                 const double score = move ? scores[i] + t * move[i] : scores[i];
-                // What is no number has no place in an order: it would lead a sort out of its array.
+                // A NaN has no place in an order: it would lead a sort out of its array.
                 entries[k] = {score == score ? score : -std::numeric_limits<double>::infinity(), i};
             }
         };
@@ -219,7 +219,7 @@ class PrecisionSearch : public Risk {
     const Place *const pos, *const neg;
     const Index n_pos, n_neg;
     const double ratio;
-    std::atomic<Index> enough{0}; // negatives that the last ranking looked at, in whatever thread: a hint
+    std::atomic<Index> enough{0}; // negatives that the last ranking needed, in any thread: a hint
 };
 
 } // namespace metrimax

@@ -23,8 +23,8 @@
 
 namespace metrimax {
 
-// Where the search after one that ended at t begins: at twice that, or half as far if no step was found. Not below a
-// thousandth: after many searches without a step one must still get to t = 1.
+// Where a search begins after one that ended at t: at twice that, or half as far if no step was found. Not below a
+// thousandth: after many searches without a step, a search must still reach t = 1.
 inline double next_reach(double reach, double t) { return std::min(1.0, std::max(t > 0 ? 2 * t : reach / 2, 1e-3)); }
 
 // A vector by its entries and its scores.

@@ -1,6 +1,6 @@
 // Numbers in ascending order, and where others stand among them: a distribution sort whose cells serve for look-ups.
 //
-// Input    numbers, of which some may be no numbers; then any x
+// Input    numbers, some of which may be NaN; then any x
 // Output   their order; how many of them are less than x
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace metrimax {
 
-// The cells of numbers x, from 0 to last: what is no number is in the last.
+// The cells of numbers x, from 0 to last; a NaN is in the last.
 METRIMAX_CLONES inline void cells_of(const double *METRIMAX_RESTRICT x, Index size, double least, double scale,
                                      double last, std::int32_t *METRIMAX_RESTRICT out) {
 #pragma omp simd
@@ -28,7 +28,7 @@ METRIMAX_CLONES inline void cells_of(const double *METRIMAX_RESTRICT x, Index si
     }
 }
 
-// The least and the greatest of numbers, but for what is no number.
+// The least and the greatest of the numbers that are not NaN.
 METRIMAX_CLONES inline std::pair<double, double> range_of(const double *METRIMAX_RESTRICT x, Index size) {
     double least = std::numeric_limits<double>::infinity(), greatest = -least;
 #pragma omp simd reduction(min : least) reduction(max : greatest)
@@ -39,8 +39,8 @@ METRIMAX_CLONES inline std::pair<double, double> range_of(const double *METRIMAX
     return {least, greatest};
 }
 
-// How many of sorted numbers are less than each x, looking at Few of them from where x's cell begins. Out: whether
-// there are any x of which all Few are less, so that there may be more.
+// How many of the sorted numbers are less than each x, by comparing x with Few of them, from where its cell begins.
+// Returns whether all Few are less for some x, so that there may be more.
 template <int Few>
 METRIMAX_CLONES bool few_below(const double *METRIMAX_RESTRICT x, const std::int32_t *METRIMAX_RESTRICT cells,
                                Index size, const std::int32_t *METRIMAX_RESTRICT begin,
@@ -70,11 +70,11 @@ METRIMAX_CLONES inline void reach_from(const double *METRIMAX_RESTRICT costs, In
 
 // Numbers in ascending order, and where any x stands among them. Both go by cells of equal width over their range, of
 // about one number or less each: those of lower cells are below x, those of higher ones above it, since a cell never
-// falls as x rises. So sorting is a matter of distributing them, and most look-ups cost O(1) and no branch; where they
-// crowd into few cells it is O(n log n) and O(log n).
+// falls as x rises. So sorting means distributing them, and most look-ups cost O(1) and no branch. Where numbers crowd
+// into few cells, sorting costs O(n log n) and a look-up O(log n).
 class CellOrder {
   public:
-    // Sort some numbers. What is no number comes last, as infinity.
+    // Sort some numbers. A NaN comes last, as infinity.
     void sort(const std::vector<double> &numbers) {
         constexpr double kInf = std::numeric_limits<double>::infinity();
         const auto size = static_cast<Index>(numbers.size());
@@ -95,14 +95,14 @@ class CellOrder {
             begin[c] += begin[c - 1];
         }
         entries.resize(numbers.size());
-        for (Index k = 0; k < size; ++k) // after which the cells begin where they are said to
+        for (Index k = 0; k < size; ++k) // after this the cells begin where `begin` says
             entries[begin[cell[k] + 1]++] = {numbers[k] == numbers[k] ? numbers[k] : kInf, static_cast<Place>(k)};
         const auto before = [](const Entry &one, const Entry &other) { return one.number < other.number; };
         for (Index c = 0; c <= count && most > kCrowd; ++c)
             if (begin[c + 1] - begin[c] > kCrowd)
                 std::sort(entries.data() + begin[c], entries.data() + begin[c + 1], before);
         insert_in_order(entries.data(), size, before);
-        sorted.assign(numbers.size() + kFew, kInf); // so many more to be looked at, which are below nothing
+        sorted.assign(numbers.size() + kFew, kInf); // kFew more to compare with, which are below nothing
         for (Index k = 0; k < size; ++k)
             sorted[k] = entries[k].number;
     }
@@ -114,11 +114,11 @@ class CellOrder {
     // The cells of some x.
     void cells(const double *x, Index size, std::int32_t *out) const { cells_of(x, size, least, scale, last, out); }
 
-    // Two look-ups in memory, one after the other: said beforehand, those of several x overlap.
+    // Two look-ups in memory, one after the other. Announced beforehand, those of several x overlap.
     void expect(Index cell) const { prefetch(&begin[cell]); }
     void expect_numbers(Index cell) const { prefetch(&sorted[begin[cell]]); }
 
-    // How many are less than each x, which are in the cells said.
+    // How many are less than each x; `cells` are those of the x.
     void below(const double *x, const std::int32_t *cells, Index size, std::int32_t *out) const {
         const auto count = static_cast<std::int32_t>(entries.size());
         if (sorted[0] == sorted[count - 1]) { // all alike, as at w = 0

@@ -12,7 +12,7 @@
 
 namespace metrimax {
 
-// Put values in ascending order of which none is far from its place.
+// Put values in ascending order, none of which is far from its place.
 template <class T, class Before> void insert_in_order(T *values, Index size, Before before) {
     for (Index k = 1; k < size; ++k) {
         const T value = values[k];
@@ -46,7 +46,7 @@ template <class T, class Key> void sort_by(T *values, Index size, Key key) {
         return std::sort(values, values + size, before);
     auto cell = [&](const T &value) {
         const double c = (key(value) - least) * scale;
-        return static_cast<Index>(c > 0 ? c : 0.0); // of what is no number, too
+        return static_cast<Index>(c > 0 ? c : 0.0); // of a NaN, too
     };
     static thread_local std::vector<std::uint32_t> ends; // kept: fresh pages every time cost as much as the sort
     static thread_local std::vector<T> copy;

@@ -3,8 +3,8 @@
 // Input    scores, or scores and a move; the members of a class
 // Output   the costs below a bound and whose they are; slopes
 //
-// What is done to a cost depends on where it lies, which no processor can predict; so the costs of a block are laid out
-// first, and then gone through in loops without branches, most of which the compiler makes vector instructions of.
+// What happens to a cost depends on its value, which no processor can predict. So the costs of a block are written out
+// first; then loops without branches go through them, most of which the compiler vectorises.
 #pragma once
 
 #include "clones.hpp"
@@ -21,7 +21,7 @@
 
 namespace metrimax {
 
-constexpr Index kBlock = 256, kGroup = 8; // costs gone through, and skipped, together
+constexpr Index kBlock = 256, kGroup = 8; // costs that are visited together, and skipped together
 
 // Call visit(first, size) for every block.
 template <class Visit> void for_blocks(Index size, Visit visit) {
@@ -29,9 +29,9 @@ template <class Visit> void for_blocks(Index size, Visit visit) {
         visit(first, std::min(kBlock, size - first));
 }
 
-// The loops over one block, each by itself so that the compiler makes vector instructions of it.
+// The loops over one block, each in a function of its own so that the compiler vectorises it.
 
-// The sum of values, and their number, where the cost is below a level (std::less), or at it, too (std::less_equal).
+// The sum of the values whose cost is below a level (std::less), or at most at it (std::less_equal); and their number.
 struct Part {
     double sum = 0, count = 0;
 };
@@ -98,13 +98,13 @@ METRIMAX_CLONES inline void costs_inside(const unsigned char *METRIMAX_RESTRICT 
         out[k] = inside[k] ? sign * scores[k] + t * (sign * move[k]) : std::numeric_limits<double>::infinity();
 }
 
-// The examples of one class. A small one is looked up example by example. Of a large one the whole sample is gone
-// through, in which the others have infinite costs: that does without indices.
+// The examples of one class. A small class is read example by example. For a large one the whole sample is read, in
+// which the other examples have infinite costs: that needs no indices.
 struct Members {
     const Place *at;
     Index size;
     double sign;                           // +1 for positives, -1 for negatives
-    const unsigned char *inside = nullptr; // of a large class, for every example of the sample whether it is one of it
+    const unsigned char *inside = nullptr; // for a large class: whether each example of the sample belongs to it
     Index sample = 0;                      // the size of the sample
 
     // How many places there are, and which example is there.
@@ -112,7 +112,7 @@ struct Members {
     Index example(Index place) const { return inside ? place : at[place]; }
 };
 
-// Throw std::invalid_argument unless all members are examples of the sample. Whoever looks them up need not ask again.
+// Throw std::invalid_argument unless all members are examples of the sample. Later look-ups need no check.
 inline void check_members(const char *who, const Place *at, Index size, Index sample) {
     if (sample < 0 || sample >= static_cast<Index>(std::numeric_limits<Place>::max()))
         throw std::invalid_argument(std::string(who) + ": expected a sample of 0 to 2^32 - 2 examples, got " +
@@ -166,9 +166,9 @@ struct LineCosts {
     }
 };
 
-// Collect the costs below `high`, and their places, in order. Of a large class, for which the whole sample is gone
-// through, there is room for one more of each than there are members: what is looked at is written before it is known
-// whether it stays. Returns their number.
+// Collect the costs below `high`, and their places, in order. For a large class, for which the whole sample is read,
+// both arrays have room for one more than there are members: an entry is written before it is known whether it stays.
+// Returns their number.
 template <class Costs> Index collect(const Costs &source, double high, double *costs, Place *places) {
     constexpr double kAll = -std::numeric_limits<double>::infinity();
     Index size = 0;
@@ -231,7 +231,7 @@ inline double rate_of_lowest(const LineCosts &source, const Place *places, Index
     return sum;
 }
 
-// Write the slopes at the places given: fill(costs, values, size) says what they are, block by block.
+// Write the slopes at the places given: fill(costs, values, size) computes them, block by block.
 template <class Fill>
 void write_slope(const PointCosts &source, const Place *places, Index size, double *slope, Fill fill) {
     for_blocks(size, [&](Index first, Index count) {

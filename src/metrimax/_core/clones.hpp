@@ -4,7 +4,7 @@
 // wheel is fast everywhere. Elsewhere the macro is empty and the compiler's target decides.
 #pragma once
 
-#include <cstddef> // any header of the C library says which one it is: __GLIBC__
+#include <cstddef> // any header of the C library defines which one it is: __GLIBC__
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                           \
     !defined(METRIMAX_NO_CLONES)
@@ -17,7 +17,7 @@
 #define METRIMAX_CLONES
 #endif
 
-// What is to become a part of such a loop, and be compiled with it.
+// For functions that such a loop inlines, so that they are compiled with it.
 #if defined(__GNUC__) || defined(__clang__)
 #define METRIMAX_INLINE __attribute__((always_inline)) inline
 #else

@@ -73,7 +73,7 @@ class MeanOfGroups : public Risk {
     double share;
 };
 
-// A sum of risks, each so many times; a mean of cuts is one of the first alone.
+// A weighted sum of risks. A mean of cuts takes the mean of the first risk alone.
 class SumOfRisks : public Risk {
   public:
     struct Part {

@@ -7,9 +7,9 @@
 // A piece is a range of m with one u and one v, the least of its range, which miss no more than a fifth of mu. Within a
 // piece the prox is quadratic in the shares by which examples are called positive, centred where all shares are alike:
 // every share is a ramp of the cost (ramp_sums.hpp), with one multiplier for the range of m. Between pieces it is the
-// entropy (docs/smoothing.md). Pieces whose weight is below 1e-13 are ruled out many at a time, by a bound on what any
-// of a range of them is worth (Land & Doig 1960). Only costs on which any of the other pieces has a ramp are sorted;
-// where these were the last time is where they are looked for.
+// entropy (docs/smoothing.md). Pieces whose weight is below 1e-13 are ruled out many at a time, by a bound on the
+// values of a range of them (Land & Doig 1960). Only costs on which one of the other pieces has a ramp are sorted; the
+// search for them begins where they were at the last call.
 #pragma once
 
 #include "cell_order.hpp"
@@ -52,7 +52,7 @@ class CountSmoothing {
         for (int side = 0; side < 2; ++side) {
             Members &members = classes[side].members;
             check_members("CountSmoothing", members.at, members.size, sample);
-            if (classes[side].weights == nullptr) { // which are by member
+            if (classes[side].weights == nullptr) { // weights are listed by member
                 inside[side] = inside_large(members.at, members.size, sample);
                 members.inside = inside[side].get();
                 members.sample = sample;
@@ -241,7 +241,7 @@ class CountSmoothing {
             const CountPieces::Node &node = pieces.nodes[at];
             const Found found = solve(node.piece);
             const double most = node.size == 1 ? found.value : found.value + pieces.quadratic;
-            if (most >= best - below) // to be looked at again the next time
+            if (most >= best - below) // to be visited again at the next call
                 for (int side = 0; side < 2; ++side)
                     now.windows[side].see(found.t[side] - found.h, found.t[side]);
             if (node.size == 1) {
@@ -259,7 +259,7 @@ class CountSmoothing {
             if (most < best - below)
                 return true;
             const Index half = node.size / 2;
-            if (start < first + half) // towards the best of the last time first: what is found there rules out more
+            if (start < first + half) // the side of the last best first: what is found there rules out more
                 return visit(at + 1, first, out) && visit(node.right, first + half, out);
             return visit(node.right, first + half, out) && visit(at + 1, first, out);
         }
@@ -279,13 +279,13 @@ class CountSmoothing {
                 b = guess = ramp_threshold(pos, neg, tau, h, target - n_pos, guess, ends[0], ends[1]);
                 m = called(b);
                 exact = complete || std::abs(m - target) <= 1e-9 * n;
-                if (!exact) // what is missing lies outside of the windows
+                if (!exact) // what is missing lies outside the windows
                     b = m < target ? kInf : -kInf;
             }
             const Window &p = now.windows[0], &q = now.windows[1];
             const double least = std::max(q.certain_to() + h, tau - p.known_to());
             const double most = std::min(q.known_to(), tau - p.certain_to() - h);
-            if (b < least || b > most) { // by duality any multiplier gives a bound, and at these all is known
+            if (b < least || b > most) { // by duality any multiplier gives a bound, and for these all costs are known
                 exact = false;
                 b = b < least ? least : most;
                 target = h * centre > b ? piece.hi : piece.lo;
@@ -350,7 +350,7 @@ class CountSmoothing {
             high = knots.back().cost;
             begin.assign(8 * knots.size() + 2, 0);
             scale = static_cast<double>(begin.size() - 2) / (high - low);
-            for (std::size_t k = 1; k < knots.size(); ++k) // what is in a later cell than a knot is beyond it
+            for (std::size_t k = 1; k < knots.size(); ++k) // a cost in a later cell than a knot is beyond it
                 begin[cell(knots[k].cost) + 1] = k;
             for (std::size_t cell = 1; cell < begin.size(); ++cell)
                 begin[cell] = std::max(begin[cell], begin[cell - 1]);
@@ -374,7 +374,7 @@ class CountSmoothing {
         };
         std::size_t cell(double cost) const {
             const double x = (cost - low) * scale, last = static_cast<double>(begin.size() - 2);
-            return static_cast<std::size_t>(x > 0 ? std::min(x, last) : 0.0); // of what is no number, too
+            return static_cast<std::size_t>(x > 0 ? std::min(x, last) : 0.0); // of a NaN, too
         }
 
         std::vector<Knot> knots;

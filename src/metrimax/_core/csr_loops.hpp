@@ -13,8 +13,8 @@
 
 namespace metrimax {
 
-// So many rows ahead of the one in use their non-zeros are asked for: the processor foresees a run of memory only up to
-// the end of its page, and not at all where rows are left out. In: the rows and non-zeros of which it will read some.
+// How many rows ahead of the one in use non-zeros are prefetched: the processor foresees a run of memory only up to the
+// end of its page, and not at all where rows are left out. In: the rows and non-zeros of which some will be read.
 constexpr size_t kAhead = 256; // non-zeros
 inline size_t rows_ahead(size_t n_rows, size_t nnz) { return 1 + kAhead / (1 + nnz / std::max<size_t>(n_rows, 1)); }
 
@@ -174,8 +174,8 @@ METRIMAX_CLONES void csr_dot_rows_many(const T *METRIMAX_RESTRICT data, const I 
     }
 }
 
-// out += c times the CSR row of the non-zeros k .. end - 1. Products are made eight at a time: to add them up in their
-// places is one by one.
+// out += c times the CSR row of the non-zeros k .. end - 1. Products are computed eight at a time and then added to
+// their places one by one.
 template <class T, class I>
 inline void csr_add(const T *METRIMAX_RESTRICT data, const I *METRIMAX_RESTRICT indices, I k, I end, double c,
                     double *METRIMAX_RESTRICT out, std::ptrdiff_t ahead = 0) {

@@ -3,7 +3,7 @@
 //
 // Problem  min over w of  lam/2 |w|^2 + max over cuts k of (loss_k + <row_k, w>), by its dual (simplex_qp.hpp)
 // Input    cuts, as they come
-// Output   the minimiser and the lower bound that it proves; cuts that long had no weight are dropped
+// Output   the minimiser and the lower bound that it proves; cuts without weight for a long time are dropped
 //
 // Joachims (2005), Algorithm 1; Teo et al. (2010).
 //
@@ -32,7 +32,7 @@ struct Minimised {
 
 class CutPool {
   public:
-    using Values = std::shared_ptr<double[]>;    // who looks at them keeps them, should the pool move to others
+    using Values = std::shared_ptr<double[]>;    // a reader keeps them alive if the pool moves to others
     using Parts = std::array<const double *, 2>; // entries and image, or nullptr
 
     // The first cut is zero, and stays. There is room for some without moving.
@@ -166,7 +166,7 @@ class CutPool {
         for (size_t part = 0; part < parts; ++part)
             rows[part] = moved(rows[part], width, width, more); // the old ones go before the next grow
         gram = moved(gram, room, more, more);
-        room = more; // now that nothing can fail
+        room = more; // only now, since nothing can fail any more
     }
 
   private:
@@ -177,7 +177,7 @@ class CutPool {
 
     double length(const double *values) const { return std::sqrt(dot(values, values, width)); }
 
-    static Values fresh(size_t count) { return empty<double>(count); } // what is not used is not touched
+    static Values fresh(size_t count) { return empty<double>(count); } // unused memory is not touched
     static Values fresh(size_t rows, size_t columns) {
         if (columns > 0 && rows > std::numeric_limits<size_t>::max() / columns)
             throw std::bad_alloc();

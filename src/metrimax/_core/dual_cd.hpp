@@ -5,7 +5,7 @@
 //
 // One step minimises exactly along one coordinate; w = sum_i a_i sign_i x_i is kept beside a, so a step costs two
 // passes over one row. Examples at a bound whose gradient says that they stay there are set aside (shrinking) and
-// looked at again before the end. Hsieh et al. (2008), Algorithm 3.
+// checked again before the end. Hsieh et al. (2008), Algorithm 3.
 #pragma once
 
 #include "csr_loops.hpp"
@@ -119,8 +119,8 @@ template <class T, class I> struct CSRRows {
     }
 };
 
-// The rows of a kernel matrix K (n, n), symmetric, in the place of the examples they belong to. What stands for w are
-// the scores of all examples, K (sign a) + bias^2 sum(sign a): a look at a row costs nothing, and a step n.
+// The rows of a kernel matrix K (n, n), symmetric, in the place of the examples. In the place of w are the scores of
+// all examples, K (sign a) + bias^2 sum(sign a): to read a score costs nothing, a step costs n.
 template <class T> struct GramRows {
     const T *K;
     size_t n;
@@ -187,7 +187,7 @@ struct Working {
     double others = 0.0;
 };
 
-// What the projected gradient is measured by: its extremes over the examples looked at.
+// The extremes of the projected gradient over the examples visited.
 class Extremes {
   public:
     void see(double projected) {
@@ -195,7 +195,7 @@ class Extremes {
         low = std::min(low, projected);
     }
     double largest() const { return std::max({high, -low, 0.0}); }
-    double above() const { return high > 0.0 ? high : kInf; } // where nothing is violated nothing is set aside
+    double above() const { return high > 0.0 ? high : kInf; } // if nothing is violated, nothing is set aside
     double below() const { return low < 0.0 ? low : -kInf; }
 
   private:
@@ -311,7 +311,7 @@ METRIMAX_CLONES Descent dual_cd(const Rows &rows, const HingeSum &sum, Working &
             descent.reached = !again || active == given.count;
             if (descent.reached)
                 return descent;
-            active = given.count; // what was set aside has its say
+            active = given.count; // re-check the shrunk examples
             working.others = given.others;
             working.high = kInf;
             working.low = -kInf;

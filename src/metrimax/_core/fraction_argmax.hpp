@@ -2,8 +2,8 @@
 //
 //     D(i, j) = (a[0] + a[1] i + a[2] j) / (b[0] + b[1] i + b[2] j),   b[0] + b[1] i + b[2] j > 0
 //
-// D is computed where it is asked for, so that a mistake of either class may have a weight of its own: there is no
-// number of predicted positives then that many tables share. The cross-differences of D must never be positive (Monge).
+// D is computed for each table that is visited, so the mistakes of the two classes may weigh differently. Then no
+// number of predicted positives is shared by many tables. The cross-differences of D must never be positive (Monge).
 #pragma once
 
 #include "table_argmax.hpp"

@@ -1,4 +1,4 @@
-// One line search of the solvers from end to end: what it needs of the vectors, the search itself, and the step.
+// A whole line search of the solvers: the inner products it needs, the search itself, and the step.
 // Plain C++17, no Python.
 //
 // Input    a point and a move, by entries and scores; what is known of the risk; the risk along the line
@@ -30,8 +30,8 @@ struct Track {
     size_t width, n;
     bool images;
 
-    // Go where the objective is least, which it is told of as LineSearch has it; without a tangent the highest of the
-    // planes takes its place. In and out: the squared length of the point.
+    // Go where the objective is least. The arguments are those of LineSearch; where there is no tangent, the highest of
+    // the planes takes its place. In and out: the squared length of the point.
     template <class Risk>
     LineStep descend(double &square, double risk_here, std::optional<std::pair<double, double>> known,
                      const std::vector<Plane> &planes, double accuracy, double reach,
@@ -53,7 +53,7 @@ struct Track {
         return {lam, square, dot(point[0], move[images], width), dot(move[0], move[images], width)};
     }
 
-    // Of planes below the risk the one that is highest at the point: its value there, and how it rises.
+    // The plane below the risk that is highest at the point: its value there, and its rise.
     std::optional<std::pair<double, double>> tangent(const std::vector<Plane> &planes) const {
         std::optional<std::pair<double, double>> highest;
         for (const Plane &plane : planes) {

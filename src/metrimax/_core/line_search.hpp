@@ -3,7 +3,7 @@
 //     phi(t) = lam/2 (square + 2 t cross + t^2 bend) + risk(t)
 //
 // Input    the parabola, the risk at t = 0 and maybe a tangent to it; what gives the risk and its rise at any t
-// Output   a t at which phi is within some accuracy of its minimum over t >= 0, and what was seen there
+// Output   a t at which phi is within some accuracy of its minimum over t >= 0, and the risk and objective there
 //
 // Two tangents to the risk bracket the minimum and bound it from below (Franc & Sonnenburg 2009 sort
 // the breakpoints of the risk instead, which are not known here).
@@ -40,9 +40,10 @@ class LineSearch {
         return {t, risk, rise, parabola(t) + risk, parabola.slope(t) + rise};
     }
 
-    // The least of the points tried, within `accuracy` of the minimum unless 30 did not reach it or it is far. From
-    // `start` (t = 0) with the tangent `left` there; the search begins on [0, reach] and widens that, by more every
-    // time, until the minimum is inside. risk(t) is the risk at t and its rise, `at_reach` what it would be at `reach`.
+    // The least of the points tried. It is within `accuracy` of the minimum, unless 30 points were not enough or the
+    // minimum is far. From `start` (t = 0) with the tangent `left` there. The search begins on [0, reach] and widens
+    // that, by more every time, until the minimum is inside. risk(t) is the risk at t and its rise, `at_reach` what it
+    // would be at `reach`.
     template <class Risk>
     LineStep minimise(LineStep start, LineStep left, double accuracy, double reach, std::pair<double, double> at_reach,
                       Risk risk) const {
@@ -70,7 +71,7 @@ class LineSearch {
         return lowest;
     }
 
-    // The same from a point of which the risk is known and maybe a tangent to it, or else asked for; so is `at_reach`.
+    // The same from a point with a known risk, and perhaps a known tangent; what is not known is asked for.
     template <class Risk>
     LineStep minimise(double risk_here, std::optional<std::pair<double, double>> tangent, double accuracy, double reach,
                       std::optional<std::pair<double, double>> at_reach, Risk risk) const {

@@ -1,4 +1,4 @@
-// The losses of examples one by one that may stand beside a measure's risk: hinges and logistic losses, weighted.
+// The base losses that may stand beside a measure's risk: weighted sums of hinges and logistic losses of the examples.
 // Plain C++17, no Python.
 #pragma once
 
@@ -27,7 +27,7 @@ inline double by_sign(double of, double if_negative, double otherwise) {
 }
 
 // exp(-x) for x from 0 to 700, and log(1 + e) for e from 0 to 1, without branches or calls, so that loops over them are
-// vectorised: line searches ask for them more often than for products with X. Within a few units in the last place.
+// vectorised: line searches need them more often than products with X. Within a few units in the last place.
 inline double exp_minus(double x) {
     // 2^k exp(r) with |r| <= log(2) / 2; adding the constant, 1.5 * 2^52, rounds to a whole k, left in the lowest bits
     const double shifted = 6755399441055744.0 - x * 1.4426950408889634, k = shifted - 6755399441055744.0;
@@ -75,8 +75,8 @@ inline double log_one_plus(double e) {
     return 2 * z * q;
 }
 
-// The losses of one example whose margin is so much, and how fast they fall as it grows; without `smooth` the hinge
-// alone. No exponential overflows: only those of -|margin| are taken. Beyond a margin of 100 they are less than 1e-43,
+// The losses of one example with a given margin, and how fast they fall as it grows; without `smooth` the hinge alone.
+// No exponential overflows: only those of -|margin| are taken. Beyond a margin of 100 they are less than 1e-43,
 // and taken as zero: X times slopes that are denormal numbers, or nearly, takes up to fifteen times as long.
 template <bool smooth> struct ExampleLoss {
     double value, fall;

@@ -3,7 +3,7 @@
 // Input    X, dense or CSR, of float or double; vectors of double
 // Output   X v and X'v, for one vector or several
 //
-// What is known of X is checked once, where it is made: the products themselves read it unchecked.
+// X is checked once, where it is made. The products read it unchecked.
 #pragma once
 
 #include "memory.hpp"
@@ -39,14 +39,14 @@ template <class T> struct DenseMatrix {
     size_t columns() const { return fortran ? n : p; }
 };
 
-// A CSR matrix once more, column by column, for those who pull back many vectors again and again: to sum up a column
-// from several vectors side by side takes half as long as to add every row to its place in all columns.
+// A copy of a CSR matrix by columns, for callers that pull back many vectors again and again: to sum up a column from
+// several vectors side by side takes half as long as to add every row to all columns.
 template <class T, class I> class ByColumns {
   public:
-    // Whether it is to be used: from the third time on, for it takes as long to make as a few products.
+    // Whether to use it: from the third time on, because making it takes as long as a few products.
     bool wanted(size_t n) { return n <= static_cast<size_t>(std::numeric_limits<I>::max()) && asked++ >= 2; }
 
-    // The transpose of X, made by the first who asks.
+    // The transpose of X, made at the first call.
     void products(const T *data, const I *indices, const I *indptr, size_t n, size_t p, const Ins &in, const Outs &out,
                   int n_threads) {
         std::call_once(made, [&] { make(data, indices, indptr, n, p); });
@@ -84,7 +84,7 @@ template <class T, class I> struct CSRMatrix {
     std::shared_ptr<ByColumns<T, I>> by_columns = std::make_shared<ByColumns<T, I>>();
 
     // In: the arrays and their lengths. Throws std::invalid_argument where they do not fit each other. The
-    // indices of a matrix that was found sound before may be trusted: to read them all takes as long as a product.
+    // indices of a matrix that was checked before may be trusted: to read them all takes as long as a product.
     CSRMatrix(const T *data, size_t n_data, const I *indices, size_t n_indices, const I *indptr, size_t n_indptr,
               size_t p, bool trusted)
         : data(data), indices(indices), indptr(indptr), n(n_indptr - 1), p(p) {

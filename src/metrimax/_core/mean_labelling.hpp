@@ -4,7 +4,7 @@
 // Output   the share of every candidate; the slopes they amount to
 //
 // Where the most violated labelling flips the `count` examples of lowest cost, examples whose costs are near the last
-// of them might as well have been taken. A ramp of width h shares the flips out,
+// of these would do nearly as well. A ramp of width h shares the flips out,
 //     share(c) = clip((level - c) / h, 0, 1),     with the level at which the shares add up to `count`,
 // which is the maximiser of sum of share * -c - h/2 share^2 with that sum (Zhang, Saha & Vishwanathan 2011). Shares in
 // [0, 1] that add up to a whole number are a mean of labellings with that number of flips, so the plane they belong to
@@ -19,8 +19,8 @@ namespace metrimax {
 // Whether a ramp of this width can be told from a step at this cost.
 inline bool resolves(double h, double cost) { return h > 1e-9 * std::abs(cost) && std::isfinite(h + cost); }
 
-// How the flips are shared out. The level counts from `last`, one of the costs: near large ones the distances are exact
-// where the levels themselves would round.
+// How the flips are shared out. The level is relative to `last`, one of the costs: near large costs the differences are
+// exact, and the levels themselves would round.
 struct Shares {
     double last, level, h;
 
@@ -39,7 +39,7 @@ struct EachWeight {
     double operator()(Index k) const { return weights[k]; }
 };
 
-// How far the shares have come: how many costs flip in full, how many at least in part, and the sum of the costs in
+// The shares at a level: how many costs flip in full, how many at least in part, and the sum of the costs in
 // between, less `last` each. All by weight.
 struct Reached {
     double full, some, sum;

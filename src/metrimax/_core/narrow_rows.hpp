@@ -4,13 +4,13 @@
 // Input    rows of a dense matrix X, of 256 entries or fewer, one vector or two
 // Output   X w, overwritten; X'c, added
 //
-// In such rows the multiplications are the least of it. The compiler's own loops take what does not fill a vector entry
-// by entry, add up the lanes of a vector for every row, and read and write the sums of X'c every few rows. Here
+// In such rows the multiplications take the least time. The compiler's own loops handle entries that do not fill a
+// vector one by one, add up the lanes for every row, and read and write the sums of X'c every few rows. Here
 //   X w   sums four rows side by side and adds up the lanes of the four together;
 //   X'c   keeps the sums of all columns in registers while the rows pass.
-// The last entries of a row are read together with those before them: what lies behind the row may be no memory of
-// ours, and what it holds may not be a number. Vectors have four lanes, so each row is summed in the same order
-// everywhere, whatever rows are around it.
+// The last entries of a row are read together with those before them: the memory behind the row may not be ours, and
+// may hold NaN. Vectors have four lanes, so each row is summed in the same order everywhere, whatever rows are around
+// it.
 //
 // This needs vector types, which GCC and Clang have, and registers that hold four lanes: AVX2, for which the machine is
 // asked at run time. Elsewhere, and for wider rows, the functions here return false and the loops of dense_loops.hpp
@@ -75,7 +75,7 @@ using FourBits = long long __attribute__((vector_size(32)));
 
 inline bool has_fours() { return __builtin_cpu_supports("avx2"); }
 
-// Written out: of the conversion of a vector of floats GCC 12 makes two of halves.
+// Written out, because GCC 12 turns the conversion of a vector of floats into two of halves.
 template <class T> METRIMAX_AVX2_INLINE Four four(const T *x) {
     return Four{static_cast<double>(x[0]), static_cast<double>(x[1]), static_cast<double>(x[2]),
                 static_cast<double>(x[3])};
@@ -87,7 +87,7 @@ template <size_t P, class T> METRIMAX_AVX2_INLINE Four some_of_four(const T *x) 
                 P > 2 ? static_cast<double>(x[2]) : 0.0, 0.0};
 }
 
-// The lanes whose bits are set; zero in the others, whatever was there.
+// The lanes whose bits are set, and zero in the others.
 METRIMAX_AVX2_INLINE Four masked(Four v, FourBits bits) { return (Four)((FourBits)v & bits); }
 
 // The sums of the lanes of four vectors, (0 + 1) + (2 + 3) each.
@@ -198,8 +198,8 @@ void add_fours_of(const T *X, size_t p, const size_t *rows, size_t n_rows, const
     add_fours<K, 0, V>(X, p, rows, n_rows, c0, c1, step, width, out0, out1);
 }
 
-// X'c for V vectors and the first `width` columns, as dense_add_rows and dense_add_rows_pair have it. Whether it was
-// done.
+// X'c for V vectors and the first `width` columns, as dense_add_rows and dense_add_rows_pair compute it. Returns
+// whether it was done.
 template <size_t V, class T>
 bool add_narrow_rows(const T *X, size_t p, const size_t *rows, size_t n_rows, const double *c0, const double *c1,
                      size_t step, size_t width, double *out0, double *out1) {
@@ -222,7 +222,7 @@ template <size_t V, class... Any> bool add_narrow_rows(const Any &...) { return 
 
 #endif
 
-// X w for n rows of p entries, as dense_dot_rows has it. Whether it was done.
+// X w for n rows of p entries, as dense_dot_rows computes it. Returns whether it was done.
 template <class T> bool dot_narrow_rows(const T *X, size_t n, size_t p, const double *w, double *out) {
     switch (p) {
     case 1:
@@ -241,7 +241,7 @@ template <class T> bool dot_narrow_rows(const T *X, size_t n, size_t p, const do
     return false;
 }
 
-// The same for two vectors, as dense_dot_rows_pair has it.
+// The same for two vectors, as dense_dot_rows_pair computes it.
 template <class T>
 bool dot_narrow_rows_pair(const T *X, size_t n, size_t p, const double *w0, const double *w1, double *out0,
                           double *out1, size_t step) {

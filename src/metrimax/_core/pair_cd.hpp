@@ -25,7 +25,7 @@ namespace metrimax {
 struct PairDescent {
     size_t visits = 0;      // of rows; divided by n, the passes over the data
     bool reached = false;   // whether the largest violation among the working examples is within the accuracy
-    double violation = 0.0; // when last looked at
+    double violation = 0.0; // the largest, at the last check
 };
 
 // By how much sign_i a_i may go up, or down.
@@ -90,7 +90,7 @@ METRIMAX_CLONES PairDescent pair_cd(const Rows &rows, const HingeSum &sum, const
                    down.end());
         std::sort(up.begin(), up.end(), [](const Lead &a, const Lead &b) { return a.first > b.first; });
         std::sort(down.begin(), down.end());
-        size_t a = 0, b = 0; // the shorter list is gone through again, and so is one whose leads are too small
+        size_t a = 0, b = 0; // the shorter list starts again at its end, or where its leads are too small
         for (size_t s = 0; s < std::max(up.size(), down.size()); ++s, ++a, ++b) {
             const bool longer = up.size() >= down.size();
             if (a >= up.size() || (!longer && up[a].first <= down[b].first))

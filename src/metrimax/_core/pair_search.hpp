@@ -34,8 +34,8 @@ struct PairClass {
 };
 
 // R = 1/(W+ W-) * sum over pairs of w_i w_j max(0, 1 - cost_i - cost_j), at the scores s + t * move (no move: null).
-// One class is sorted; every example of the other one looks up how many of them it is inside the margin with, and what
-// these sum up to. Nothing of the other class's length is stored.
+// One class is sorted. Every example of the other looks up with how many of them it is inside the margin, and the sum
+// of their costs. No array as long as the other class is stored.
 class MarginPairs {
   private:
     // The sums over those of the sorted class before one.
@@ -165,14 +165,14 @@ class MarginPairs {
             back += w * count;
             slope[own.members.example(order.place(k))] = -own.members.sign * share * w * count;
         }
-        const double even = back > 0 ? flips / back : 1.0; // or rounding would count times what all scores share
+        const double even = back > 0 ? flips / back : 1.0; // or what all scores share would multiply the rounding
         for (Index k = 0; k < own.members.size; ++k)
             slope[own.members.example(k)] *= even;
         return {total, flips};
     }
 
   private:
-    static constexpr Index kNear = Index{1} << 13; // so many nodes are in the cache anyway
+    static constexpr Index kNear = Index{1} << 13; // this many nodes are in the cache anyway
 
     PointCosts point(const PairClass &of) const { return {scores, of.members}; }
     LineCosts line(const PairClass &of) const { return {scores, move, of.members, t}; }
@@ -221,7 +221,7 @@ class MarginPairs {
     PairClass own, other;
     const double *scores, *move;
     double t;
-    double margin = 1; // inside which a pair counts
+    double margin = 1; // a pair inside it counts
     CellOrder &order;
     std::vector<Node> &nodes;
 };
@@ -233,7 +233,7 @@ class PairSearch : public Risk {
     PairSearch(Index sample, PairClass sorted, PairClass looked_up, double pairs)
         : n(static_cast<size_t>(sample)), sorted(checked(sorted, sample)), other(checked(looked_up, sample)),
           pairs(pairs) {
-        if (other.weights == nullptr) { // which are by member
+        if (other.weights == nullptr) { // weights are listed by member
             inside = inside_large(other.members.at, other.members.size, sample);
             other.members.inside = inside.get();
             other.members.sample = sample;

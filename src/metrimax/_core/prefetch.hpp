@@ -16,7 +16,7 @@ inline void prefetch(const void *address) {
 #endif
 }
 
-// Of a long run of memory the beginning: the processor sees the rest coming.
+// The beginning of a long run of memory: the processor foresees the rest.
 template <class T> void prefetch(const T *first, std::size_t size) {
     constexpr std::size_t kLine = 64 / sizeof(T), kMost = 4 * kLine;
     for (std::size_t k = 0; k < std::min(size, kMost); k += kLine)

@@ -134,8 +134,8 @@ void dense_matmat(const T *X, size_t n, size_t p, const double *W, size_t L, dou
     });
 }
 
-// List those of `size` rows from `first` on that are active, and say how many. All or none of them is common, and
-// listed without waiting for the count of those before.
+// List those of `size` rows from `first` on that are active, and return their number. Often it is all or none, and
+// these are listed without waiting for the count of those before.
 template <class Active>
 METRIMAX_CLONES size_t list_active(const Active &active, size_t first, size_t size, size_t *METRIMAX_RESTRICT rows) {
     size_t total = 0, count = 0;

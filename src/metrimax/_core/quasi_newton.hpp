@@ -61,8 +61,8 @@ class QuasiNewton {
     void forget() { known = false; }
     bool compares() const { return known; }
 
-    // What another one needs to go on: of every part the last point and gradient and, from the oldest pair on, step and
-    // change. Out: out (parts, 2 + count(), size).
+    // What another matrix needs to go on: of every part the last point and gradient and, from the oldest pair on, step
+    // and change. Out: out (parts, 2 + count(), size).
     void keep(double *out) const {
         for (size_t part = 0; part < parts; ++part) {
             out = std::copy_n(row(part, kPoint), 2 * size, out); // and the gradient, which lies beside it

@@ -1,4 +1,4 @@
-// Sums over smoothed flips: what the smoothed measures (Zhang, Saha & Vishwanathan 2011) are made of.
+// Sums over smoothed flips, of which the smoothed measures consist (Zhang, Saha & Vishwanathan 2011).
 //
 // Input    the costs of a class, ascending, and their weights; thresholds and widths of ramps
 // Output   number and gain of the flips under each ramp, or the threshold that makes a number of flips
@@ -6,7 +6,7 @@
 // With a quadratic prox term every optimal share of a flip is a ramp of its cost (y * score),
 //     beta(c) = clip((t - c) / h, 0, 1),
 // where the threshold t comes from the loss or from a constraint on the number of flips and h is the width of the
-// smoothing in units of the scores. With the costs sorted, the sums
+// smoothing in units of the scores. If the costs are sorted, the sums
 //     count(t) = sum_i w_i beta(c_i),      gain(t) = sum_i w_i (-c_i beta(c_i) - h/2 beta(c_i)^2)
 // follow from prefix sums of w, w c and w c^2, and the two ends of the ramp are found by galloping from where they
 // were.

@@ -15,7 +15,7 @@ namespace metrimax {
 // The risk at a point of a line of scores, and how fast it rises there.
 using Line = std::function<std::pair<double, double>(double)>;
 
-// Several threads may ask one risk at once: what a call needs is its own, or lent to it alone (see scratch.hpp).
+// Several threads may ask one risk at once: the memory of a call is its own, or lent to it alone (see scratch.hpp).
 class Risk {
   public:
     virtual ~Risk() = default;

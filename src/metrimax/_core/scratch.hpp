@@ -14,7 +14,7 @@ template <class State> class Scratch {
     explicit Scratch(std::function<State()> fresh) : fresh(std::move(fresh)) {}
 
     // f(state), with the state that is kept; or, while another thread has that, with a fresh one of this call's own.
-    // The one atomic exchange costs a thread that is alone nothing to speak of, and nobody ever waits.
+    // A single thread pays one atomic exchange, next to nothing, and no thread ever waits.
     template <class F> auto lend(F &&f) {
         if (taken.exchange(true, std::memory_order_acquire)) {
             State own = fresh();

@@ -33,8 +33,8 @@ template <class Compare> void put_first(double *values, Index size, double level
 }
 
 // The value that would be at `rank` if the values, none of them NaN, were in ascending order. They are put in another
-// order. Like std::nth_element, but what is below a pivot is counted by vector instructions, and moved without branches
-// that no processor can predict.
+// order. Like std::nth_element, but values below a pivot are counted by vector instructions, and moved without
+// branches, which no processor could predict.
 inline double select(double *values, Index size, Index rank) {
     constexpr Index kFew = 8, kTried = 5;
     for (int rounds = 0; size > kFew && rounds < 32; ++rounds) {

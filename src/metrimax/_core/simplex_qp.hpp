@@ -29,9 +29,9 @@ class SimplexQP {
         sigma = largest > 0 ? largest : 1;
     }
 
-    // Returns the number of changes of the free set. Stops when no a can improve the objective by more than tol, as far
-    // as the gradient tells: where tol is below its rounding the same cuts would come and go without end, so that the
-    // search also stops when it has long gone on without a hundredth of tol off the objective.
+    // Returns the number of changes of the free set. Stops when, by the gradient, no a can improve the objective by
+    // more than tol. Where tol is below the gradient's rounding, the same cuts would enter and leave without end. So
+    // the search also stops when the objective has long not fallen by a hundredth of tol.
     Index solve(double tol, Index max_changes) {
         start();
         Index changes = 0, in_vain = 0;

@@ -406,7 +406,7 @@ struct SvmlightTable {
         labels.append(piece.labels, share);
         if (qid_line) {
             qids.append(piece.qids, share);
-            qids.fill(ends.size() - 1 - qids.size(), 0); // an error, where anybody wants them
+            qids.fill(ends.size() - 1 - qids.size(), 0); // an error for a caller that needs them
         }
         lines += piece.lines;
     }

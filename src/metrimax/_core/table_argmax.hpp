@@ -41,7 +41,7 @@ struct Queue {
         return sums;
     }
 
-    // Where these are greatest: whose cost is negative gains by flipping.
+    // Where these sums are greatest: flips of negative cost gain.
     Index peak() const { return std::lower_bound(costs, costs + size, 0.0) - costs; }
 };
 
@@ -88,7 +88,7 @@ struct ByCount {
     ByCount from(Index first) const { return {values + first * stride, stride}; }
 };
 
-// How much the values rise more from k to k + span than from k - span to k, at most and but for rounding.
+// By how much the rise from k to k + span exceeds that from k - span to k, at most and but for rounding.
 METRIMAX_CLONES inline double most_bend(const double *values, Index size, Index span) {
     constexpr double kRounding = 1e-15;
     double most = -std::numeric_limits<double>::infinity();
@@ -100,8 +100,8 @@ METRIMAX_CLONES inline double most_bend(const double *values, Index size, Index 
     return most;
 }
 
-// Whether values by count, `size` of them, never fall and rise less and less, but for rounding: what that hides of
-// neighbours shows farther away.
+// Whether values by count, `size` of them, never fall and rise less and less, but for rounding. Where rounding hides it
+// between neighbours, values farther apart show it.
 inline bool bent(ByCount values, Index size) {
     if (values.stride != 1)
         return values.stride == 0; // one number for all; others do not occur
@@ -147,8 +147,8 @@ class CountScan {
     }
 
     // The same where u and v never fall and rise less and less (see `bent`), as for F_beta. Then the best i never grows
-    // with m, and what is known of two m confines what the tables between them are worth. Ranges of m that cannot hold
-    // anything better than the best so far are left out, the others divided: O(log n) of them in practice.
+    // with m, and the best tables of two m bound the values of all tables between them. Ranges of m that cannot hold a
+    // better table than the best so far are left out, the others divided: O(log n) of them in practice.
     Best best_bent() const {
         Best best;
         if (from > to)

@@ -1,5 +1,5 @@
-// The proof that a table is the best. The search for it sees the flips of lowest cost only; what it left out is ruled
-// out here, many tables at a time.
+// The proof that a table is the best. The search sees the flips of lowest cost only; the tables that it did not see are
+// ruled out here, many at a time.
 //
 // Input    the losses of all tables, the sums of the costs as far as they are known, the value of the table found
 // Output   whether no table that flips more of a class is worth more
@@ -11,7 +11,8 @@
 
 namespace metrimax {
 
-// What the flips of one class give up, as far as it was looked at, and from there on at least: concave in their number.
+// What the flips of one class give up: exactly as far as their costs are known, and at least so much from there on.
+// Concave in their number.
 class Sums {
   public:
     Sums(const Queue &queue, Index total, double high)
@@ -19,7 +20,7 @@ class Sums {
         know(queue.size, queue.step * high);
     }
 
-    // Go by so many flips only, each of the others gives up at least so much.
+    // Use only this many flips; each of the others gives up at least this much.
     void know(Index count, double each) {
         last = count;
         fall = total > last ? each : 0.0;
@@ -31,7 +32,7 @@ class Sums {
 
     const std::vector<double> known;
     const Index total; // flips that there could be
-    Index last;        // that are known
+    Index last;        // flips whose costs are known
 
   private:
     const Index top;

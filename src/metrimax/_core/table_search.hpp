@@ -24,7 +24,7 @@ namespace metrimax {
 
 // One class: its members, and what is known of their flips.
 struct Side {
-    std::unique_ptr<unsigned char[]> inside; // what the members refer to
+    std::unique_ptr<unsigned char[]> inside; // the members refer to it
     Members members;
     double step;                     // weight of one unit divided by n
     double low;                      // costs below this flip in every optimum,
@@ -56,7 +56,7 @@ struct Side {
 
     double weight(const Flip &flip) const { return weights[members.example(flip.place)]; }
 
-    // A window near `bound`, but positive: then every flip outside of it gives up score, and sums over them fall.
+    // A window near `bound`, but positive: then every flip outside it gives up score, and sums over them fall.
     double positive(double bound) const {
         return std::min(bound > 0 ? bound : std::isfinite(high) ? 0.001 * high : high, high);
     }
@@ -96,9 +96,9 @@ class TableSearch : public Risk {
             std::vector<Flip>().swap(flips);
         }
 
-        double high;   // the bound on costs to look at next, which was enough the last time
+        double high;   // the bound on costs to try next; it was enough at the last call
         int rest = 0;  // calls until a smaller window is looked for,
-        int pause = 0; // and how many there were the last time
+        int pause = 0; // and the length of the last such pause
         size_t places_room, costs_room;
         Buffer<double> costs; // of the units
         Buffer<Place> places;
@@ -155,7 +155,7 @@ class TableSearch : public Risk {
     }
 
     static constexpr Index kLarge = Index{1} << 17;
-    static constexpr Index kFew = 16; // candidates that are not worth doing without
+    static constexpr Index kFew = 16; // so few candidates are not worth leaving out
     static constexpr int kPause = 15; // most calls between two that look for a smaller window
 
     struct Found {
@@ -185,8 +185,9 @@ class TableSearch : public Risk {
         }
     };
 
-    // The best table, from as few candidates as will do; costs(side) are those of a class. The bounds that were enough
-    // the last time are tried first. If that does not prove the table found to be the best, more are looked at.
+    // The best table, from as few candidates as are enough; costs(side) are those of a class. The bounds that were
+    // enough at the last call are tried first. If they do not prove that the table found is the best, more candidates
+    // follow.
     template <class Costs> Found find(Candidates &candidates, Costs costs) const {
         while (true) {
             Found found;
@@ -203,7 +204,7 @@ class TableSearch : public Risk {
                     high = sides[k].positive(4 * high);
                 }
             if (wanting)
-                continue; // windows only widen until all is proven: each counts on the other
+                continue; // windows only widen until all is proven: each proof relies on the other window
             const Index flips[] = {found.best.i - pos.first, found.best.j - neg.first};
             for (int k = 0; k < 2; ++k) {
                 const Queue &queue = found.queues[k];
@@ -214,8 +215,8 @@ class TableSearch : public Risk {
         }
     }
 
-    // A window that would have been enough: of half the candidates, a quarter, ... as long as they prove it. Mostly
-    // they do not; then the next calls do not try.
+    // A smaller window that would have been enough: half the candidates, a quarter, ... as long as they prove the
+    // table. Mostly they do not; then the next calls do not try.
     double narrowed(int k, Window &window, const Queue &queue, Index flips, double least, Sums &sums,
                     Proof &proof) const {
         if (window.rest > 0) {

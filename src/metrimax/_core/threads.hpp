@@ -1,4 +1,4 @@
-// Threads of our own choosing: plain std::thread, started per call, none where they cost more than they give.
+// Threads: plain std::thread, started per call, and none where they would cost more than they save.
 #pragma once
 
 #include "index.hpp"

@@ -6,8 +6,8 @@
 //
 // The k examples of lowest cost = -(score + n v [y = +1]) are called positive (Joachims 2005). A
 // selection, O(n), and mostly in one pass: a sample of the costs tells between which bounds the k-th lowest lies (Floyd
-// & Rivest 1975); what is below them is called positive by vector instructions, and what is between, a few in a
-// hundred, is noted and gone through one by one.
+// & Rivest 1975). Examples below them are called positive by vector instructions. Those between, a few in a hundred,
+// are noted and handled one by one.
 #pragma once
 
 #include "class_costs.hpp"
@@ -28,8 +28,8 @@
 
 namespace metrimax {
 
-// The loops over one block (see class_costs.hpp), in which a label is 1 or 0, and so is what an example is called. They
-// multiply with these: of sums over what is called positive alone a compiler may make branches.
+// The loops over one block (see class_costs.hpp). Labels are 1 or 0, and so is what an example is called. The loops
+// multiply by these: for sums over the examples called positive alone, a compiler might make branches.
 
 METRIMAX_CLONES inline void as_numbers(const unsigned char *METRIMAX_RESTRICT y, Index size,
                                        double *METRIMAX_RESTRICT out) {
@@ -41,7 +41,7 @@ METRIMAX_CLONES inline void as_numbers(const unsigned char *METRIMAX_RESTRICT y,
 inline double top_cost(double score, double bonus) {
     constexpr double kInf = std::numeric_limits<double>::infinity();
     const double cost = -(score + bonus);
-    return cost < kInf ? cost : kInf; // what is no number comes last
+    return cost < kInf ? cost : kInf; // a NaN comes last
 }
 
 // The examples called positive, and sums of (called - y) times y, the score and the move.
@@ -283,8 +283,8 @@ class TopSearch : public Risk {
         return share_out(now.costs.get(), now.size, EqualWeight{}, wanted, last, h);
     }
 
-    // The slopes of those called in part share what the sum of the shares lacks: it would count times what all scores
-    // have in common.
+    // The slopes of those called in part share what is missing in the sum of the shares: it would be multiplied by what
+    // all scores have in common.
     void balance(const double *scores, Shares shares, double each, double *slope) const {
         for_blocks(n, [&](Index first, Index count) {
             double labels[kBlock];

@@ -127,7 +127,7 @@ class TopArgmax {
                             cost += sums[h][to] - sums[h][count[h]] - static_cast<double>(to - count[h]) * s;
                     }
                     const double v = value[at - stride[g]] - discounts[placed - 1] * gains[g] - weight * cost;
-                    if (v > most || last[at] < 0) { // one of them, even where v is no number
+                    if (v > most || last[at] < 0) { // one of them, even where v is NaN
                         most = v;
                         last[at] = static_cast<std::int8_t>(g);
                     }

@@ -1,4 +1,4 @@
-// Products with several vectors that lie apart, as solvers have them, where products.hpp wants them side by side.
+// Products with several vectors that lie apart in memory, as those of solvers do; products.hpp takes them side by side.
 //
 // Input    X, dense or CSR, and vectors; the value of one more feature, the bias
 // Output   X v or X'v for each of them, overwritten
@@ -49,8 +49,8 @@ class Panel {
     std::unique_ptr<double[]> room;
 };
 
-// Vectors side by side, L of them with zeros to fill up, and their products, zero at first where they are added to. One
-// alone stays where it is.
+// Vectors side by side, filled up with zeros to L of them, and their products, zero at first where products are added.
+// A single vector is not copied.
 struct Columns {
     size_t L, out_size;
     Outs outs;

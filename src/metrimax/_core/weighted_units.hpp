@@ -3,8 +3,8 @@
 // Input    the costs and places of candidates, and the weight of every example in units
 // Output   the candidates in order of their costs, the costs of the units that they fill, and what flips with so many
 //
-// What any units give up is concave in their number, as it is for examples: the searches for the best table need no
-// more. Which tables there are does not depend on the scores, so cuts stay valid.
+// What the units give up is concave in their number, as it is for examples, and the searches for the best table need no
+// more than that. Which tables there are does not depend on the scores, so cuts stay valid.
 #pragma once
 
 #include "cell_sort.hpp"
