@@ -1,4 +1,4 @@
-"""Pictures, after the pattern of scikit-learn's displays. The only room that imports matplotlib."""
+"""Pictures, as scikit-learn's displays are. Only this room and `metrimax.cli.pictures` import matplotlib."""
 
 from metrimax.display._models import CoefficientDisplay, ReliabilityDisplay
 from metrimax.display._paths import ConvergenceDisplay, EstimateDisplay, LearningCurveDisplay, PathDisplay

@@ -67,7 +67,9 @@ class CoefficientDisplay:
         check_is_fitted(model)
         last = model[-1] if hasattr(model, "steps") else model
         if not hasattr(last, "coef_"):
-            raise TypeError(f"expected a linear model, with coef_, got {type(last).__name__}: train with linear kernel")
+            raise TypeError(
+                f"expected a linear model, with coef_, got {type(last).__name__}: train with kernel='linear'"
+            )
         coefficients = np.atleast_2d(last.coef_)[label]
         if feature_names is None and last is not model and len(model.steps) > 1:
             feature_names = model[:-1].get_feature_names_out()
@@ -203,7 +205,10 @@ class ReliabilityDisplay:
         """
         labels, probability = positives(y_true, pos_label), np.asarray(probability, dtype=np.float64)
         if not ((probability >= 0) & (probability <= 1)).all():
-            raise ValueError("expected probabilities from 0 to 1, got others: scores are no probabilities")
+            raise ValueError(
+                f"expected probabilities from 0 to 1, got {probability.min():.3g} to {probability.max():.3g}: give "
+                "the output of predict_proba, not scores"
+            )
         bins = [part for part in np.array_split(np.argsort(probability, kind="stable"), n_bins) if len(part)]
         means = [(probability[part].mean(), labels[part].mean(), len(part)) for part in bins]
         return cls(*np.array(means).T, name=name).plot(ax)

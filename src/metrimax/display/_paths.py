@@ -168,7 +168,7 @@ class LearningCurveDisplay:
     def from_repeats(
         cls, sizes: npt.ArrayLike, pairs: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], *, title: str = ""
     ) -> LearningCurveDisplay:
-        """From the (estimate, hold-out) of every single run, for each measure, and the run's training size.
+        """From the pairs (estimate, hold-out) of every run, for each measure, and the sizes of the training samples.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ def new_axes(ax: Any) -> Any:
 
 
 def positive_class(model: Any) -> tuple[Any, float]:
-    """The positive one of the two classes of a model, and -1 if that is the first, whose scores are turned around."""
+    """The positive one of two classes, and the sign of its scores: -1 if it is the first class."""
     first, second = np.asarray(model.classes_).tolist()
     return (first, -1.0) if getattr(model, "pos_label", None) == first else (second, 1.0)
 

@@ -326,5 +326,5 @@ def _held_out(model: Any, X: Any, y: Any, cv: Any, scores: Vector) -> tuple[Vect
         found[test], _ = scores_of(one, _safe_indexing(X, test))
         fold[test] = k
     if (fold < 0).any():
-        raise ValueError(f"expected cv to hold out every row once, got {(fold < 0).sum()} rows that it never does")
+        raise ValueError(f"expected cv to hold out every row once, got {(fold < 0).sum()} rows that it never holds out")
     return found, fold
