@@ -99,6 +99,16 @@ def dual_cd(
     )  # fmt: skip
 
 
+def pair_cd(
+    matrix: Any = None, size: int = 2, alpha: int = 2, w: int = 3, rows: tuple[int, ...] = (0, 1), gram: bool = False
+) -> Any:
+    matrix = csr(2, [0, 2], [0, 1, 2]) if matrix is None else matrix
+    return _kernels.pair_cd(
+        matrix, hinges(size, size, size, size), full(alpha), full(w), np.array(rows, dtype=np.int64),
+        tol=1e-3, max_visits=10, gram=gram,
+    )  # fmt: skip
+
+
 def bundle_steps(pool: Any = None, entries: int = 3, scores: int = N, memory: int = 5, lam: float = 1.0) -> Any:
     pool = pool or _kernels.CutPool(3, False, 4)
     return _kernels.BundleSteps(

@@ -27,6 +27,7 @@ from kernel_calls import (
     full,
     groups,
     hinges,
+    pair_cd,
     pair_search,
     proposed,
     quasi_newton,
@@ -114,6 +115,19 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: dual_cd(rows=(0, 2)),
             lambda: dual_cd(rows=(-1,)),
             lambda: dual_cd(_kernels.dense_matrix(full(3, 2), fortran=True)),
+        ],
+    ),
+    "pair_cd": (
+        [pair_cd, lambda: pair_cd(rows=()), lambda: pair_cd(_kernels.dense_matrix(full(2, 2)), w=2, gram=True)],
+        [
+            lambda: pair_cd(size=1),
+            lambda: pair_cd(size=3),
+            lambda: pair_cd(alpha=1),
+            lambda: pair_cd(w=2),
+            lambda: pair_cd(rows=(0, 2)),
+            lambda: pair_cd(rows=(-1,)),
+            lambda: pair_cd(gram=True),
+            lambda: pair_cd(_kernels.dense_matrix(full(2, 3)), gram=True),
         ],
     ),
     "dual_working": (
