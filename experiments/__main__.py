@@ -16,6 +16,7 @@ PROGRAMS = {
     "joachims2005": "Joachims (2005), Table 1 and Figure 1",
     "baselines": "what users do instead, on the same data",
     "linear": "MeasureSVCCV and MeasureSVC with their defaults beside logistic regression with a threshold",
+    "constraints": "how constraints hold on new data, beside logistic regression with the same rule",
     "ensemble": "MeasureEnsemble beside boosting and forests with tuned thresholds, on 20 tables",
     "ranking": "NDCG, average precision and ROC area on queries, beside LightGBM; rare Reuters categories",
     "structured": "tagging, parsing and clustering against baselines on the same features",

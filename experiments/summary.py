@@ -182,6 +182,7 @@ to the measure, and `kernel=` makes ours nonlinear.
 ## What else was measured
 
 * [CAPO](capo.md): adapting classifiers of any kind to a measure, and [its defaults](capo_defaults.md).
+* [Constraints](constraints.md): does a precision of 0.9 that was asked for hold on new data?
 * [Xi-alpha](xi_alpha.md): estimating recall, precision and F1 without a test set.
 * [Smoothing](smoothing.md): smoothed risks and their solvers.
 * [Speed](speed.md) against other programs, and the [solvers](solvers.md) against each other.

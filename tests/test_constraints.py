@@ -95,7 +95,8 @@ def test_the_threshold_is_the_best_with_a_margin(measure, counts):
         if best >= 0:
             found += 1
             assert binom.sf(good - 1, good + bad, measure.level) <= 0.1
-            assert measure.shortfall(measure.assured_of(y, scores - threshold)) is None
+            rule = y, scores - threshold
+            assert measure.shortfall(measure.merit(*rule), measure.reach(*rule)) is None
             reached = recall_score(y, calls) if measure.name != "precision_at_recall" else precision_score(y, calls)
             assert reached == pytest.approx(best)
         # weights of 2 are two examples; equal weights other than 1 say nothing about how many there are
@@ -105,16 +106,48 @@ def test_the_threshold_is_the_best_with_a_margin(measure, counts):
     assert found >= 5
 
 
-def test_where_none_keeps_it_the_best_level_is_taken_and_said():
+def doubts(measure: RecallAtPrecision, y: np.ndarray, scores: np.ndarray) -> dict[float, float]:
+    """By the binomial test written out: how likely so many right calls are at the level, for every threshold."""
+    calls = {at: y[scores > at] for at in [*(np.unique(scores) - 0.25), scores.max() + 1]}
+    return {at: binom.sf(own.sum() - 1, len(own), measure.level) for at, own in calls.items()}
+
+
+def test_where_none_keeps_it_the_likeliest_is_taken_and_said():
+    taken = 0
+    for seed in range(30):
+        y, scores = sample(seed, n=60)
+        measure = RecallAtPrecision(0.8, confidence=0.95)
+        every, threshold = doubts(measure, y, scores), measure.threshold(y, scores)
+        least = min(every.values())
+        if least <= 0.05:
+            continue
+        called = y[scores > threshold]
+        warning = measure.shortfall(measure.merit(y, scores - threshold), measure.reach(y, scores)) or ""
+        if least > 0.5:  # less likely than not
+            assert len(called) == 0
+            assert "nothing is called positive" in warning
+        else:
+            taken += 1
+            assert binom.sf(called.sum() - 1, len(called), 0.8) == pytest.approx(least)
+            assert f"the one that was taken keeps it with {1 - least:.2g}" in warning
+    assert taken > 3
+
+
+def test_the_warning_says_what_can_be_kept():
     y, scores = sample(3)
-    measure = RecallAtPrecision(0.99)
-    threshold = measure.threshold(y, scores)
-    assured = measure.assured_of(y, scores - threshold)
-    others = [measure.assured_of(y, scores - at) for at in np.unique(scores) - 0.25]
-    assert assured == pytest.approx(max(others))
-    assert f"the one that was taken keeps a precision of {assured:.3g}" in (measure.shortfall(assured) or "")
-    assert "a false positive rate of 0.001" in (TPRAtFPR(0.001).shortfall(0.5) or "")
-    assert "a recall of 0.9" in (PrecisionAtRecall(0.9).shortfall(0.5) or "")
+    for make in (RecallAtPrecision, lambda level: TPRAtFPR(1 - level)):
+        reach = make(0.999).reach(y, scores)
+        below, above = make(reach - 1e-3), make(reach + 1e-3)
+        assert below.merit(y, scores - below.threshold(y, scores)) >= 0
+        assert above.merit(y, scores - above.threshold(y, scores)) < 0
+    assert "a false positive rate of 0.5 can be kept" in (TPRAtFPR(0.001).shortfall(-0.6, 0.5) or "")
+    assert "a recall of 0.5 can be kept" in (PrecisionAtRecall(0.9).shortfall(-0.6, 0.5) or "")
+
+
+def test_a_recall_that_no_threshold_is_sure_of_calls_all():
+    y = np.array([True, True, False, False])
+    measure = PrecisionAtRecall(0.9)
+    assert measure.threshold(y, np.array([4.0, 1.0, 3.0, 2.0])) < 1.0
 
 
 def test_whoever_keeps_the_constraint_is_better_than_who_does_not():
@@ -123,7 +156,7 @@ def test_whoever_keeps_the_constraint_is_better_than_who_does_not():
     kept = scores - measure.threshold(y, scores)
     assert measure.merit(y, kept) == pytest.approx(recall_score(y, kept > 0))
     everyone, half = measure.merit(y, scores - scores.min() + 1), measure.merit(y, scores - np.median(scores))
-    assert -0.7 <= everyone < half < 0 < measure.merit(y, kept)
+    assert -1 <= everyone <= half < 0 < measure.merit(y, kept)
 
 
 def test_all_or_none_of_the_bad_leaves_no_margin_but_can_be_asked_for():
@@ -143,7 +176,8 @@ def test_the_margin_keeps_its_confidence():
         scores = rng.normal(size=400) + 1.3 * y
         # P(y | s > fixed) of this population, both classes equally frequent
         true = norm.sf(fixed - 1.3) / (norm.sf(fixed - 1.3) + norm.sf(fixed))
-        sure = RecallAtPrecision(level, 0.75).assured_of(y, scores - fixed)
+        tp, fp = (y & (scores > fixed)).sum(), (~y & (scores > fixed)).sum()
+        sure = RecallAtPrecision(level, 0.75).assured(*map(np.asarray, (float(tp), float(fp), 0.0, 0.0)))
         missed += sure > true
     assert missed / 300 <= 0.25 + 2 * np.sqrt(0.25 * 0.75 / 300)
 
@@ -222,6 +256,7 @@ def test_a_constraint_out_of_reach_is_said_once(overlapping):
 
 def test_one_fit_has_the_margin_of_its_training_scores(overlapping):
     a, ya, _, _ = overlapping
-    svc = MeasureSVC(RecallAtPrecision(0.8), hinge=1).fit(a, ya)
+    with pytest.warns(UserWarning, match="on the training scores, .* MeasureSVCCV places it on scores out of fold"):
+        svc = MeasureSVC(RecallAtPrecision(0.8), hinge=1).fit(a, ya)
     assert precision_score(ya, svc.predict(a)) > 0.8
     assert svc.gap_ <= 1e-3

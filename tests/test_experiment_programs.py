@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from experiments import linear, linear_page, smoothing
+from experiments import constraints, linear, linear_page, smoothing
 from experiments.data import documents, load, tfidf
 from experiments.harness import Options, Program, Table
 from experiments.smoothing_page import EPSILON, METHODS, SETS, Run
@@ -123,3 +123,16 @@ def test_the_threshold_of_folds_is_the_best_of_those_tried():
     f1 = linear.MEASURES["f1"]
     best = max(f1.score(y, scores - at) for at in np.sort(scores))
     assert f1.score(y, scores - linear.threshold(f1, y, scores)) == pytest.approx(best)
+
+
+def test_the_plain_threshold_of_constraints_is_the_best_on_its_own_scores():
+    rng = np.random.default_rng(0)
+    y = rng.random(300) < 0.3
+    scores = np.round(rng.normal(size=300) + 1.5 * y, 1)
+    for name in ("recall@precision=0.8", "precision@recall=0.8", "tpr@fpr=0.05"):
+        measure = get_measure(name)
+        z = scores > constraints.plain_threshold(measure, y, scores)
+        table = (np.asarray(float(part.sum())) for part in (y & z, ~y & z, y & ~z, ~y & ~z))
+        assert measure.table_score(*table) == pytest.approx(measure.score(y, scores))
+    out_of_reach = constraints.plain_threshold(get_measure("recall@precision=0.9"), y, -scores)
+    assert not (-scores > out_of_reach).any()

@@ -17,9 +17,19 @@ def warn_of_positive(measure: Measure, classes: Array, labels: Labels) -> None:
 def warn_of_shortfall(measure: Measure, labels: Labels, above: Vector, weight: Vector | None) -> None:
     """Warn where thresholds may not keep a measure's constraint; ``above`` are scores (n, L) less thresholds."""
     if isinstance(measure, Constrained):
-        texts = [measure.shortfall(measure.assured_of(y, s, weight)) for y, s in zip(labels.T, above.T, strict=True)]
+        rules = [(y, scores, weight) for y, scores in zip(labels.T, above.T, strict=True)]
+        texts = [measure.shortfall(measure.merit(*rule), measure.reach(*rule)) for rule in rules]
         for text in filter(None, texts):
             warn(text)
+
+
+def warn_of_training_scores(measure: Measure) -> None:
+    """Warn where the constraint of a measure is kept on training scores alone."""
+    if isinstance(measure, Constrained):
+        warn(
+            f"{measure.name}: the threshold keeps {measure.what(measure.level)} on the training scores, which are "
+            "better than those of other data: MeasureSVCCV places it on scores out of fold"
+        )
 
 
 def warn_of_constants(

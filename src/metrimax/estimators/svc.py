@@ -16,7 +16,7 @@ from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Gram, Kernel, check_symmetric, choose_gamma, kernel_design
 from metrimax.estimators._base import stated
 from metrimax.estimators._classifier import CertifiedClassifier
-from metrimax.estimators._remarks import warn_of_constants
+from metrimax.estimators._remarks import warn_of_constants, warn_of_training_scores
 from metrimax.estimators._targets import encode, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
@@ -261,6 +261,7 @@ class MeasureSVC(CertifiedClassifier):
         self.trained_with_ = stated(training, self.C, "free" if self._is_free else scaling)
         self._store_weights(features, self._weights(fitted))
         self._tell(measure, X, features, labels, weight, fitted)
+        warn_of_training_scores(measure)
         return self
 
     def _tell(

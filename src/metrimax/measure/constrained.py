@@ -10,8 +10,9 @@ above a level: precision is tp of tp + fp, recall tp of tp + fn, the true negati
 * `threshold` leaves a margin. It is the best place at which the constraint would hold on other data with the
   ``confidence`` asked for: if the proportion were only the level, so many good ones or more would come about with
   probability ``1 - confidence`` at most (the exact binomial test; Clopper & Pearson 1934). Where there is no such
-  place, it is the one that keeps the best level with that confidence, and `shortfall` says which. Scores of the
-  training rows are better than those of others: the margin holds for scores out of fold.
+  place, it is the one that is most likely to keep the level; if even that is less likely than not, and calling nothing
+  keeps the constraint, nothing is called. `shortfall` says what was done. Scores of the training rows are better than
+  those of others: the margin holds for scores out of fold.
 """
 
 from __future__ import annotations
@@ -32,6 +33,13 @@ ROUNDING = 1e-9
 
 CONFIDENCE = 0.75
 """How sure the margin of a threshold is, unless told otherwise."""
+
+EVEN = 0.5
+"""A place whose doubt is greater is taken only if no other keeps the constraint.
+
+Precision of 0.9 asked for, 61 sets: with 0.5 mean precision 0.88, recall 0.24; with 0.75 0.86 and 0.30; with 1 0.75 and
+0.31. The 20 tables among them: 0.90 and 0.08, 0.83 and 0.08, 0.72 and 0.09.
+"""
 
 
 class Constrained(ContingencyMeasure):
@@ -77,13 +85,19 @@ class Constrained(ContingencyMeasure):
         return float(np.max(self.table_score(*table)))
 
     def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """The best threshold that keeps the constraint with confidence; if none does, that of the best `assured`."""
+        """The best threshold that keeps the constraint with confidence.
+
+        If none does, the one of the least `doubt`; if that is above `EVEN`, the one at which the constraint says
+        nothing, as the precision does where nothing is called, if there is such a one.
+        """
         places, table, copies = _places(np.asarray(y) > 0, scores, sample_weight)
         doubt = self.doubt(*table, copies=copies)
-        sure = doubt <= 1 - self.confidence
-        if not sure.any():
-            return float(places[np.argmax(self.assured(*table, copies=copies))])
-        return float(places[np.argmax(np.where(sure, self.value(*table), -np.inf))])
+        sure, idle = doubt <= 1 - self.confidence, np.add(*self.proportion(*table)) == 0
+        if sure.any():
+            return float(places[np.argmax(np.where(sure, self.value(*table), -np.inf))])
+        if idle[0] and doubt.min() > EVEN:  # beyond the highest score by as much as they spread: others may be higher
+            return float(places[0] + np.ptp(places))
+        return float(places[np.argmin(doubt)])
 
     def doubt(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector, copies: float = 1.0) -> Vector:
         """The p-value of the binomial test: the probability of ``good`` or more if the true proportion were the level.
@@ -106,28 +120,29 @@ class Constrained(ContingencyMeasure):
 
         return np.where(good > 0, betaincinv(np.maximum(good, 1e-300), bad + 1, 1 - self.confidence), 0.0)
 
-    def assured_of(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """The `assured` level of the rule ``score > 0``."""
-        _, table, copies = _places(np.asarray(y) > 0, scores, sample_weight, np.zeros(1))
-        return float(self.assured(*table, copies=copies)[0])
+    def reach(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """The greatest level that a threshold on these scores keeps with confidence: the best `assured`."""
+        _, table, copies = _places(np.asarray(y) > 0, scores, sample_weight)
+        return float(np.max(self.assured(*table, copies=copies)))
 
     def merit(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-        """The value of the rule ``score > 0`` if it keeps the constraint with confidence, else ``assured - level``.
+        """The value of the rule ``score > 0`` if it keeps the constraint with confidence, else ``-doubt``.
 
-        The latter is negative, so every rule that keeps the constraint beats every rule that does not.
+        So every rule that keeps the constraint beats every rule that does not, and of these the surer one is better.
         """
         _, table, copies = _places(np.asarray(y) > 0, scores, sample_weight, np.zeros(1))
-        assured = float(self.assured(*table, copies=copies)[0])
-        return float(self.value(*table)[0]) if self.shortfall(assured) is None else assured - self.level
+        doubt = float(self.doubt(*table, copies=copies)[0])
+        return float(self.value(*table)[0]) if doubt <= 1 - self.confidence else -doubt
 
-    def shortfall(self, assured: float) -> str | None:
-        """The warning for a rule with this `assured` level; None if it keeps the constraint."""
-        if assured >= self.level - 1e-6:
+    def shortfall(self, merit: float, reach: float) -> str | None:
+        """The warning for a rule with this `merit`, on scores with this `reach`; None if it keeps the constraint."""
+        if merit >= 0:
             return None
+        done = "nothing is called positive" if merit <= -1 else f"the one that was taken keeps it with {1 + merit:.2g}"
         return (
             f"{self.name}: no threshold keeps {self.what(self.level)} on other data with a confidence of "
-            f"{self.confidence:g}; the one that was taken keeps {self.what(assured)}: ask for less, or for less "
-            "confidence, or give more examples"
+            f"{self.confidence:g}; {done}. With that confidence {self.what(reach)} can be kept: ask for that, or for "
+            "less confidence, or give more examples"
         )
 
     def what(self, level: float) -> str:

@@ -208,7 +208,7 @@ class ByFolds:
         pooled = np.concatenate([judged.pooled for judged in self._judged], axis=1)
         splits = np.concatenate([judged.splits for judged in self._judged], axis=2)
         thresholds = np.concatenate([judged.thresholds for judged in self._judged], axis=1)
-        assured = np.concatenate([judged.assured for judged in self._judged], axis=1)
+        reach = np.concatenate([judged.reach for judged in self._judged], axis=1)
         Cs, values = np.array([C for _, C in candidates]), shrunk(pooled, _positives(self._sample))
         chosen: list[Chosen] = []
         rules = self._family.thresholds
@@ -221,15 +221,32 @@ class ByFolds:
                 rule = "trained"
             elif rule == "folds":
                 threshold = float(thresholds[label, k])
-                self._warn_of_shortfall(float(assured[label, k]))
+                self._warn_of_shortfall(float(pooled[label, k, t]), float(reach[label, k]))
             chosen.append(Chosen(*candidates[k], rule, threshold, float(pooled[label, k, t])))
         times: int = self._sample.labels.shape[1] // len(chosen)
         return chosen * times
 
-    def _warn_of_shortfall(self, assured: float) -> None:
+    def held_out(self, chosen: list[Chosen]) -> Vector:
+        """The scores (n, L) of rows that were held out, with what was chosen, less the threshold."""
+        sample = self._sample
+        scores = np.zeros(sample.labels.shape)
+        settings = [(one.losses, one.C) for one in chosen]
+        for losses, C in dict.fromkeys(settings):  # labels that are trained alike, together
+            labels = [k for k, own in enumerate(settings) if own == (losses, C)]
+            for fold, held in zip(
+                sample.folds, train_folds(sample, (losses,), np.array([C]), labels, self._workers), strict=True
+            ):
+                for k, own in zip(labels, held, strict=True):
+                    [fitted] = own.fitted
+                    trained = fitted.threshold if chosen[k].rule == "placed" else fitted.trained
+                    given = chosen[k].threshold
+                    scores[fold.test, k] = own.scores[:, 0] - (trained if given is None else given)
+        return scores
+
+    def _warn_of_shortfall(self, merit: float, reach: float) -> None:
         """Warn where the constraint of a measure is not sure to be kept."""
         measure = self._sample.scoring(np.arange(len(self._sample.labels)))
-        if isinstance(measure, Constrained) and (text := measure.shortfall(assured)):
+        if isinstance(measure, Constrained) and (text := measure.shortfall(merit, reach)):
             warn(text)
 
 

@@ -26,15 +26,15 @@ class Judged(NamedTuple):
     """Candidates (losses, C) and their scores by the measure; nan where there is none.
 
     ``pooled`` is by label, candidate and threshold, on the test rows of all folds together; ``splits`` by label, fold,
-    candidate and threshold; ``thresholds`` are those of the folds, by label and candidate, and ``assured`` the
-    level that they keep surely, of a measure with a constraint.
+    candidate and threshold; ``thresholds`` are those of the folds, by label and candidate, and ``reach`` the greatest
+    level that any threshold would keep surely, of a measure with a constraint.
     """
 
     candidates: list[Candidate]
     pooled: Vector
     splits: Vector
     thresholds: Vector
-    assured: Vector
+    reach: Vector
 
 
 class _Pool:
@@ -66,11 +66,11 @@ class _Pool:
             return np.nan
         return choose_threshold(measure, y, scores, self.weight)
 
-    def assured(self, label: int, above: Vector) -> float:
-        """The level of a constraint that is kept surely; nan where there is none."""
+    def reach(self, label: int, scores: Vector) -> float:
+        """The greatest level of a constraint that a threshold keeps surely; nan where there is none."""
         if not isinstance(self.measure, Constrained):
             return np.nan
-        return self.measure.assured_of(self.truth[:, label], above, self.weight)
+        return self.measure.reach(self.truth[:, label], scores, self.weight)
 
 
 def judge(
@@ -84,7 +84,7 @@ def judge(
     pool, shape = _Pool(sample), (len(candidates), len(rules))
     pooled = np.full((1 if sample.together else len(labels), *shape), np.nan)
     splits = np.full((len(pooled), len(held), *shape), np.nan)
-    thresholds, assured = np.full((2, len(labels), len(candidates)), np.nan)
+    thresholds, reach = np.full((2, len(labels), len(candidates)), np.nan)
     for k in range(len(candidates)):
         above = np.empty((len(rules), len(pool.truth), len(labels)))
         for j, label in enumerate(labels):
@@ -94,7 +94,7 @@ def judge(
                 if rule == "folds":
                     thresholds[j, k] = pool.threshold(label, scores)
                     above[t, :, j] = scores - thresholds[j, k]
-                    assured[j, k] = pool.assured(label, above[t, :, j])
+                    reach[j, k] = pool.reach(label, scores)
                 else:
                     of_fold = [one.threshold if rule == "placed" else one.trained for one in fitted]
                     above[t, :, j] = scores - np.repeat(of_fold, pool.sizes)
@@ -103,7 +103,7 @@ def judge(
                 _judge_classes(pool, of_rule, pooled[0, k, t : t + 1], splits[0, :, k, t])
             elif not (rules[t] == "folds" and np.isnan(thresholds[:, k]).all()):
                 _judge_labels(pool, labels, of_rule, pooled[:, k, t], splits[:, :, k, t])
-    return Judged(candidates, pooled, splits, thresholds, assured)
+    return Judged(candidates, pooled, splits, thresholds, reach)
 
 
 def _judge_labels(pool: _Pool, labels: range, above: Vector, pooled: Vector, splits: Vector) -> None:
