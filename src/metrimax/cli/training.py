@@ -25,6 +25,7 @@ from metrimax.measure import Grouped
 from metrimax.measure.at_k import on_part
 from metrimax.measure.base_loss import Losses
 from metrimax.measure.classes import score_classes
+from metrimax.measure.constrained import Constrained
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
 from metrimax.solvers import Auto
@@ -187,8 +188,17 @@ def _fit(
     return [one.threshold_of(label) for one, label in zip(chosen, fitted, strict=True)]
 
 
-def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], results: dict[str, Any]) -> int:
-    """Train each label on all data with its chosen settings, write the model, and report."""
+def finish(
+    arguments: argparse.Namespace,
+    task: Task,
+    chosen: list[Chosen],
+    results: dict[str, Any],
+    held_out: Vector | None = None,
+) -> int:
+    """Train each label on all data with its chosen settings, write the model, and report.
+
+    The page shows the scores ``held_out`` (n, L), if there are any, else those of the training data.
+    """
     data, classes = task.data, task.classes
     checkpoint = as_checkpoint(arguments.checkpoint)
     fitted = _fit(arguments, task, chosen, checkpoint)
@@ -219,7 +229,13 @@ def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], resu
     } | results
     emit(arguments, results, aside=is_standard_output(arguments.model))  # text after the model would damage it
     if arguments.report is not None:
-        _report(arguments, data, model, scores, chosen)
+        _report(arguments, data, model, scores, held_out)
+    if isinstance(task.measure, Constrained) and arguments.command == "train":
+        note(
+            arguments,
+            "the threshold keeps the constraint on the training scores, which are better than those of other data: "
+            "metrimax tune places it on scores out of fold",
+        )
     nothing = [k for k, weights in enumerate(model.coef) if not weights.any()]
     if nothing:
         note(arguments, _learnt_nothing(arguments, task, nothing))
@@ -231,12 +247,17 @@ def finish(arguments: argparse.Namespace, task: Task, chosen: list[Chosen], resu
 
 
 def _report(
-    arguments: argparse.Namespace, data: Data, model: LinearModel, scores: Vector, chosen: list[Chosen]
+    arguments: argparse.Namespace, data: Data, model: LinearModel, scores: Vector, held_out: Vector | None
 ) -> None:
     """The page of the data that the model was trained on."""
-    found = [one.score for one in chosen if np.isfinite(one.score)]
-    held = f" On rows held out in the folds {arguments.measure} was {np.mean(found):.4f}." if found else ""
-    remark = f"These are the data it was trained on: expect less on others.{held}"
+    if held_out is None:
+        remark = "These are the data it was trained on: expect less on others."
+    else:
+        scores = held_out
+        remark = (
+            "Each row has the score of a model that was trained without it, on the other folds, with what was chosen. "
+            "The choice looked at these scores: expect a little less on others."
+        )
     judging = judge_ranking if model.kind == "ranking" else judge
     judged = judging(arguments, data, replace(model, columns=None), scores)
     write_report(arguments, data, model, judged, title=f"{arguments.model} on {arguments.data}", remark=remark)

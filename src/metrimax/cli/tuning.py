@@ -44,6 +44,7 @@ def tune(arguments: argparse.Namespace) -> int:
     rows = explore(by.rows, grid)
     _note_missed(arguments, by.solutions)
     chosen = by.choose()
+    held_out = None if arguments.report is None else by.held_out(chosen)
     Cs = {one.C for one in chosen}
     if len(grid) > 1 and Cs <= {grid.min(), grid.max()}:
         at = ", ".join(f"{C:g}" for C in sorted(Cs))
@@ -55,12 +56,12 @@ def tune(arguments: argparse.Namespace) -> int:
         for row in rows
     ]
     if arguments.json:
-        return finish(arguments, task, chosen, {"cross_validation": steps})
+        return finish(arguments, task, chosen, {"cross_validation": steps}, held_out)
     best = sorted(steps, key=lambda step: -step["score"] if np.isfinite(step["score"]) else np.inf)[:BEST]
     for step in best:
         note(arguments, f"on rows held out: {_line(step)}")
-    held_out = float(np.nanmean([one.score for one in chosen]))
-    return finish(arguments, task, chosen, {"tried": len(steps), "held_out_score": held_out})
+    mean = float(np.nanmean([one.score for one in chosen]))
+    return finish(arguments, task, chosen, {"tried": len(steps), "held_out_score": mean}, held_out)
 
 
 def _line(step: dict[str, Any]) -> str:
