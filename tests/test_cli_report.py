@@ -15,6 +15,7 @@ from test_cli_columns import people
 from test_tables import refused, write
 
 from metrimax.cli import evaluating, main, training, tuning
+from metrimax.cli.report import parse_measure
 from metrimax.io.models import LinearModel, save_model
 from metrimax.training.choose import Chosen
 
@@ -53,6 +54,9 @@ def test_names_say_what_the_numbers_are(judged: tuple[Path, Path, np.ndarray, np
     assert values["ae"] == pytest.approx(abs(fp - fn) / len(y))  # a loss, under the name of one
     assert {"error", "fbeta", "precision_at_k"}.isdisjoint(values)
     assert {"precision@1p", "recall@2p", "ndcg@10"} <= values.keys()
+    constrained = {"recall@precision=0.9", "precision@recall=0.9", "tpr@fpr=0.01", "recall@budget=10%"}
+    assert constrained <= values.keys()  # as --measure takes them
+    assert all(parse_measure(name) for name in constrained)
     assert main(["evaluate", str(data), str(model)]) == 0
     out = capsys.readouterr().out
     assert re.search(rf"^tp: +{tp}  \(positive, called so\)$", out, re.M)

@@ -103,9 +103,11 @@ def reported_as(name: str, measure: Measure) -> str:
     if name != measure.name:
         return NAMES.get(name, name)
     if isinstance(measure, Constrained):
-        return f"{name}:{name.partition('_at_')[2]}={1 - measure.level if name == 'tpr_at_fpr' else measure.level:g}"
+        return f"{name.replace('_at_', '@')}={1 - measure.level if name == 'tpr_at_fpr' else measure.level:g}"
     if isinstance(measure, (PrecisionAtK, RecallAtK, NDCG)) and measure.k is not None:
-        return f"{name.removesuffix('_at_k')}@{measure.k}" if name != "recall_at_budget" else f"{name}:k={measure.k}"
+        return (
+            f"{name.removesuffix('_at_k')}@{measure.k}" if name != "recall_at_budget" else f"recall@budget={measure.k}"
+        )
     return NAMES.get(name, name)
 
 
