@@ -16,7 +16,14 @@ BALANCED = "the measure weighs both classes alike, whatever their weights"
 TWICE = "it is trained to call more than there are, or fewer, which is not accurate"
 ORDER = "the order of the examples counts, or how many are called: weights of classes do not make one of them rare"
 WHOLE = "it takes whole numbers as weights"
+COPIES = "the margin of its threshold counts examples of equal spread, which weights of 0, 1 and 2 are not"
+ALL = "too little weight of positives proves no recall, and so all are called"
 EXPECTED = {
+    "recall_at_precision": {
+        "check_sample_weight_equivalence_on_dense_data": COPIES,
+        "check_sample_weight_equivalence_on_sparse_data": COPIES,
+    },
+    "precision_at_recall": {"check_class_weight_classifiers": ALL},
     "balanced_error": {"check_class_weight_classifiers": BALANCED},
     "gmean": {"check_class_weight_classifiers": BALANCED},
     "qmean": {"check_class_weight_classifiers": BALANCED},
