@@ -205,3 +205,10 @@ def svmlight(text: bytes) -> Any:
     reader.feed(np.frombuffer(b"1 1:1\n", np.uint8))
     reader.feed(np.frombuffer(text, np.uint8))
     return reader.finish()
+
+
+def table_of_numbers(text: bytes, is_text: tuple[int, ...] = (0, 1)) -> Any:
+    """What is read of a table."""
+    reader = _kernels.NumberReader(np.array(is_text, np.uint8), n_threads=3)
+    reader.feed(np.frombuffer(text, np.uint8))
+    return reader.finish()

@@ -28,6 +28,7 @@ from kernel_calls import (
     rules,
     svmlight,
     table_loss,
+    table_of_numbers,
     table_search,
     top_ranking,
     viterbi,
@@ -294,6 +295,10 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: _kernels.SumOfRisks([pair_search()], []),
             lambda: _kernels.SumOfRisks([], []),
         ],
+    ),
+    "NumberReader": (
+        [lambda text=text: table_of_numbers(text) for text in (b"", b"\n", b"1,a", b"1,\n2,b\r\n\n")],
+        [lambda text=text: table_of_numbers(text) for text in (b"1", b"1,2,3", b"x,1", b"1,a\n\n2,b")],
     ),
     "SvmlightReader": (
         [lambda text=text: svmlight(text) for text in (b"", b"\n", b"1 2:3")],

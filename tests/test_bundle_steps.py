@@ -270,7 +270,7 @@ def test_pairs_are_kept_to_go_on_with(images):
     steps, made = with_pairs(images)
     kept = steps.kept()
     other = made()
-    assert other.kept() == {}
+    assert list(other.kept()) == ["pace"]
     other.go_on(kept["pace"], kept["pairs"])
     assert sorted(kept) == sorted(other.kept()) == ["pace", "pairs"]
     for name, values in other.kept().items():
@@ -294,6 +294,9 @@ def test_pairs_are_kept_to_go_on_with(images):
 )
 def test_pairs_that_do_not_fit_are_left_alone(images, change):
     steps, made = with_pairs(images)
-    kept, other = steps.kept(), made()
-    other.go_on(*change(kept["pace"].copy(), kept["pairs"].copy()))
-    assert other.kept() == {}
+    kept, other, fresh = steps.kept(), made(), made().kept()
+    pace, pairs = change(kept["pace"].copy(), kept["pairs"].copy())
+    other.go_on(pace, pairs)
+    assert list(other.kept()) == ["pace"]
+    fits = pace.shape == (4,) and np.isfinite(pace).all()  # then it is of use without pairs
+    np.testing.assert_array_equal(other.kept()["pace"][:3], (kept if fits else fresh)["pace"][:3])

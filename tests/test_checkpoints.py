@@ -68,6 +68,23 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("solver", ["bundle", "auto"])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
+def test_a_fit_that_was_long_at_zero_goes_on(solver, share, tmp_path):
+    """The pace of the searches, and the iterations that were without a step, are kept: one iteration is repeated."""
+    rng = np.random.default_rng(0)
+    y = rng.random(8000) < 0.1
+    X = rng.normal(size=(8000, 40)) + 0.3 * y[:, None] * rng.normal(size=40)
+    clf = MeasureSVC("f1", solver=solver, hinge=0.0, threshold="trained")
+    whole = clone(clf).fit(X, y)
+    assert whole.n_iter_ >= 8
+    clf.set_params(checkpoint=Checkpoint(tmp_path / "state", minutes=0))
+    with pytest.raises(Stop):
+        clone(clf).set_params(callback=stop_at(max(1, round(share * whole.n_iter_)))).fit(X, y)
+    assert clf.fit(X, y).n_iter_ <= whole.n_iter_ + 1
+    assert clf.status_ is whole.status_
+
+
 @pytest.mark.parametrize(("data", "measure", "solver"), CASES)
 def test_a_stopped_fit_goes_on(data, measure, solver, request, tmp_path):
     X, y = request.getfixturevalue(data)

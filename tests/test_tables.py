@@ -11,10 +11,13 @@ import pytest
 from test_cli import Capture, numbers, run, run_json
 
 from metrimax.cli import main
+from metrimax.io.columns import Learn
+from metrimax.io.compressed import blocks
 from metrimax.io.data import Data, encode, file_kind, load_data
 from metrimax.io.dataset import open_dataset
 from metrimax.io.files import FileError
 from metrimax.io.models import load_model
+from metrimax.io.tables import Wanted, _read_any, _read_plain
 
 
 def write(path: Path, text: str) -> Path:
@@ -307,3 +310,68 @@ def test_parquet(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(FileError):
         load_data(tmp_path / "bad.parquet")
+
+
+def test_plain_tables_are_read_as_all_are(tmp_path):
+    """What the compiled reader takes is what the reader of all tables makes of it, and it takes no others."""
+    rng = np.random.default_rng(0)
+    path, taken = tmp_path / "a.csv", 0
+    numbers = ["1", "-2.5", "1e3", " 3 ", "+4", ".5", "6.", "0.1234567890123456789", "1e-400"]
+    others = ["", "na", "nan", "inf", "1e400", "1_0", "0x10", '"7"', "no", "é"]
+
+    def outcome(table):
+        if table is None:
+            return None
+        groups, labels = (None if part is None else part.tolist() for part in (table.groups, table.labels))
+        return repr((table.X.tolist(), labels, groups, table.names, table.columns, list(table.remarks)))
+
+    for _ in range(1500):
+        k, n = rng.integers(1, 5), rng.integers(0, 5)
+        rows = [rng.choice(numbers, k).tolist() for _ in range(n)]
+        if n and rng.random() < 0.2:
+            rows[rng.integers(n)][rng.integers(k)] = str(rng.choice(others))
+        head = rng.permutation(["label", "a", "b", "qid", "c", "0"])[:k].tolist()
+        if "label" in head and rng.random() < 0.5:
+            for row in rows:
+                row[head.index("label")] = str(rng.choice(["yes", "é", "1"]))
+        end = str(rng.choice(["\n", "\r\n", "\r"], p=[0.7, 0.25, 0.05]))
+        raw = end.join(",".join(row) for row in ([head] if rng.random() < 0.8 else []) + rows) + end
+        for old, new, share in ((end, end + end, 0.1), (",", "", 0.05), (",", ",,", 0.05), (end, "", 0.05)):
+            raw = raw.replace(old, new, 1) if rng.random() < share else raw
+        text = (
+            (b"\xef\xbb\xbf" if rng.random() < 0.1 else b"") + raw.encode() + (b"\xff" if rng.random() < 0.03 else b"")
+        )
+        path.write_bytes(text)
+        wanted = Wanted(
+            target=rng.choice([None, "label", "0"]),
+            names=["b", "a"] if rng.random() < 0.2 else None,
+            columns=Learn(bool(rng.integers(2))) if rng.random() < 0.5 else None,
+            drop=["c"] if rng.random() < 0.1 else [],
+            labelled=bool(rng.random() < 0.8),
+        )
+        plain = outcome(_read_plain(path, wanted, blocks(path, int(rng.integers(1, 40)))))
+        if plain is not None:
+            taken += 1
+            assert plain == outcome(_read_any(path, wanted, text))
+    assert taken > 200
+
+
+def test_a_long_table_in_pieces(tmp_path):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(30_000, 5)), rng.choice(["ham", "spam, cheap"], 30_000)
+    lines = [f"{label},{','.join(map(repr, row))}" for label, row in zip(y, X.tolist(), strict=True)]
+    text = "label,a,b,c,d,e\n" + "\n".join(lines).replace("spam, cheap", "spam") + "\n\n"
+    path = write(tmp_path / "a.csv", text)
+    for columns in (None, Learn(True)):
+        wanted = Wanted(columns=columns, n_threads=3)
+        table = _read_plain(path, wanted, blocks(path))
+        assert table is not None
+        np.testing.assert_array_equal(table.X, X if columns is None else (X - X.mean(axis=0)) / X.std(axis=0))
+        assert table.labels.tolist() == [label[:4].rstrip() for label in y]
+    for name in ("b", "e"):  # a model asks for its own columns in its own order
+        table = _read_plain(path, Wanted(names=[name, "a"]), blocks(path, 10_000))
+        np.testing.assert_array_equal(table.X, X[:, [ord(name) - ord("a"), 0]])
+    write(path, text.rstrip() + "\nham,1,2,x,4,5\n")
+    assert _read_plain(path, Wanted(), blocks(path)) is None
+    with pytest.raises(FileError, match="line 30002, column 'c': expected a finite number, got 'x'"):
+        load_data(path)

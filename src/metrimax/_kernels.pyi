@@ -241,11 +241,11 @@ class BundleSteps:
         """Do not compare the next gradient with the last one."""
 
     def kept(self) -> dict[str, NDArray[numpy.float64]]:
-        """What `go_on` needs, by name; nothing without a quasi-Newton matrix."""
+        """What `go_on` needs, by name; no pairs without a quasi-Newton matrix."""
 
     def go_on(self, pace: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """
-        Go on with the pace and the quasi-Newton pairs that another run kept, if they fit.
+        Go on with the pace and the quasi-Newton pairs that another run kept, where they fit.
         """
 
     @property
@@ -288,6 +288,21 @@ def simplex_qp(G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), ord
     """
     Minimise scale/2 a'Ga - b'a over the simplex, in place from a feasible a; returns the changes made.
     """
+
+class NumberReader:
+    """Reads a table of plain numbers that comes in pieces of whole lines."""
+
+    def __init__(self, is_text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], *, n_threads: int, text_size: int = 0) -> None: ...
+
+    def feed(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+        """
+        Read a piece of the text; False where it is not plain, and nothing more is read then.
+        """
+
+    def finish(self) -> tuple[int, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]]:
+        """
+        (number of rows, numbers row by row, cells of text one behind the other, where these begin and end).
+        """
 
 class SvmlightReader:
     """Reads svmlight text that comes in pieces of whole lines."""

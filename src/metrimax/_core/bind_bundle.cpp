@@ -291,15 +291,16 @@ class PyBundleSteps {
     nb::typed<nb::dict, nb::str, nb::ndarray<nb::numpy, double>> kept() {
         const auto turn = alone.turn();
         nb::typed<nb::dict, nb::str, nb::ndarray<nb::numpy, double>> arrays;
-        if (!matrix)
-            return arrays;
-        const double pace[] = {steps.far, steps.reach, static_cast<double>(steps.in_vain), double(matrix->compares())};
+        const double pace[] = {steps.far, steps.reach, static_cast<double>(steps.in_vain),
+                               matrix && matrix->compares() ? 1.0 : 0.0};
         auto numbers = empty<double>(kPace);
         std::copy_n(pace, kPace, numbers.get());
+        arrays["pace"] = make_array(std::move(numbers), kPace);
+        if (!matrix)
+            return arrays;
         const size_t rows = pool.pool.parts * (2 + matrix->count());
         auto values = empty<double>(rows * pool.pool.width);
         matrix->keep(values.get());
-        arrays["pace"] = make_array(std::move(numbers), kPace);
         arrays["pairs"] = make_array(std::move(values), rows, pool.pool.width);
         return arrays;
     }
@@ -307,18 +308,20 @@ class PyBundleSteps {
     // Go on from there. What does not fit, or is not finite, is left alone.
     void go_on(In1<double> pace, In2<double> pairs) {
         const auto turn = alone.turn();
-        const size_t parts = pool.pool.parts, rows = pairs.shape(0) / parts;
         const auto finite = [](const double *values, size_t size) {
             return std::all_of(values, values + size, [](double value) { return std::isfinite(value); });
         };
-        if (pace.size() != kPace || pairs.shape(1) != pool.pool.width || pairs.shape(0) % (2 * parts) != 0 ||
-            rows < 2 || rows > 2 + 2 * memory || !finite(pace.data(), kPace) || !finite(pairs.data(), pairs.size()))
+        if (pace.size() != kPace || !finite(pace.data(), kPace))
             return;
-        matrix.emplace(memory, pool.pool.width, images);
-        matrix->go_on(pairs.data(), rows / 2 - 1, pace.data()[3] != 0);
         steps.far = std::min(1.0, std::max(pace.data()[0], 1e-3)); // as next_reach has them
         steps.reach = std::min(1.0, std::max(pace.data()[1], 1e-3));
         steps.in_vain = pace.data()[2] >= 0 && pace.data()[2] < 1e6 ? static_cast<int>(pace.data()[2]) : 0;
+        const size_t parts = pool.pool.parts, rows = pairs.shape(0) / parts;
+        if (pairs.shape(1) != pool.pool.width || pairs.shape(0) % (2 * parts) != 0 || rows < 2 ||
+            rows > 2 + 2 * memory || !finite(pairs.data(), pairs.size()))
+            return;
+        matrix.emplace(memory, pool.pool.width, images);
+        matrix->go_on(pairs.data(), rows / 2 - 1, pace.data()[3] != 0);
     }
 
     const BundleSteps &state() const { return steps; }
@@ -409,9 +412,9 @@ void bind_bundle(nb::module_ &m) {
              "The cut that follows, within mu of the risk where it is taken, and one at the best point if asked for: "
              "losses and slopes.")
         .def("forget", &PyBundleSteps::forget, "Do not compare the next gradient with the last one.")
-        .def("kept", &PyBundleSteps::kept, "What `go_on` needs, by name; nothing without a quasi-Newton matrix.")
+        .def("kept", &PyBundleSteps::kept, "What `go_on` needs, by name; no pairs without a quasi-Newton matrix.")
         .def("go_on", &PyBundleSteps::go_on, nb::arg("pace").noconvert(), nb::arg("pairs").noconvert(),
-             "Go on with the pace and the quasi-Newton pairs that another run kept, if they fit.")
+             "Go on with the pace and the quasi-Newton pairs that another run kept, where they fit.")
         .def_prop_ro("bound", [](const PyBundleSteps &self) { return self.state().bound; })
         .def_prop_ro("square", [](const PyBundleSteps &self) { return self.state().square; })
         .def_prop_ro("risk", [](const PyBundleSteps &self) { return self.state().risk; })

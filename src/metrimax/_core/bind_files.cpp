@@ -1,5 +1,6 @@
 // Python bindings of the readers.
 #include "bindings.hpp"
+#include "number_table.hpp"
 #include "svmlight.hpp"
 
 #include <nanobind/stl/tuple.h>
@@ -85,9 +86,42 @@ class SvmlightReader {
     OneAtATime guard{"the reader"};
 };
 
+// Reads a table of plain numbers that comes in pieces of whole lines.
+class NumberReader {
+  public:
+    NumberReader(In1<std::uint8_t> is_text, int n_threads, std::size_t text_size)
+        : table(std::vector<char>(is_text.data(), is_text.data() + is_text.size()), text_size), n_threads(n_threads) {}
+
+    bool feed(In1<std::uint8_t> text) {
+        const auto turn = guard.turn();
+        nb::gil_scoped_release unlocked;
+        plain = plain && table.add(reinterpret_cast<const char *>(text.data()), text.size(), n_threads);
+        return plain;
+    }
+
+    auto finish() {
+        const auto turn = guard.turn();
+        require(plain, "expected a table of plain numbers, got another: read it otherwise");
+        return std::make_tuple(table.rows, taken(table.values), taken(table.text), taken(table.text_ends));
+    }
+
+  private:
+    NumberTable table;
+    int n_threads;
+    bool plain = true;
+    OneAtATime guard{"the reader"};
+};
+
 } // namespace
 
 void bind_files(nb::module_ &m) {
+    nb::class_<NumberReader>(m, "NumberReader", "Reads a table of plain numbers that comes in pieces of whole lines.")
+        .def(nb::init<In1<std::uint8_t>, int, std::size_t>(), nb::arg("is_text").noconvert(), nb::kw_only(),
+             nb::arg("n_threads"), nb::arg("text_size") = 0)
+        .def("feed", &NumberReader::feed, nb::arg("text").noconvert(),
+             "Read a piece of the text; False where it is not plain, and nothing more is read then.")
+        .def("finish", &NumberReader::finish,
+             "(number of rows, numbers row by row, cells of text one behind the other, where these begin and end).");
     nb::class_<SvmlightReader>(m, "SvmlightReader", "Reads svmlight text that comes in pieces of whole lines.")
         .def(nb::init<bool, bool, std::int64_t, std::int64_t, int, std::size_t, std::size_t>(), nb::kw_only(),
              nb::arg("allow_blank"), nb::arg("light_tags"), nb::arg("least"), nb::arg("most"), nb::arg("n_threads"),

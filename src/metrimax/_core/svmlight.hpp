@@ -343,9 +343,8 @@ class SvmlightParser {
     SvmlightRows rows;
 };
 
-// Read [text, text + size), whole lines, with up to n_threads threads; the pieces in the order of the file.
-inline std::vector<SvmlightRows> read_svmlight(const char *text, std::size_t size, const SvmlightOptions &options,
-                                               int n_threads) {
+// Where up to n_threads pieces of [text, text + size), whole lines, begin, and the end.
+inline std::vector<const char *> line_borders(const char *text, std::size_t size, int n_threads) {
     constexpr std::size_t kLeastPiece = std::size_t{1} << 16; // less is read faster than a thread starts
     const std::size_t asked = n_threads > 1 ? static_cast<std::size_t>(n_threads) : 1;
     const std::size_t parts = std::max<std::size_t>(1, std::min(asked, size / kLeastPiece));
@@ -357,8 +356,15 @@ inline std::vector<SvmlightRows> read_svmlight(const char *text, std::size_t siz
             static_cast<const char *>(std::memchr(from, '\n', static_cast<std::size_t>(text + size - from)));
         borders[part] = stop ? stop + 1 : text + size;
     }
-    std::vector<SvmlightRows> pieces(parts);
-    run_parts(parts,
+    return borders;
+}
+
+// Read [text, text + size), whole lines, with up to n_threads threads; the pieces in the order of the file.
+inline std::vector<SvmlightRows> read_svmlight(const char *text, std::size_t size, const SvmlightOptions &options,
+                                               int n_threads) {
+    const std::vector<const char *> borders = line_borders(text, size, n_threads);
+    std::vector<SvmlightRows> pieces(borders.size() - 1);
+    run_parts(pieces.size(),
               [&](std::size_t part) { pieces[part] = SvmlightParser(borders[part], borders[part + 1], options)(); });
     return pieces;
 }

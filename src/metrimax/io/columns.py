@@ -121,9 +121,15 @@ def learn(path: Name, raws: Sequence[Raw], scale: bool, named: bool) -> tuple[li
     return columns, said
 
 
-def apply(path: Name, columns: Sequence[Column], raws: Sequence[Raw], n: int) -> tuple[Vector, list[str]]:
-    """The features of the n rows of a table, and sentences on what its columns had not shown in training."""
-    X = np.zeros((n, sum(len(column.features) for column in columns)))
+def apply(
+    path: Name, columns: Sequence[Column], raws: Sequence[Raw], n: int, table: Vector | None = None
+) -> tuple[Vector, list[str]]:
+    """The features of the n rows of a table, and sentences on what its columns had not shown in training.
+
+    ``table`` has the columns as they were read, numbers without gaps: the features take its place where they fit.
+    """
+    fits = table is not None and all(column.values is None and not column.marked for column in columns)
+    X = table if table is not None and fits else np.zeros((n, sum(len(column.features) for column in columns)))
     at, unknown, filled = 0, [], []
     for column, raw in zip(columns, raws, strict=True):
         gaps = raw.gaps

@@ -127,7 +127,7 @@ def load_data(
     elif kind in ("csv", "parquet"):
         read = read_csv if kind == "csv" else read_parquet
         wanted = Wanted(
-            None if target is None else str(target), feature_names, n_features, labels, limit, columns, drop
+            None if target is None else str(target), feature_names, n_features, labels, limit, columns, drop, n_threads
         )
         if wanted.known is not None:
             names = None if feature_names is None else [column.name for column in wanted.known]

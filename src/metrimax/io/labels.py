@@ -63,19 +63,19 @@ def given_labels(folder: Path, what: str, given: Any, rows: int) -> Array | list
     return made
 
 
-def as_labels(path: Name, given: Array | None, lines: list[int] | None = None) -> Array | None:
+def as_labels(path: Name, given: Array | None, lines: Sequence[int] | None = None) -> Array | None:
     """Labels as numbers or strings; None where all are missing, an error where some are."""
     if given is None or _all_missing(path, given, "labels", lines):
         return None
     return given.astype(np.float64) if given.dtype.kind in "fiub" else np.array([_text(label) for label in given])
 
 
-def as_groups(path: Name, given: Array | None, lines: list[int] | None = None) -> Array | None:
+def as_groups(path: Name, given: Array | None, lines: Sequence[int] | None = None) -> Array | None:
     """Groups as given; None where all are missing, an error where some are."""
     return None if given is None or _all_missing(path, given, "groups (qid)", lines) else given
 
 
-def _all_missing(path: Name, given: Array, what: str, lines: list[int] | None) -> bool:
+def _all_missing(path: Name, given: Array, what: str, lines: Sequence[int] | None) -> bool:
     if given.dtype.kind in "fiub":
         missing = ~np.isfinite(given)
     else:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from metrimax import _kernels
+from metrimax.designs.linear import available_threads
 from metrimax.io.columns import MISSING, Column, Learn, Raw, apply, feature_names, is_number, learn
-from metrimax.io.compressed import read_bytes
+from metrimax.io.compressed import Bytes, blocks, read_bytes, stored
 from metrimax.io.files import FileError, Name
 from metrimax.io.labels import as_groups, as_labels
 from metrimax.io.limits import Limit, check_expansion
@@ -34,6 +37,7 @@ class Wanted(NamedTuple):
     limit: Limit = None
     columns: Sequence[Column] | Learn | None = None
     drop: Sequence[str] = ()
+    n_threads: int | None = None
 
     @property
     def known(self) -> Sequence[Column] | None:
@@ -64,8 +68,76 @@ class Columns(NamedTuple):
 
 
 def read_csv(path: Name, wanted: Wanted) -> Table:
-    """Comma-separated values."""
-    raw = read_bytes(path, limit=wanted.limit).tobytes()
+    """Comma-separated values: plain numbers piece by piece, any other table as a whole."""
+    again = path != "-" and Path(path).is_file()  # whether it can be read twice
+    raw = None if again else read_bytes(path, limit=wanted.limit)
+    table = _read_plain(path, wanted, blocks(path, limit=wanted.limit) if raw is None else iter([raw]))
+    return table or _read_any(path, wanted, (read_bytes(path, limit=wanted.limit) if raw is None else raw).tobytes())
+
+
+def _read_plain(path: Name, wanted: Wanted, pieces: Iterator[Bytes]) -> Table | None:
+    """A table of numbers below a plain header or none, whose labels may be names.
+
+    None for any other table, and for one in which something is wrong: `_read_any` says what.
+    """
+    if wanted.known is not None and any(column.values is not None for column in wanted.known):
+        return None
+    try:
+        first = next(pieces, np.empty(0, np.uint8))
+        head = first.tobytes().partition(b"\n")[0]
+        row = next(csv.reader([head.decode("utf-8-sig").removesuffix("\r")], strict=True))
+        named = _surely_header(row, wanted.target, wanted.names)
+        if not row or (not named and not all(map(is_number, row))):
+            return None
+        columns = row if named else [str(k) for k in range(len(row))]
+        _check_names(path, columns)
+        label, group, taken = _choose(path, columns, wanted)
+        if (wanted.drop and not named) or (wanted.names is None and not all(columns[k].strip() for k in taken)):
+            return None
+        texts = [k for k in range(len(row)) if k not in taken]
+        reader = _kernels.NumberReader(
+            np.isin(np.arange(len(row)), texts).astype(np.uint8),
+            n_threads=available_threads(wanted.n_threads),
+            text_size=stored(path),
+        )
+        begin = len(head) + 1 if named else 3 if head.startswith(b"\xef\xbb\xbf") else 0
+        if not all(map(reader.feed, chain([first[begin:]], pieces))):
+            return None
+        n, numbers, joined, ends = reader.finish()
+        if n == 0:
+            return None
+        X = numbers.reshape(n, len(taken))
+        if taken != sorted(taken):
+            X = X[:, np.argsort(np.argsort(taken))]
+        lines = range(1 + named, 1 + named + n)
+        raw = joined.tobytes()
+        own, qid = (None if k is None else _cells(raw, ends, texts.index(k), len(texts)) for k in (label, group))
+        truth = _truth(path, wanted, own, qid, lines)
+        if wanted.columns is None:
+            return Table(X, *truth, [columns[k] for k in taken] if named else None)
+        raws = [Raw(columns[k], X[:, at], None, lambda row: f"line {lines[row]}") for at, k in enumerate(taken)]
+        return _treated(path, wanted, raws, truth, (n, stored(path) or 8 * X.size), named=named, table=X)
+    except (FileError, csv.Error, UnicodeDecodeError):
+        return None
+
+
+def _cells(raw: bytes, ends: Array, column: int, width: int) -> list[str]:
+    """One of ``width`` columns of text."""
+    places = zip(ends[column:-1:width].tolist(), ends[column + 1 :: width].tolist(), strict=True)
+    return [raw[begin:end].decode() for begin, end in places]
+
+
+def _truth(
+    path: Name, wanted: Wanted, labels: list[str] | None, groups: list[str] | None, lines: Sequence[int]
+) -> tuple[Any, Any]:
+    """Labels and groups from their cells, where they are wanted."""
+    own = None if labels is None or not wanted.labelled else _numbers_or_strings(labels)
+    qid = None if groups is None or not wanted.labelled else np.array(groups, dtype=str)
+    return as_labels(path, own, lines), as_groups(path, qid, lines)
+
+
+def _read_any(path: Name, wanted: Wanted, raw: bytes) -> Table:
+    """Any table, from all of its text."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -101,9 +173,8 @@ def read_csv(path: Name, wanted: Wanted) -> Table:
         X = None
     underscored = "_" in text and any("_" in row[k] for row in rows for k in taken)
     numeric = X is not None and not underscored and bool(np.isfinite(X).all())
-    labels = None if label is None or not wanted.labelled else _numbers_or_strings([row[label] for row in rows])
-    groups = None if group is None or not wanted.labelled else np.array([row[group] for row in rows], dtype=str)
-    truth = as_labels(path, labels, lines), as_groups(path, groups, lines)
+    own, qid = (None if k is None else [row[k] for row in rows] for k in (label, group))
+    truth = _truth(path, wanted, own, qid, lines)
     names = [columns[k] for k in taken] if header is not None else None
     if wanted.columns is None:
         if X is None or not numeric:
@@ -143,10 +214,11 @@ def _treated(
     size: tuple[int, int],
     *,
     named: bool = True,
+    table: Vector | None = None,
 ) -> Table:
     """The columns as features, treated as a model treats them or as the table itself suggests.
 
-    ``size`` is the number of rows, and that of the bytes of the file.
+    ``size`` is the number of rows, and that of the bytes of the file; ``table`` as for `apply`.
     """
     known = wanted.known
     said: list[str] = []
@@ -160,7 +232,7 @@ def _treated(
     names = feature_names(known)
     rows, stored = size
     check_expansion(path, f"{rows} rows of {len(names)} features", 8 * rows * len(names), stored, wanted.limit)
-    X, more = apply(path, known, raws, rows)
+    X, more = apply(path, known, raws, rows, table)
     if wanted.names is None and wanted.known is not None:  # a model of a table without header
         names = [raw.name for raw in raws]
     return Table(X, *truth, names if named else None, list(known), [*said, *more])
@@ -194,9 +266,7 @@ def _is_header(rows: list[list[str]], target: str | None, names: list[str] | Non
     those of the columns, from 0, and its names do not occur again.
     """
     first, below = rows[0], rows[1:]
-    if not any(map(is_number, first)) or (names and set(names) <= set(first)):
-        return True
-    if target is not None and target in first and not is_number(target):  # a number may be one of the values
+    if _surely_header(first, target, names):
         return True
     others = [k for k, cell in enumerate(first) if not is_number(cell) and cell.strip().lower() not in MISSING]
     if not below or not others:
@@ -205,6 +275,13 @@ def _is_header(rows: list[list[str]], target: str | None, names: list[str] | Non
         return True
     counted = all(cell == str(k) for k, cell in enumerate(first) if k not in others)
     return counted and not any(first[k] in row[k : k + 1] for row in below for k in others)
+
+
+def _surely_header(first: list[str], target: str | None, names: list[str] | None) -> bool:
+    """Whether the first row holds names, whatever stands below."""
+    if not any(map(is_number, first)) or (names and set(names) <= set(first)):
+        return True
+    return target is not None and target in first and not is_number(target)  # a number may be one of the values
 
 
 def _check_names(path: Name, columns: list[str]) -> None:

@@ -70,7 +70,9 @@ class Bundle(RunSolver):
         if kink is not None:
             start = yield from leave_zero(run.oracle, kink, run.design, run.weight, run.tol)
             run.begin(start, run.model.bound, run.model.n_passes)
-            yield from self._iterate(run, _Schedule(0, run.best.value, {}), math.inf)
+            then = _Schedule(0, run.best.value, {})
+            then.seen = math.inf  # the way out is not asked for again
+            yield from self._iterate(run, then, math.inf)
         return (yield from run.solution())
 
     def _iterate(self, run: Run, schedule: _Schedule, patience: float) -> Generator[Ask, Vector, Kink | None]:
@@ -78,8 +80,9 @@ class Bundle(RunSolver):
         oracle, model = run.oracle, run.model
         asked = oracle.can.compiled or oracle
         steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, MEMORY)
-        if "pace" in schedule.kept and "pairs" in schedule.kept:
-            steps.go_on(schedule.kept["pace"], schedule.kept["pairs"])
+        patience -= schedule.seen
+        if "pace" in schedule.kept:
+            steps.go_on(schedule.kept["pace"], schedule.kept.get("pairs", np.empty((0, 0))))
         run.scheduled = lambda: schedule.arrays() | steps.kept()
         losses, slopes = run.opening()
         if schedule.both:
@@ -119,16 +122,18 @@ class _Schedule:
     def __init__(self, plain: float, value: float, kept: Arrays) -> None:
         self._plain, self._rest, self._pause = min(plain, 1e18), 0.0, 2.0 * VAIN  # files hold finite numbers
         self.mu, self.both, self.kept = min(START, value), plain <= 0, kept
-        if "numbers" in kept and kept["numbers"].shape == (4,) and kept["numbers"][3] > 0:
-            self._plain, self._rest, self._pause, self.mu = kept["numbers"].tolist()
+        self.seen = 0.0  # iterations that came before the next
+        if "numbers" in kept and kept["numbers"].shape == (5,) and kept["numbers"][3] > 0:
+            self._plain, self._rest, self._pause, self.mu, self.seen = kept["numbers"].tolist()
             self.both = self._plain <= 0 and self._rest <= 0
 
     def arrays(self) -> Arrays:
-        return {"numbers": np.array([self._plain, self._rest, self._pause, self.mu])}
+        return {"numbers": np.array([self._plain, self._rest, self._pause, self.mu, min(self.seen, 1e18)])}
 
     def next(self, in_vain: int, run: Run) -> bool:
         """Decide on the next iteration, after so many directions in vain; whether past slopes are to be forgotten."""
         forget = False
+        self.seen += 1
         self._plain -= 1
         self._rest -= 1
         if self.both and in_vain >= VAIN:

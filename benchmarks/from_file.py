@@ -1,0 +1,148 @@
+"""From a file to a model: ``metrimax train`` beside ``liblinear-train`` and Vowpal Wabbit, parsing included.
+
+    python -m benchmarks.from_file [--sizes 105MB 1GB] [--repeats 3] [--folder FOLDER]
+
+The files are generated (seeded): svmlight text like tf-idf of documents, and a table of 30 columns of numbers. All
+programs minimise the same sum of hinges with an intercept that is a feature: ``--measure error -C 1`` here, ``-s 3 -c 1
+-B 1`` in LIBLINEAR. Vowpal Wabbit makes one pass of its own updates, so it is a reference for reading and streaming,
+not for the optimum. Programs that read no CSV take the same table as svmlight text. Seconds of CPU are those of the
+process and its children, memory is their peak. Writes benchmarks/results/from_file.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import environment
+from metrimax.io.limits import parse_size
+
+ROOT = Path(__file__).resolve().parents[1]
+CSV = ROOT / "benchmarks" / "results" / "from_file.csv"
+BLOCK = 5000  # rows generated at a time
+WORDS, PER_ROW, COLUMNS = 50_000, 75, 30
+VOWPAL = "import sys, vowpalwabbit as vw; vw.Workspace(sys.argv[1]).finish()"
+
+
+def documents(rng: np.random.Generator) -> Iterator[tuple[str, str]]:
+    """Blocks of svmlight text, and the same for Vowpal Wabbit."""
+    order = rng.permutation(WORDS)
+    weights = np.where(rng.random(WORDS) < 0.05, rng.normal(size=WORDS), 0.0)
+    while True:
+        words = order[np.minimum(rng.zipf(1.3, size=(BLOCK, PER_ROW)) - 1, WORDS - 1)]
+        lines, others = [], []
+        for row in words:
+            features, counts = np.unique(row, return_counts=True)
+            values = np.log1p(counts) * (1 + features % 7)
+            values /= np.sqrt(values @ values)
+            y = 1 if weights[features] @ values + 0.1 * rng.normal() > 0 else -1
+            text = " ".join(f"{j + 1}:{v:.6g}" for j, v in zip(features.tolist(), values.tolist(), strict=True))
+            lines.append(f"{y} {text}\n")
+            others.append(f"{y} | {text}\n")
+        yield "".join(lines), "".join(others)
+
+
+def tables(rng: np.random.Generator) -> Iterator[tuple[str, str, str]]:
+    """Blocks of CSV, the same as svmlight text, and the same for Vowpal Wabbit."""
+    weights = rng.normal(size=COLUMNS)
+    while True:
+        X = np.round(rng.normal(size=(BLOCK, COLUMNS)), 5)
+        y = np.where(X @ weights + 2 * rng.normal(size=BLOCK) > 0, 1, -1)
+        rows, lines, others = [], [], []
+        for label, row in zip(y.tolist(), X.tolist(), strict=True):
+            rows.append(f"{label},{','.join(map(repr, row))}\n")
+            text = " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row))
+            lines.append(f"{label} {text}\n")
+            others.append(f"{label} | {text}\n")
+        yield "".join(rows), "".join(lines), "".join(others)
+
+
+def generate(kind: str, size: int, folder: Path) -> list[Path]:
+    """Files of about ``size`` bytes, the first of them the one that metrimax reads."""
+    blocks: Any = (documents if kind == "svmlight" else tables)(np.random.default_rng(0))
+    endings = ("svm", "vw") if kind == "svmlight" else ("csv", "svm", "vw")
+    paths = [folder / f"train.{ending}" for ending in endings]
+    files = [path.open("w") for path in paths]
+    if kind == "csv":
+        files[0].write("label," + ",".join(f"x{j}" for j in range(COLUMNS)) + "\n")
+    while files[0].tell() < size:
+        for file, text in zip(files, next(blocks), strict=True):
+            file.write(text)
+    for file in files:
+        file.close()
+    return paths
+
+
+def used(command: list[str]) -> dict[str, float]:
+    """Seconds and peak memory of a command and its children."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = process.stderr.read() if process.stderr else b""
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    if os.waitstatus_to_exitcode(status):
+        raise RuntimeError(f"{command[0]} failed: {said[-300:].decode(errors='replace')}")
+    return {"cpu": usage.ru_utime + usage.ru_stime, "wall": wall, "peak_mb": usage.ru_maxrss / 1024}
+
+
+def commands(paths: list[Path], folder: Path) -> dict[str, list[str]]:
+    own = [str(Path(sys.executable).parent / "metrimax"), "train", str(paths[0]), str(folder / "model"), "--quiet"]
+    own += ["--measure", "error", "-C", "1", "--no-scaling"] if paths[0].suffix == ".csv" else ["--measure", "error"]
+    own += [] if "-C" in own else ["-C", "1"]
+    found = {f"metrimax, {k} thread{'s' * (k > 1)}": [*own, "--threads", str(k)] for k in (1, 2)}
+    if shutil.which("liblinear-train"):
+        options = ["-s", "3", "-c", "1", "-B", "1", "-q"]
+        found["liblinear-train"] = ["liblinear-train", *options, str(paths[-2]), str(folder / "liblinear")]
+    if importlib.util.find_spec("vowpalwabbit"):
+        options_vw = f"--loss_function hinge --data {paths[-1]} --final_regressor {folder / 'vw'} -b 18 --quiet"
+        found["Vowpal Wabbit, one pass"] = [sys.executable, "-c", VOWPAL, options_vw]
+    return found
+
+
+def measure(kind: str, size: int, repeats: int, parent: Path | None) -> Iterator[dict[str, Any]]:
+    with tempfile.TemporaryDirectory(dir=parent) as name:
+        folder = Path(name)
+        paths = generate(kind, size, folder)
+        for who, command in commands(paths, folder).items():
+            runs = [used(command) for _ in range(repeats)]
+            least = {field: min(run[field] for run in runs) for field in runs[0]}
+            row = {"file": kind, "mb": paths[0].stat().st_size / 1e6, "by": who, **least, "repeats": repeats}
+            print(row, flush=True)
+            yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", nargs="+", default=["105MB", "1GB"])
+    parser.add_argument("--kinds", nargs="+", default=["svmlight", "csv"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--folder", type=Path, help="where the files are made, and removed again")
+    arguments = parser.parse_args()
+    about = environment()
+    rows = [
+        row | {key: about[key] for key in ("cpu", "date", "load_average")}
+        for size in arguments.sizes
+        for kind in arguments.kinds
+        for row in measure(kind, parse_size(size), arguments.repeats, arguments.folder)
+    ]
+    rows.sort(key=lambda row: (row["file"], row["mb"]))
+    with CSV.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
