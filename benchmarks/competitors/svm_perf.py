@@ -1,4 +1,4 @@
-"""SVM-perf, the original program, where METRIMAX_SVMPERF names its ``svm_perf_learn``.
+"""SVM-perf, the original program, where SVM_PERF_LEARN names its ``svm_perf_learn``.
 
 The name alone is not looked for: metrimax brings a command of that name itself.
 """
@@ -35,7 +35,7 @@ class _Prepared:
     def fit(self, setting: float) -> Answer:
         model = self.train.with_name("model")
         options = f"-c {self.c!r} -l {self.loss} -w 3 --b 1 -e {setting}".split()
-        command = [os.environ["METRIMAX_SVMPERF"], *options, str(self.train), str(model)]
+        command = [os.environ["SVM_PERF_LEARN"], *options, str(self.train), str(model)]
         said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIME_LIMIT).stdout
         seconds = re.search(r"Runtime in cpu-seconds: ([\d.]+)", said)
         n_iter = re.search(r"Number of iterations: (\d+)", said)
@@ -63,8 +63,8 @@ class Adapter:
     default = 0.1
 
     def missing(self) -> str | None:
-        path = os.environ.get("METRIMAX_SVMPERF")
-        return None if path and Path(path).exists() else "set METRIMAX_SVMPERF to the original svm_perf_learn"
+        path = os.environ.get("SVM_PERF_LEARN")
+        return None if path and Path(path).exists() else "set SVM_PERF_LEARN to the original svm_perf_learn"
 
     def version(self) -> str:
         return "3.00"
