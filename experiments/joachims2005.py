@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import joachims2005_causes
+from experiments import joachims2005_causes, joachims2005_slides
 from experiments.data import Collection, collection
 from experiments.harness import Options, Program, Row, Task
 from experiments.holdout import GRID, LARGE, MEASURES, Chosen, best_threshold, decision, split, train, value
@@ -53,6 +53,7 @@ def tasks(options: Options) -> Iterator[Task]:
             yield Task(key | {"method": "direct", "measure": measure}, partial(direct, measure), prepare)
         yield Task(key | {"method": "cost model"}, cost_model, prepare)
         yield from joachims2005_causes.tasks(options, read)
+        yield from joachims2005_slides.tasks(options, read)
 
 
 def read(data: str, options: Options, seed: int) -> tuple[Collection, bool]:

@@ -12,6 +12,7 @@ from experiments.figures import plt, save
 from experiments.harness import Options, Row, markdown, select, write
 from experiments.holdout import GRID, LARGE, MEASURES
 from experiments.joachims2005_causes import BEST, FEATURES, INTERCEPTS, ONE, RULES
+from experiments.joachims2005_slides import support_vectors, text_classification
 from experiments.stats import Comparison, compare
 
 METHODS = ("direct", "cost model")
@@ -235,9 +236,15 @@ solver.
 
 {iterations}
 Support vectors are cuts with weight in the solution; the last column counts the examples with a multiplier in the
-ordinary soft-margin SVM (C as above).
+ordinary soft-margin SVM (C as above). [Below](#why-the-numbers-of-support-vectors-differ) is what they hang on.
 
-{support}"""
+{support}
+## Why the numbers of support vectors differ
+
+{support_vectors(rows)}
+## The slides' table of text classification
+
+{text_classification(rows)}"""
     write(options.pages / "joachims2005.md", text)
 
 
