@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from metrimax.training.path import path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "CAPOClassifier": "metrimax.estimators.capo",
