@@ -146,7 +146,7 @@ def test_ensembles_with_gaps_and_regressors_agree():
 
 def test_parts_that_do_not_convert_are_named():
     X, y = sample("names", 60)
-    members = [("kernel", make_pipeline(Nystroem(n_components=10), LogisticRegression()))]
+    members = [("kernel", make_pipeline(Nystroem("laplacian", n_components=10), LogisticRegression()))]
     with pytest.raises(NotImplementedError, match=r"'kernel'.*does not convert"):
         to_onnx(MeasureEnsemble("f1", members, cv=2).fit(X, y), X[:1].astype(np.float32))
     with pytest.raises(NotImplementedError, match=r"expected members with probabilities.*'svm'"):

@@ -1,4 +1,4 @@
-"""Converters for `MeasureSVC` and `MeasureSVCCV`, and helpers of all converters: types, labels, kernels."""
+"""Converters for linear and kernel models, and helpers of all converters: types, labels, kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from skl2onnx.algebra import onnx_ops as ops
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 
 from metrimax._validation import dense
-from metrimax.designs.kernel import Expansion
+from metrimax.designs.kernel import Kernel
 from metrimax.protocols import Array, Vector
 
 Type = type[np.floating[Any]]
@@ -45,8 +45,8 @@ def feature_scores(model: Any, X: Any, dtype: Type, version: int) -> Any:
     if model._expansion is None:
         features, W = X, model.coef_.T
     else:
-        features, W = _kernel_values(X, model._expansion, dtype, version), model._expansion.coefficients
-        W = W.reshape(len(W), -1)
+        expansion, W = model._expansion, model._expansion.coefficients
+        features, W = kernel_values(X, expansion.kernel, expansion.basis, dtype, version), W.reshape(len(W), -1)
     return ops.OnnxMatMul(features, np.ascontiguousarray(W, dtype=dtype), op_version=version)
 
 
@@ -83,15 +83,29 @@ def convert(scope: Any, operator: Any, container: Any) -> None:
     finish(scope, operator, container, product, model.intercept_.astype(dtype), model.classes_, model._multilabel)
 
 
-def _kernel_values(X: Any, expansion: Expansion, dtype: Type, version: int) -> Any:
+def ranker_shapes(operator: Any) -> None:
+    """The type of the output of a ranker: scores, (n, 1)."""
+    double = isinstance(operator.inputs[0].type, DoubleTensorType)
+    rows = operator.inputs[0].get_first_dimension()
+    operator.outputs[0].type = (DoubleTensorType if double else FloatTensorType)([rows, 1])
+
+
+def convert_ranker(scope: Any, operator: Any, container: Any) -> None:
+    """Scores as ``predict`` has them, in a column."""
+    X, dtype = rows_of(operator, container.target_opset)
+    w = np.asarray(operator.raw_operator.coef_, dtype=dtype).reshape(-1, 1)
+    names = [operator.outputs[0].full_name]
+    ops.OnnxMatMul(X, w, op_version=container.target_opset, output_names=names).add_to(scope, container)
+
+
+def kernel_values(X: Any, kernel: Kernel | None, basis: Any, dtype: Type, version: int) -> Any:
     """The kernel between rows of X and the basis, as in `metrimax.designs.kernel.Kernel`."""
-    kernel = expansion.kernel
     if kernel is None or callable(kernel.name):
         raise NotImplementedError(
             "expected a kernel with a name to convert to ONNX, got precomputed values or a function: "
             "train with kernel='rbf', 'poly' or another name"
         )
-    basis = np.asarray(dense(expansion.basis), dtype=np.float64)
+    basis = np.asarray(dense(basis), dtype=np.float64)
 
     def constant(value: Any) -> Any:
         return np.atleast_1d(np.asarray(value, dtype=dtype))

@@ -1,69 +1,21 @@
-"""Converters for `CAPOClassifier` and `MeasureEnsemble`; skl2onnx converts their parts."""
+"""Converters for `CAPOClassifier` and `MeasureEnsemble`: parts.py converts their parts."""
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
-from skl2onnx._supported_operators import sklearn_operator_name_map
 from skl2onnx.algebra import onnx_ops as ops
-from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_regressor
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 
 from metrimax.estimators._ensemble_members import Coded
 from metrimax.estimators._ensemble_stack import SMOOTHING
 from metrimax.onnx.classifiers import Type, feature_scores, finish, output_types, rows_of
+from metrimax.onnx.graph import Graph
+from metrimax.onnx.parts import part, probabilities
 from metrimax.protocols import Array, Vector
-
-
-class _Graph:
-    """Operations on one input, in one type and one version of the operators."""
-
-    def __init__(self, X: Any, dtype: Type, version: int) -> None:
-        self.X, self.dtype, self.version = X, dtype, version
-
-    def __call__(self, name: str, *inputs: Any, **options: Any) -> Any:
-        return getattr(ops, f"Onnx{name}")(*inputs, op_version=self.version, **options)
-
-    def constant(self, value: Any) -> Array:
-        return np.atleast_1d(np.asarray(value, dtype=self.dtype))
-
-    def floats(self, value: Any) -> Any:
-        return self("Cast", value, to=11 if self.dtype is np.float64 else 1)
-
-    def columns(self, numbers: Any) -> Any:
-        return self("Gather", self.X, np.asarray(numbers, dtype=np.int64), axis=1)
-
-    def signs(self, scores: Any) -> Any:
-        """+1 where a score is above zero, -1 elsewhere."""
-        above = self.floats(self("Greater", scores, self.constant(0.0)))
-        return self("Sub", self("Mul", above, self.constant(2.0)), self.constant(1.0))
-
-    def part(self, name: str, model: Any, X: Any) -> Any:
-        """The outputs of another estimator by its own converter. A pipeline is converted step by step."""
-        if isinstance(model, FrozenEstimator):
-            model = model.estimator
-        if isinstance(model, Pipeline):
-            for _, step in model.steps[:-1]:
-                X = X if step is None or step == "passthrough" else self.part(name, step, X)
-            model = model.steps[-1][1]
-        if np.asarray(getattr(model, "classes_", ())).dtype.kind == "b":  # skl2onnx takes whole numbers
-            model = copy(model)
-            model.classes_ = model.classes_.astype(np.int64)
-        if type(model) not in sklearn_operator_name_map:
-            raise NotImplementedError(
-                f"{name!r} does not convert to ONNX: skl2onnx has no converter for {type(model).__name__}"
-            )
-        options = {"zipmap": False} if is_classifier(model) else None
-        return OnnxSubEstimator(model, X, op_version=self.version, options=options)
-
-    def probabilities(self, name: str, model: Any) -> Any:
-        return self.floats(self.part(name, model, self.X)[1])
 
 
 def _refuse_turned(model: Any) -> None:
@@ -80,9 +32,9 @@ def convert_capo(scope: Any, operator: Any, container: Any) -> None:
     model, version = operator.raw_operator, container.target_opset
     _refuse_turned(model)
     X, dtype = rows_of(operator, version)
-    whole = _Graph(X, dtype, version)
+    whole = Graph(X, dtype, version)
     kept = np.setdiff1d(np.arange(model.n_features_in_), model._columns)
-    rest = _Graph(whole.columns(kept) if model._columns else X, dtype, version)
+    rest = Graph(whole.columns(kept) if model._columns else X, dtype, version)
     n_labels = len(model.intercept_)
     total = None
     for k, ((name, _), auxiliary) in enumerate(zip(model.estimators, model.estimators_, strict=True)):
@@ -95,19 +47,19 @@ def convert_capo(scope: Any, operator: Any, container: Any) -> None:
     finish(scope, operator, container, total, model.intercept_.astype(dtype), model.classes_, model._multilabel)
 
 
-def _auxiliary(whole: _Graph, rest: _Graph, name: str, auxiliary: Any, model: Any) -> Any:
+def _auxiliary(whole: Graph, rest: Graph, name: str, auxiliary: Any, model: Any) -> Any:
     """The outputs (n, L) of an auxiliary, as in `metrimax.estimators._auxiliary.AuxiliaryOutputs`."""
     labels = model.outputs == "label"
     if not hasattr(auxiliary, "fit"):  # the number of a column
         column = whole.columns([auxiliary])
         return whole.signs(column) if labels else column
     if is_regressor(auxiliary):
-        values = rest("Reshape", rest.part(name, auxiliary, rest.X), np.array([-1, len(model.intercept_)]))
+        values = rest("Reshape", part(rest, name, auxiliary, rest.X), np.array([-1, len(model.intercept_)]))
         return rest.signs(values) if labels else values
     if model._multilabel:
         raise NotImplementedError(f"expected two or more exclusive classes to convert {name!r} to ONNX, got labels")
     if labels or not (hasattr(auxiliary, "decision_function") or hasattr(auxiliary, "predict_proba")):
-        predicted = rest("Identity", rest.part(name, auxiliary, rest.X)[0])
+        predicted = rest("Identity", part(rest, name, auxiliary, rest.X)[0])
         wanted = np.arange(len(model.classes_))[1:] if len(model.classes_) == 2 else np.arange(len(model.classes_))
         text = model.classes_.dtype.kind in "UOS"
         keys = (
@@ -125,7 +77,9 @@ def _auxiliary(whole: _Graph, rest: _Graph, name: str, auxiliary: Any, model: An
             f"expected auxiliaries that are converted by their labels or probabilities, got {name!r}, whose "
             "decision_function counts: train with outputs='label'"
         )
-    block = rest("MatMul", rest.probabilities(name, auxiliary), _selection(auxiliary, model.classes_, rest.dtype))
+    block = rest(
+        "MatMul", probabilities(rest, name, auxiliary, rest.X), _selection(auxiliary, model.classes_, rest.dtype)
+    )
     return rest("Sub", rest("Mul", block, rest.constant(2.0)), rest.constant(1.0))
 
 
@@ -149,7 +103,7 @@ def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
     if model._views.table is not None:
         raise NotImplementedError("expected an ensemble that was trained on an array to convert to ONNX, got a table")
     X, dtype = rows_of(operator, version)
-    given = _Graph(X, dtype, version)
+    given = Graph(X, dtype, version)
     matrix = _matrix(given, model._views._encoder)
     total: Any = None
     for m, member in enumerate(model._members):
@@ -168,7 +122,7 @@ def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
     finish(scope, operator, container, total, constant.astype(dtype), model.classes_, model._reader.separate)
 
 
-def _matrix(graph: _Graph, encoder: Any) -> _Graph:
+def _matrix(graph: Graph, encoder: Any) -> Graph:
     """The view for members that take no gaps, as in `metrimax.estimators._ensemble_table.MatrixEncoder`."""
     if encoder is None or not len(encoder._gapped):
         return graph
@@ -176,23 +130,23 @@ def _matrix(graph: _Graph, encoder: Any) -> _Graph:
     fill[encoder._gapped] = encoder._medians
     filled = graph("Where", graph("IsNaN", graph.X), graph.constant(fill), graph.X)
     gaps = graph.floats(graph("IsNaN", graph.columns(encoder._gapped)))
-    return _Graph(graph("Concat", filled, gaps, axis=1), graph.dtype, graph.version)
+    return Graph(graph("Concat", filled, gaps, axis=1), graph.dtype, graph.version)
 
 
-def _log_odds(graph: _Graph, name: str, models: list[Any], reader: Any) -> Any:
+def _log_odds(graph: Graph, name: str, models: list[Any], reader: Any) -> Any:
     """The scores (n, L) of the models of one fold, as in `metrimax.estimators._ensemble_members.Target.read`."""
     if len(models) == 1 and not reader.separate and not is_regressor(models[0]):
         return _odds(graph, name, models[0], reader.classes, reader.rates)
     columns = []
     for k, model in enumerate(models):
         if is_regressor(model):
-            columns.append(graph("Reshape", graph.part(name, model, graph.X), np.array([-1, 1], dtype=np.int64)))
+            columns.append(graph("Reshape", part(graph, name, model, graph.X), np.array([-1, 1], dtype=np.int64)))
         else:
             columns.append(_odds(graph, name, model, np.array([0, 1]), reader.rates[k : k + 1]))
     return graph("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
 
 
-def _odds(graph: _Graph, name: str, model: Any, classes: Array, rates: Vector) -> Any:
+def _odds(graph: Graph, name: str, model: Any, classes: Array, rates: Vector) -> Any:
     """Log-odds of the probabilities of a classifier, after these are moved towards the rates of the classes."""
     if isinstance(model, Coded) or not hasattr(model, "predict_proba"):
         raise NotImplementedError(
@@ -204,7 +158,7 @@ def _odds(graph: _Graph, name: str, model: Any, classes: Array, rates: Vector) -
         ones = graph("Mul", graph.columns([0]), graph.constant(0.0))
         p = graph("Add", ones, graph.constant(model.class_prior_ @ selection))
     else:
-        p = graph("MatMul", graph.probabilities(name, model), selection)
+        p = graph("MatMul", probabilities(graph, name, model, graph.X), selection)
     towards = SMOOTHING * np.clip(rates, 1e-6, 1 - 1e-6)
     p = graph("Add", graph("Mul", p, graph.constant(1 - SMOOTHING)), graph.constant(towards))
     return graph("Sub", graph("Log", p), graph("Log", graph("Sub", graph.constant(1.0), p)))
