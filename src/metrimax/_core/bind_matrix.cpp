@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 namespace metrimax {
