@@ -41,7 +41,17 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def environment():
+    """Dask's nanny sets OMP_NUM_THREADS and others for this process, too; undone for the tests that follow."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="module")
+def cluster(environment):
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "5s"}),
         LocalCluster(
