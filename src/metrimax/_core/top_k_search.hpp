@@ -250,7 +250,8 @@ class TopSearch : public Risk {
     std::pair<double, double> mixture(State &now, const double *scores, double mu, double *slope) const {
         const double all = static_cast<double>(n), wanted = static_cast<double>(k);
         const double reach = std::max(wanted * (1 - wanted / all), 1e-6 * all), h = 2 * mu * all / reach;
-        const auto [called, last] = find(now, Point{*this, scores, slope});
+        const auto [called, ends] = find(now, Point{*this, scores, slope});
+        const double last = ends; // no lambda of C++17 can capture a binding
         if (!resolves(h, last))
             return {value(called) - mu, loss(called.hits)};
         const Shares shares = shared(now, scores, last, h);
