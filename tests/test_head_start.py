@@ -60,6 +60,9 @@ class Watched:
     def mean_square(self):
         return self._design.mean_square()
 
+    def square(self, *args):
+        return self._design.square(*args)
+
     def dual_epochs(self, *args, **limits):
         done = self._design.dual_epochs(*args, **limits)
         self.epochs += done.passes

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from metrimax import _kernels
 from metrimax.protocols import Cuts, Design, Oracle, Solver, Status, Steps, made, required
 from metrimax.solvers.bundle import Bundle
@@ -91,10 +89,10 @@ class Auto(TaskSolver):
             return first
         hinges = required(made(task.oracle.can.hinges), "coordinate descent needs a sum of hinges")
         coefficients = required(first.dual_coef, "coordinate descent gives multipliers")
-        loss = _kernels.dot(hinges.margin, np.abs(coefficients))
+        loss = _kernels.dot(hinges.margin, hinges.sign * coefficients)
         plane = yield from plane_cut(task.design, task.weight, first.w, coefficients, loss, first.n_passes)
-        held = first.w, first.objective / task.weight
-        plane = replace(plane, history=tuple(first.history), seconds=first.history[-1].seconds, held=held)
+        held, history = (first.w, first.objective / task.weight), tuple(first.history)
+        plane = replace(plane, history=history, seconds=history[-1].seconds, held=held)
         rest = replace(self, max_iter=self.max_iter - math.ceil(first.n_passes))
         return (yield from rest._from(task, plane))
 

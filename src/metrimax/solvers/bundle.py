@@ -70,9 +70,7 @@ class Bundle(RunSolver):
         if kink is not None:
             start = yield from leave_zero(run.oracle, kink, run.design, run.weight, run.tol)
             run.begin(start, run.model.bound, run.model.n_passes)
-            then = _Schedule(0, run.best.value, {})
-            then.seen = math.inf  # the way out is not asked for again
-            yield from self._iterate(run, then, math.inf)
+            yield from self._iterate(run, _Schedule(0, run.best.value, {}, seen=math.inf), math.inf)
         return (yield from run.solution())
 
     def _iterate(self, run: Run, schedule: _Schedule, patience: float) -> Generator[Ask, Vector, Kink | None]:
@@ -116,13 +114,12 @@ class Hybrid(Bundle):
 class _Schedule:
     """Which iterations are plain, and which have two directions (``both``); and mu.
 
-    ``kept`` is a schedule as arrays, to go on with.
+    ``kept`` is a schedule as arrays, to go on with. ``seen`` counts its iterations; it is infinite after `leave_zero`.
     """
 
-    def __init__(self, plain: float, value: float, kept: Arrays) -> None:
+    def __init__(self, plain: float, value: float, kept: Arrays, seen: float = 0.0) -> None:
         self._plain, self._rest, self._pause = min(plain, 1e18), 0.0, 2.0 * VAIN  # files hold finite numbers
-        self.mu, self.both, self.kept = min(START, value), plain <= 0, kept
-        self.seen = 0.0  # iterations that came before the next
+        self.mu, self.both, self.kept, self.seen = min(START, value), plain <= 0, kept, seen
         if "numbers" in kept and kept["numbers"].shape == (5,) and kept["numbers"][3] > 0:
             self._plain, self._rest, self._pause, self.mu, self.seen = kept["numbers"].tolist()
             self.both = self._plain <= 0 and self._rest <= 0
