@@ -8,8 +8,9 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, cross_val_score
+from sklearn.tree import DecisionTreeClassifier
 
-from metrimax import MeasureSVC, MeasureSVCCV, path
+from metrimax import MeasureEnsemble, MeasureSVC, MeasureSVCCV, PrecisionAtK, RecallAtBudget, RecallAtK, path
 
 
 def sample(n=120, classes=3, seed=0):
@@ -221,3 +222,66 @@ def test_labels_that_cannot_be_used_say_what_to_do(labels, message):
     X, y = sample(classes=2)
     with pytest.raises(ValueError, match=message):
         MeasureSVC().fit(X, labels(y))
+
+
+def brute_top(y, scores, k, of):
+    """The positives among the k highest scores, over ``of``."""
+    return y[np.argsort(-scores)[:k]].sum() / of
+
+
+def rare(n=300, seed=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, (X[:, 0] + rng.normal(size=n) > 1.3).astype(int)
+
+
+@pytest.mark.parametrize("kind", [PrecisionAtK, RecallAtBudget])
+@pytest.mark.parametrize("rows", [75, 300, 600])
+def test_score_takes_the_share_that_k_has_of_the_training_sample(kind, rows):
+    X, y = rare()
+    X_test, y_test = rare(rows, seed=4)
+    for absolute in (False, True):
+        svc = MeasureSVC(kind(60, labellings="rankings", absolute=absolute)).fit(X, y)
+        k = 60 if absolute else 60 * rows // 300
+        scores, of = svc.decision_function(X_test), k if kind is PrecisionAtK else y_test.sum()
+        assert svc.score(X_test, y_test) == pytest.approx(brute_top(y_test, scores, k, of))
+        assert svc.predict_top_k(X_test, 60).sum() == 60
+
+
+def test_a_fixed_k_survives_folds_smaller_than_k():
+    X, y = rare()
+    for model in (
+        MeasureSVC(RecallAtBudget(90)),
+        MeasureSVCCV(RecallAtBudget(90), Cs=[0.1], cv=2),
+        MeasureSVC("recall@budget=90"),
+    ):
+        found = cross_val_score(model, X, y, cv=5, error_score="raise")
+        assert found.shape == (5,)
+        assert (found > 0.5).all()
+    with pytest.raises(ValueError, match="k = 90 is more than the 60 examples"):
+        cross_val_score(MeasureSVC(RecallAtBudget(90, absolute=True)), X, y, cv=5, error_score="raise")
+
+
+def test_a_weight_counts_as_so_many_rows_for_k():
+    X, y = rare()
+    twice = np.full(300, 2.0)
+    plain = MeasureSVC(PrecisionAtK(60, "rankings")).fit(X, y)
+    doubled = MeasureSVC(PrecisionAtK(120, "rankings")).fit(X, y, twice)
+    for model in (plain, doubled):
+        expected = brute_top(y, model.decision_function(X), 60, 60)
+        assert model.score(X, y) == pytest.approx(expected)
+        assert model.score(X, y, twice) == pytest.approx(expected)
+
+
+def test_an_ensemble_takes_the_share_too():
+    X, y = rare()
+    model = MeasureEnsemble(PrecisionAtK(60), [("tree", DecisionTreeClassifier(max_depth=3))], cv=3).fit(X, y)
+    measure = PrecisionAtK(20)
+    assert model.score(X[:100], y[:100]) == pytest.approx(measure.score(y[:100], model.decision_function(X[:100])))
+
+
+@pytest.mark.parametrize(("k", "absolute"), [("1%", True), (0.1, True), (5, 1), (5, "yes")])
+def test_only_a_number_can_be_absolute(k, absolute):
+    for kind in (PrecisionAtK, RecallAtK, RecallAtBudget):
+        with pytest.raises(ValueError, match="expected absolute as True or False"):
+            kind(k, absolute=absolute)

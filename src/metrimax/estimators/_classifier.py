@@ -14,7 +14,7 @@ from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, LowRank
 from metrimax.estimators._base import CertifiedEstimator, labels_of
 from metrimax.estimators._remarks import warn_of_positive
-from metrimax.estimators._targets import check_truth, judge, turned
+from metrimax.estimators._targets import check_truth, judge, on_batch, turned
 from metrimax.measure import get_measure
 from metrimax.protocols import Array, Design, Labels, Measure, Vector
 from metrimax.training.label import FittedLabel, trace_share
@@ -23,7 +23,7 @@ from metrimax.training.label import FittedLabel, trace_share
 class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     """A linear classifier or one with a kernel, for two classes, several classes, or several labels."""
 
-    _learnt = ("_target", "_expansion")
+    _learnt = ("_target", "_expansion", "_size")
     measure: str | Measure | Callable[..., Any]
     kernel: str | Callable[..., Any]
     fit_intercept: bool
@@ -32,6 +32,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     classes_: Array
     _target: str
     _turn: float = 1.0  # -1 where the first class is positive: scores are for the second, as in scikit-learn
+    _size: float | None = None  # the total weight of the training sample
     _expansion: Expansion | None = None  # with a kernel: the examples and coefficients that give the scores
 
     def decision_function(self, X: Any) -> Vector:
@@ -114,7 +115,9 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         For ``error`` this is the accuracy. With several labels it is the mean over labels. With several classes it is
         the mean over classes, each against the rest; for ``error`` it is the accuracy then, too. A measure of rankings
         is undefined for a label or class that has no positives or no negatives in the batch: these are left out of the
-        mean. For a dataset whose rows may have several labels, the labels are those of `label_values_`.
+        mean. A k that is a number (`PrecisionAtK(200)`) belongs to the training sample: of (X, y) the same share is
+        taken, unless the measure has ``absolute=True``. For a dataset whose rows may have several labels, the labels
+        are those of `label_values_`.
 
         Parameters
         ----------
@@ -139,7 +142,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
 
     def _judge_scores(self, scores: Vector, y: Array, sample_weight: Any) -> float:
         """The measure of scores that `decision_function` gave."""
-        return judge(self._scoring(), self._turn * scores, y, self._ordered, sample_weight, several=self._multilabel)
+        measure = on_batch(self._scoring(), self._size, scores, sample_weight)
+        return judge(measure, self._turn * scores, y, self._ordered, sample_weight, several=self._multilabel)
 
     @property
     def _ordered(self) -> Array:
@@ -175,12 +179,15 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         if self._binary and self.pos_label is None:
             warn_of_positive(measure, self.classes_, labels[:, 0])
 
-    def _store(self, kind: str, classes: Array, fitted: list[FittedLabel], scaling: float | None) -> None:
-        """Set the fitted attributes. Called after training, so that an interrupted fit changes nothing."""
+    def _store(self, kind: str, classes: Array, fitted: list[FittedLabel], scaling: float | None, size: float) -> None:
+        """Set the fitted attributes; ``size`` is that of the sample.
+
+        Called after training, so that an interrupted fit changes nothing.
+        """
         solutions = [label.solution for label in fitted]
         last = np.array([solution.w[-1] for solution in solutions])
         self.classes_ = classes
-        self._target = kind
+        self._target, self._size = kind, size
         self._turn = turn = -1.0 if turned(classes, self.pos_label) else 1.0
         self.trained_intercept_ = turn * last * scaling if scaling is not None else np.zeros(len(solutions))
         self.threshold_ = turn * np.array([label.threshold for label in fitted])

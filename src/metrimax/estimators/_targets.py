@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from metrimax._validation import dense, is_number, refuse_missing
 from metrimax.io.labels import WHOLE
+from metrimax.measure.at_k import on_part
 from metrimax.measure.classes import score_classes
 from metrimax.protocols import Array, Labels, Measure, Vector
 
@@ -186,6 +187,18 @@ def check_truth(y: Array, scores: Vector, classes: Array | None) -> None:
             f"expected y with some of the classes {_few(known)} that the model was fitted on, got {_few(found)}: "
             "give the labels as in fit"
         )
+
+
+def total_of(weight: Vector | None, rows: Any) -> float:
+    """The size of a sample: its total weight, or the number of its rows."""
+    return float(len(rows)) if weight is None else float(weight.sum())
+
+
+def on_batch(measure: Measure, size: float | None, scores: Vector, sample_weight: Any) -> Measure:
+    """The measure for a batch, of a model trained on a sample of some size (None: a model of an older version)."""
+    if size is None:
+        return measure
+    return on_part(measure, total_of(check_weight(sample_weight, scores), scores) / size)
 
 
 def judge(

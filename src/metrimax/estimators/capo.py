@@ -38,7 +38,7 @@ from metrimax.estimators._auxiliary import (
 )
 from metrimax.estimators._base import refuse_design, stated
 from metrimax.estimators._checks import check_rows
-from metrimax.estimators._targets import encode, positive_last, weights_of
+from metrimax.estimators._targets import encode, positive_last, total_of, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses, wants_base_loss
@@ -276,7 +276,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         W = self._weights(fitted)
 
         self._renew(checked)
-        self._store(kind, classes, fitted, scaling)
+        self._store(kind, classes, fitted, scaling, total_of(weight, labels))
         self._store_choice(choice)
         with_ = [stated(one.training(training), one.C, scaling) | {"threshold": one.rule, "B": B} for one in chosen]
         self.trained_with_ = with_[0] if all(own == with_[0] for own in with_) else with_

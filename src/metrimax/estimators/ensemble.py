@@ -36,7 +36,7 @@ from metrimax.estimators._ensemble_table import is_frame
 from metrimax.estimators._links import Documented
 from metrimax.estimators._refit import Refitted
 from metrimax.estimators._remarks import warn_of_shortfall
-from metrimax.estimators._targets import check_truth, encode, judge, positive_last, weights_of
+from metrimax.estimators._targets import check_truth, encode, judge, on_batch, positive_last, total_of, weights_of
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Measure, Vector
@@ -118,7 +118,8 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
     True
     """
 
-    _learnt = ("_views", "_reader", "_members", "_rule")
+    _learnt = ("_views", "_reader", "_members", "_rule", "_size")
+    _size: float | None = None
 
     def __init__(
         self,
@@ -193,7 +194,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
         rule = self._rule_of(seen, np.concatenate(parts), weight)
         report = self._report(seen, parts, members, fits, rule, int(rng.randint(2**31 - 1)))
         self._renew(checked)
-        self._views, self._reader, self._rule = views, target.forget(), rule
+        self._views, self._reader, self._rule, self._size = views, target.forget(), rule, total_of(weight, scores)
         self._store(members, fits, rule(scores))
         self.report_ = report
         self._warn_of_positive(measure, target)
@@ -395,10 +396,9 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure itself on (X, y), higher is better; see `MeasureSVC.score`."""
-        scores = self.decision_function(X)
-        y = np.asarray(dense(y))
+        scores, y = self.decision_function(X), np.asarray(dense(y))
         check_truth(y, scores, None if self._reader.separate else self.classes_)
-        measure, reader = get_measure(self.measure), self._reader
+        reader, measure = self._reader, on_batch(get_measure(self.measure), self._size, scores, sample_weight)
         return judge(measure, self._turn * scores, y, reader.classes, sample_weight, several=reader.separate)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from metrimax.designs.kernel import Gram, Kernel, check_symmetric, choose_gamma,
 from metrimax.estimators._base import stated
 from metrimax.estimators._classifier import CertifiedClassifier
 from metrimax.estimators._remarks import warn_of_constants, warn_of_training_scores
-from metrimax.estimators._targets import encode, weights_of
+from metrimax.estimators._targets import encode, total_of, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
@@ -257,7 +257,7 @@ class MeasureSVC(CertifiedClassifier):
             checkpoint.clear()
         self._renew(checked)
         scaling = self._scaling([training.losses])
-        self._store(kind, classes, fitted, scaling)
+        self._store(kind, classes, fitted, scaling, total_of(weight, labels))
         self.trained_with_ = stated(training, self.C, "free" if self._is_free else scaling)
         self._store_weights(features, self._weights(fitted))
         self._tell(measure, X, features, labels, weight, fitted)

@@ -16,7 +16,7 @@ from metrimax.designs import is_design
 from metrimax.estimators._base import stated
 from metrimax.estimators._folds import FoldedSample, hold_out, split
 from metrimax.estimators._selection import ByXiAlpha
-from metrimax.estimators._targets import encode, weights_of
+from metrimax.estimators._targets import encode, total_of, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
@@ -271,7 +271,7 @@ class MeasureSVCCV(MeasureSVC):
         if checkpoint is not None:
             checkpoint.clear()
         self._renew(checked)
-        self._store(kind, classes, fitted, scaling)
+        self._store(kind, classes, fitted, scaling, total_of(weighted, labels))
         with_ = [stated(one.training(training), one.C, scaling) | {"threshold": one.rule} for one in chosen]
         self.trained_with_ = with_ if self._multilabel else with_[0]
         self._store_weights(features, self._weights(fitted))

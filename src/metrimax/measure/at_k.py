@@ -1,8 +1,9 @@
 """Measures of a fixed number of predicted positives: precision and recall at k, and their break-even point.
 
 Only labellings with the right number of positives are admissible, so these measures say nothing about
-a threshold: they look at the top of the ranking. `score` takes the top of the batch it is given, and the threshold
-frozen at fit lies halfway between the k-th and the next training score.
+a threshold: they look at the top of the ranking. `score` takes the top of the batch it is given; where k is a number,
+estimators first change it with the size of the batch (`on_part`). The threshold frozen at fit lies halfway between the
+k-th and the next training score.
 
 Where k is not the number of positives, the truth itself is not admissible, and with ``labellings="exact"`` a
 constant feature (the intercept, or features with a common mean) lowers the risk of all labellings alike without
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -115,9 +116,15 @@ class PRBEP(TopMeasure):
 class _AtK(TopMeasure):
     k: float | str = "1p"
     labellings: Literal["exact", "at_least", "at_most", "rankings"] = "exact"
+    absolute: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._share()
+        unit = self._share()[1]
+        if not isinstance(self.absolute, bool) or (self.absolute and unit):
+            raise ValueError(
+                f"expected absolute as True or False, and True only with k as a whole number, got {self.absolute!r} "
+                f"with k={self.k!r}"
+            )
         if self.labellings not in ("exact", "at_least", "at_most", "rankings"):
             raise ValueError(
                 f"expected labellings 'exact', 'at_least', 'at_most' or 'rankings', got {self.labellings!r}"
@@ -137,11 +144,6 @@ class _AtK(TopMeasure):
             "expected k as a whole number of at least 1, or as in '2p' for twice the positives, or as a share of the "
             f"sample such as '1%' or 0.01, got {self.k!r}"
         )
-
-    @property
-    def absolute(self) -> bool:
-        """Whether k is a number of examples, not a share of the sample or of the positives."""
-        return not self._share()[1]
 
     def number(self, n_pos: float, n_neg: float) -> float:
         k, unit = self._share()
@@ -171,6 +173,9 @@ class PrecisionAtK(_AtK):
     labellings : {"exact", "at_least", "at_most", "rankings"}
         Which labellings the training problem compares with the truth: those with exactly k positives, or SVM-perf's
         at least k (for precision). With "rankings" whole rankings are compared, pair by pair as for ROC area.
+    absolute : bool, default=False
+        By default a number k belongs to the training sample: folds and the ``score`` of an estimator take the same
+        share of their rows. True: k rows of every fold and batch, whatever their size.
 
     Notes
     -----
@@ -208,6 +213,8 @@ class RecallAtK(_AtK):
     denominator : {"attainable", "positives"}
         "positives": tp / n+, the plain recall, which the top k cannot raise above k / n+. The same as "attainable"
         where k is at least n+.
+    absolute : bool, default=False
+        As for `PrecisionAtK`.
 
     Examples
     --------
@@ -253,6 +260,8 @@ class RecallAtBudget(RecallAtK):
         As for `PrecisionAtK`.
     denominator : {"attainable", "positives"}
         As for `RecallAtK`, of the loss that is trained for alone.
+    absolute : bool, default=False
+        As for `PrecisionAtK`.
 
     Notes
     -----
@@ -276,8 +285,8 @@ class RecallAtBudget(RecallAtK):
 
 
 def on_part(measure: Measure, share: float) -> Measure:
-    """The measure for a part of a sample: a k that is a number of examples is multiplied by the part's share."""
-    if isinstance(measure, _AtK) and measure.absolute:
+    """The measure for a sample of ``share`` times the size: a k that counts examples changes with it."""
+    if isinstance(measure, _AtK) and not measure.absolute and is_whole(measure.k):
         return replace(measure, k=max(1, round(float(measure.k) * share)))
     return measure
 
