@@ -167,6 +167,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         text = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name in ("predict_proba", "predict_log_proba"):
             text += ": scores are not probabilities; fit CalibratedClassifierCV(this estimator), or MeasureEnsemble"
+        if name == "set_callbacks":
+            text += ": set verbose=1 for progress, or callback=, a function of a record that stops the fit by True"
         raise AttributeError(text)
 
     def _out_of_reach(self, X: Any) -> ValueError:
