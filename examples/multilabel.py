@@ -34,7 +34,7 @@ print({name: round(float(np.mean(values)), 3) for name, values in f1.items()}, "
 _, ax = plt.subplots()
 order = np.argsort(Y.mean(axis=0))
 for name, values in f1.items():
-    ax.plot(Y.mean(axis=0)[order], values[order], "o-", label=name)
+    ax.plot(Y.mean(axis=0)[order], values[order], "o", label=name)
 ax.set(xlabel="share of positives", ylabel="F1 on the test set")
 ax.legend()
 plt.show()

@@ -45,11 +45,10 @@ def main():
             print(f"{rule[0]} -> {rule[1]} {rule[2]:<4}{parser.coef_[parser.grammar_.index[rule]]:7.2f}")
 
     figure, ax = plt.subplots()
-    order = np.argsort(parser.coef_)
+    order = [k for k in np.argsort(parser.coef_) if parser.coef_[k] != 0]
     names = {position: " ".join(rule) for rule, position in parser.grammar_.index.items()}
     ax.barh([names.get(k, str(k)) for k in order], parser.coef_[order])
     ax.set(xlabel="weight of the rule")
-    ax.tick_params(axis="y", labelsize=6)
     figure.tight_layout()
     plt.show()
 

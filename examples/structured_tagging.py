@@ -58,8 +58,8 @@ def main():
         name = tagger.vectorizer_.feature_names_[k]
         print(f"{name:>14} says {tagger.classes_[tagger.emission_[k].argmax()]}")
 
-    figure, ax = plt.subplots()
-    image = ax.imshow(tagger.emission_[strongest], cmap="coolwarm")
+    figure, ax = plt.subplots(layout="constrained")
+    image = ax.imshow(tagger.emission_[strongest], cmap="coolwarm", aspect="auto")
     ax.set_xticks(range(len(tagger.classes_)), tagger.classes_)
     ax.set_yticks(range(len(strongest)), [tagger.vectorizer_.feature_names_[k] for k in strongest])
     figure.colorbar(image, label="weight")
