@@ -334,6 +334,21 @@ def test_evaluate_has_the_measure_of_the_training(folder: Path, capsys: Capture,
     assert next(iter(values["intervals"])) == "precision"  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize(("measure", "shown"), [("precision@8", "precision@4"), ("recall@budget=8", "recall@budget=4")])
+def test_evaluate_takes_the_share_of_a_fixed_k(folder: Path, capsys: Capture, measure: str, shown: str) -> None:
+    rows = (folder / "1.svm").read_text().splitlines()
+    (folder / "half.svm").write_text("\n".join(rows[::2]) + "\n")
+    assert len(rows) % 2 == 0
+    run_json(capsys, "train", "1.svm", "m", "--measure", measure, "--tol", "1e-4")
+    values = run_json(capsys, "evaluate", "half.svm", "m")
+    assert main(["predict", "half.svm", "m", "--scores"]) == 0
+    scores = np.array(capsys.readouterr().out.split(), dtype=float)
+    y = np.array([row.startswith("1") for row in rows[::2]])
+    found = y[np.argsort(-scores)[:4]].sum()
+    assert values[shown] == pytest.approx(found / (4 if measure.startswith("p") else y.sum()))
+    assert measure not in values
+
+
 def test_evaluate_has_the_measure_of_a_ranking(folder: Path, capsys: Capture) -> None:
     (folder / "q.svm").write_text("".join(f"{k % 3} qid:{k // 8} 1:{k % 5} 2:{k % 3}.{k}\n" for k in range(40)))
     trained = run_json(capsys, "train", "q.svm", "m", "--measure", "ndcg@2")

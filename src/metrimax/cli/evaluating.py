@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metrimax._validation import is_whole
 from metrimax.cli.main import OK, UsageError
 from metrimax.cli.page import check_report, write_report
 from metrimax.cli.report import emit, note, parse_measure
@@ -160,7 +161,11 @@ def judge(arguments: argparse.Namespace, data: Data, model: LinearModel, scores:
 
 
 def _with_own(chosen: dict[str, Measure], model: LinearModel, judged: Judged) -> dict[str, Measure]:
-    """These measures by their reported names, and the measure that the model was trained for."""
+    """These measures by their reported names, and the measure that the model was trained for.
+
+    A k of it that is a number becomes the same share of these rows, and its name says so: precision@8 for
+    precision@200. In a ranking, k belongs to each group.
+    """
     chosen = {reported_as(name, measure): measure for name, measure in chosen.items() if name != "fbeta"}
     if not model.measure:
         return chosen
@@ -171,6 +176,12 @@ def _with_own(chosen: dict[str, Measure], model: LinearModel, judged: Judged) ->
     except OverflowError as error:
         judged.skipped.append(f"{model.measure} ({error})")
         return chosen
+    examples = model.training.get("examples", 0)
+    if is_whole(examples) and examples >= 1 and model.kind != "ranking":
+        scaled = on_part(own, len(judged.truth) / examples)
+        if isinstance(own, (PrecisionAtK, RecallAtK)) and isinstance(scaled, (PrecisionAtK, RecallAtK)):
+            name = model.measure.replace(str(own.k), str(scaled.k), 1)
+            return {reported_as(name, scaled): scaled} | chosen
     return {reported_as(model.measure, own): own} | chosen
 
 
