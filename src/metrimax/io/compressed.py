@@ -96,6 +96,8 @@ def open_stream(path: Name, *, limit: Limit = None) -> Iterator[IO[bytes]]:
     with ExitStack() as stack:
         try:
             file: Any = _standard_input() if path == "-" else stack.enter_context(open(path, "rb"))
+            if not isinstance(file, io.BufferedReader):  # what stands in for standard input may not look ahead
+                file = io.BufferedReader(file)
             kind = _kind(file.peek(6)[:6])
         except OSError as error:
             raise FileError(f"{path}: {error.strerror or error}") from error
