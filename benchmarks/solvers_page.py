@@ -37,8 +37,8 @@ Cell: TypeAlias = dict[str, Row]
 Key: TypeAlias = tuple[str, str, str]
 
 VERSION = """The rows were measured on 2026-11-18, at revision `6649c10`. **Later the solvers were simplified**: the
-loops of the bundle method and the hybrid became one, and the rule of `auto` became shorter. The rows describe the
-solvers before that."""
+loops of the bundle method and the hybrid became one, and the rule of `auto`, which had 24 constants, has five. The rows
+describe the solvers before that; the next section compares."""
 
 MEASURED = f"""## How it was measured
 
@@ -84,8 +84,8 @@ def ratio(cell: Cell, unit: str, solver: str = "auto") -> float:
     return float(cell[solver][unit]) / best(cell, unit) if solver in reached(cell) else np.inf
 
 
-def page(rows: list[Row], orders: list[Row]) -> str:
-    """The page: the finding, the figure, the groups, the outliers, chance, the method."""
+def page(rows: list[Row], orders: list[Row], ablation: Iterable[Row] = ()) -> str:
+    """The page: the finding, the figure, the parts of the rule, the groups, the outliers, chance, the method."""
     cells = by_cell(rows)
     parts = [
         "# Solvers: passes and seconds to a certified gap of 1e-3",
@@ -97,6 +97,8 @@ def page(rows: list[Row], orders: list[Row]) -> str:
         "## One solver against another\n\n" + _solvers(cells),
         "## Where `auto` is not the best\n\n" + _groups(cells) + "\n" + _outliers(cells),
     ]
+    if shares := list(ablation):
+        parts.insert(5, "## What each part of the rule is worth\n\n" + _ablation(cells, shares))
     if orders:
         parts.append("## How much of that is chance\n\n" + _chance(cells, orders))
     return "\n\n".join(part.rstrip("\n") for part in [*parts, MEASURED]) + "\n"
@@ -220,6 +222,72 @@ def _chance(cells: dict[Key, Cell], orders: list[Row]) -> str:
     )
 
 
+def _ablation(cells: dict[Key, Cell], rows: list[Row]) -> str:
+    """Medians over orders of the rows, with `auto` less one of its parts, relative to `auto`."""
+    runs: dict[Key, dict[str, list[Row]]] = {}
+    for row in rows:
+        mine = runs.setdefault((row["data"], row["measure"], row["factor"]), {})
+        mine.setdefault(row["variant"], []).append(row)
+
+    def median(found: list[Row], unit: str) -> float:
+        return float(
+            np.median([float(row[unit]) if float(row[unit] or 0) and _closed(row) else np.inf for row in found])
+        )
+
+    passes = {key: {name: median(found, "passes") for name, found in mine.items()} for key, mine in runs.items()}
+    seconds = {key: {name: median(found, "seconds") for name, found in mine.items()} for key, mine in runs.items()}
+    fresh = {key for key in runs if cells[key]["auto"]["part"] == "2"}
+    long = [key for key in runs if best(cells[key], "seconds") >= NOTICED]
+    lines = []
+    for name in {name: None for mine in runs.values() for name in mine if name != "auto"}:
+        both = [key for key in runs if name in runs[key] and np.isfinite(passes[key][name])]
+        beyond = sum(
+            passes[key][name] > AIM * passes[key]["auto"] * _spread(runs[key]["auto"])
+            for key in long
+            if name in runs[key]
+        )
+        timed = [seconds[key][name] / seconds[key]["auto"] for key in both if np.isfinite(seconds[key][name])]
+        lines.append(
+            [
+                f"`{name}`" if name in cells[both[0]] else name,
+                str(sum(name in mine for mine in runs.values()) - len(both)),
+                f"{_mean(passes[key][name] / passes[key]['auto'] for key in both):.2f}",
+                f"{_mean(passes[key][name] / passes[key]['auto'] for key in both if key in fresh):.2f}",
+                f"{_mean(timed):.2f}" if len(timed) > len(both) / 2 else "",
+                str(beyond),
+            ]
+        )
+    head = ["instead of `auto`", "missed", "passes / auto's", "on fresh data", "seconds / auto's", "beyond"]
+    former = [
+        key
+        for key in long
+        if passes[key]["auto"] > AIM * passes[key]["former rule"] * _spread(runs[key]["former rule"])
+    ]
+    return (
+        f"{len(runs)} of the cells, with the rows in several orders: medians over these, and geometric means over "
+        "cells.\n`missed` counts cells not solved within four times the passes of `auto`. `beyond` counts, of "
+        f"the {len(long)}\ncells of {1e3 * NOTICED:g} ms or more, those that take more than {AIM} times the passes of "
+        "`auto`, beyond the spread\nover its orders. The help at w = 0 is for classes that overlap more than here "
+        "([its page](at_zero.md)). Seconds were\nmeasured on a busy machine. `python -m benchmarks.ablation` measures "
+        "the rows ([ablation.csv](../../benchmarks/results/ablation.csv)).\n\n"
+        + table(head, lines)
+        + f"\nThe other way round, `auto` takes more than {AIM} times the passes of the former rule, beyond the spread "
+        "over that one's\norders, in "
+        + f"{len(former)} of the {len(long)} cells: "
+        + "; ".join(" ".join(key) for key in former)
+        + "."
+    )
+
+
+def _closed(row: Row) -> bool:
+    return float(row["gap"]) <= TOL
+
+
+def _spread(rows: list[Row]) -> float:
+    counts = [float(row["passes"]) for row in rows]
+    return max(counts) / min(counts)
+
+
 def _mean(ratios: Iterable[float]) -> float:
     """The geometric one."""
     found = list(ratios)
@@ -240,7 +308,7 @@ def build(folder: Path = RESULTS, target: Path = PAGE) -> None:
     from benchmarks import figures
 
     rows: list[Any] = read(folder, "solvers")
-    replace_text(target, page(rows, read(folder, "solvers_orders")))
+    replace_text(target, page(rows, read(folder, "solvers_orders"), read(folder, "ablation")))
     cells = by_cell(rows)
     suited = {name: [cell for cell in cells.values() if _suits(cell, name)] for name in _names(cells)}
     ratios = {
