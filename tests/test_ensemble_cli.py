@@ -47,7 +47,7 @@ def test_the_model_evaluates_and_predicts(folder, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["classes"] == ["legit", "fraud"]
     assert told["feature_names"] == ["amount", "country"]
-    assert set(told["weights"]) == {"boosting", "extra_trees", "linear", "kernel"}
+    assert set(told["weights"]) == {"boosting", "extra_trees", "linear"}
     assert "norm" not in told
     assert main(["info", model]) == 0
     assert "boosting 0." in capsys.readouterr().out

@@ -146,7 +146,7 @@ def test_the_report_is_within_noise_of_the_truth(members, least):
         model = MeasureEnsemble("f1", members, cv=3, random_state=0).fit(X, y)
         away.append((model.report_["score"] - model.score(fresh, truth)) / model.report_["std"])
     assert least < np.mean(away) < 0.7
-    assert np.std(away) < 1.7
+    assert np.std(away) < 2.0  # itself uncertain by a fifth
 
 
 def ring(n, seed):

@@ -41,18 +41,21 @@ def draw(seed, n, p, shift, centre=0.0, positives=0.4):
     return rng.normal(size=(n, p)) + shift * y[:, None] + centre, y
 
 
+def scores_left_out(model, X, y):
+    """The score of each example by a model trained on all the others."""
+    rest = ~np.eye(len(y), dtype=bool)
+    return np.array([clone(model).fit(X[rest[t]], y[rest[t]]).decision_function(X[[t]])[0] for t in range(len(y))])
+
+
 def brute_force(model, X, y):
     """Which examples a model trained on all the others gets wrong."""
-    mistakes = np.zeros(len(y), dtype=bool)
-    for t in range(len(y)):
-        rest = np.arange(len(y)) != t
-        mistakes[t] = clone(model).fit(X[rest], y[rest]).predict(X[[t]])[0] != y[t]
-    return mistakes
+    return (scores_left_out(model, X, y) > 0) != y
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(problems, st.sampled_from([0.01, 0.1, 1.0, 10.0]), st.sampled_from([None, 0.3, 1.0, 4.0]))
+@example({"seed": 411, "n": 6, "p": 4, "shift": 2.0, "centre": 5.0}, 1.0, 4.0)  # one score is 1.7e-6
 @example({"seed": 124, "n": 13, "p": 6, "shift": 0.0, "centre": 5.0}, 10.0, 0.3)  # too slow for coordinate descent
 def test_lemma_1_and_exact_leave_one_out(problem, C, intercept):
     X, y = draw(**problem)
@@ -65,14 +68,15 @@ def test_lemma_1_and_exact_leave_one_out(problem, C, intercept):
         fit_intercept=intercept is not None,
         intercept_scaling=intercept or 1.0,
     ).fit(X, y)
-    truth = brute_force(clone(model).set_params(solver="bundle"), X, y)
+    scores = scores_left_out(clone(model).set_params(solver="bundle"), X, y)
+    truth = (scores > 0) != y
     bound = xi_alpha(model, X, y, rho=2)
     assert bound.proven
     assert np.count_nonzero(truth & y) <= bound.d_pos
     assert np.count_nonzero(truth & ~y) <= bound.d_neg
     exact = leave_one_out(model, X, y)
     np.testing.assert_array_equal(exact.mistakes, truth)
-    assert exact.n_undecided == 0
+    assert exact.n_undecided <= np.count_nonzero(np.abs(scores) < 1e-5)
     assert bound.error >= exact.error
     assert bound.recall <= exact.recall
     assert bound.precision <= exact.precision

@@ -157,7 +157,7 @@ def test_without_standard_error_nothing_is_shown(binary, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"intercept_scaling": "a"}, r"\(intercept_scaling\) must be a positive and finite number, got 'a'"),
+        ({"intercept_scaling": "a"}, "expected intercept_scaling as a positive number, 'free' or None, got 'a'"),
         ({"intercept_scaling": -1.0}, r"\(intercept_scaling\) must be a positive and finite number, got -1"),
         ({"kernel": "rbf", "gamma": None}, "expected gamma as a number, 'scale' or 'mean_distance', got None"),
         ({"checkpoint": 3}, "expected checkpoint as the name of a folder, a Checkpoint or None, got 3"),

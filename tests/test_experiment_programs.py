@@ -109,7 +109,7 @@ def test_linear_classifiers_with_their_defaults_beside_logistic_regression(tmp_p
     assert both.means == (np.mean(list(ours.values())), np.mean(list(theirs.values())))
     assert both.result.wins == sum(ours[name] > theirs[name] for name in ours)
     text = (tmp_path / "linear.md").read_text()
-    assert "came about in 0 of " in text
+    assert "was the result of 0 of " in text
     assert linear_page.nothing_learnt([{"method": "MeasureSVC", "learnt": "False"}]) == "1 of 1"
     assert linear_page.macro_f1(rows)[1][-1][0] == "mean of 1"
     without = [row for row in rows if (row["kind"], row["method"]) != ("labels", "MeasureSVC")]

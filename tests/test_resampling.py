@@ -77,7 +77,7 @@ def test_estimator_table_of_a_kernel_that_is_given():
 
 def test_estimator_table_of_what_has_no_estimates_trains_nothing():
     X, y = sample(60, 3)
-    model = MeasureSVC("error", kernel="rbf").fit(X, y)
+    model = MeasureSVC("error", logistic=1.0).fit(X, y)
     trained = mock.patch.object(MeasureSVC, "fit", side_effect=AssertionError("trained"))
-    with trained, pytest.raises(ValueError, match="expected a linear MeasureSVC"):
+    with trained, pytest.raises(ValueError, match="expected a MeasureSVC with hinge=0"):
         estimator_table(model, X, y)

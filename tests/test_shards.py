@@ -336,7 +336,7 @@ def test_convert_zstandard(problem, tmp_path):
     end = len(halves[0])
     for cut in (end // 2, end - 1, end + 2, end + len(halves[1]) // 2, end + len(halves[1]) - 1):
         file.write_bytes((halves[0] + halves[1])[:cut])
-        with pytest.raises(FileError, match=r"all\.svm\.zst: the data are damaged or cut off \(the last member"):
+        with pytest.raises(FileError, match=r"all\.svm\.zst: the zstd data are damaged or cut off \(the last"):
             convert(file, tmp_path / "out", shard_size="5kB")
     file.write_bytes(halves[0] + b"no frame")
     with pytest.raises(FileError, match="damaged or cut off"):
