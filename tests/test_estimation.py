@@ -68,8 +68,7 @@ def test_lemma_1_and_exact_leave_one_out(problem, C, intercept):
         fit_intercept=intercept is not None,
         intercept_scaling=intercept or 1.0,
     ).fit(X, y)
-    scores = scores_left_out(clone(model).set_params(solver="bundle"), X, y)
-    truth = (scores > 0) != y
+    truth = ((scores := scores_left_out(clone(model).set_params(solver="bundle"), X, y)) > 0) != y
     bound = xi_alpha(model, X, y, rho=2)
     assert bound.proven
     assert np.count_nonzero(truth & y) <= bound.d_pos
