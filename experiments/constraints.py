@@ -140,9 +140,8 @@ def _shares(name: str, row: Row) -> tuple[float, float, float]:
 
 def page(rows: list[Row], options: Options) -> None:
     """Write constraints.md."""
-    text = HEAD
+    text, missing = HEAD, []
     for name, (constraint, goal) in MEASURES.items():
-        text += f"\n## {name}: {goal} at a {constraint}\n\n"
         lines = []
         for collection, title in COLLECTIONS.items():
             for half in ("development", "confirmation"):
@@ -151,11 +150,14 @@ def page(rows: list[Row], options: Options) -> None:
                     if own:
                         lines.append([f"{title}, {half}", method, *_line(name, own)])
         what = constraint.split(" of at ")[0]
-        text += (
-            "Not computed yet.\n"
-            if not lines
-            else markdown(["sets", "method", "called on", f"{what}, mean", f"{what}, pooled", f"{goal}, mean"], lines)
-        )
+        if lines:
+            text += f"\n## {name}: {goal} at a {constraint}\n\n"
+            head = ["sets", "method", "called on", f"{what}, mean", f"{what}, pooled", f"{goal}, mean"]
+            text += markdown(head, lines)
+        else:
+            missing.append(f"`{name}`")
+    if missing:
+        text += f"\nThe program has tasks for {', '.join(missing)}, too, which were not run yet.\n"
     write(options.pages / "constraints.md", text)
 
 
