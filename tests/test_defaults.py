@@ -10,7 +10,6 @@ from paper import PAPER
 
 from metrimax import CostModel, MeasureSVC, PrecisionAtK, verify
 from metrimax.measure import REGISTRY
-from metrimax.training.choose import BESIDE
 
 rng = np.random.default_rng(1)
 y = np.arange(300) < 40
@@ -28,7 +27,7 @@ def quiet():
 def test_a_logistic_loss_stands_beside_every_risk_but_that_of_the_error_rate(measure):
     model = MeasureSVC(measure, C=0.5).fit(X, y)
     plain = measure in ("error", "cost")  # equal costs count errors
-    assert model.trained_with_["logistic"] == (0 if plain else BESIDE)
+    assert model.trained_with_["logistic"] == (0 if plain else 3)
     assert model.trained_with_["hinge"] == 0
     assert model.trained_with_["intercept_scaling"] == (1 if plain else 10)
     assert model.coef_.any()
@@ -87,7 +86,7 @@ def test_the_risk_left_out_is_logistic_regression():
     from sklearn.linear_model import LogisticRegression
 
     model = MeasureSVC("f1", C=0.1, risk=0.0, fit_intercept=False, tol=1e-8, threshold="trained").fit(X, y)
-    other = LogisticRegression(C=0.1 * BESIDE, fit_intercept=False, tol=1e-10).fit(X, y)
+    other = LogisticRegression(C=0.3, fit_intercept=False, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-3)
     with pytest.raises(ValueError, match="expected a loss to train"):
         MeasureSVC("error", risk=0.0).fit(X, y)

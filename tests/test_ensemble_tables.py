@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from metrimax import MeasureEnsemble
 from metrimax.estimators._ensemble_members import Views
-from metrimax.estimators._ensemble_table import MOST_CATEGORIES
 
 FEW = [
     ("boosting", HistGradientBoostingClassifier(max_iter=10)),
@@ -103,7 +102,7 @@ def test_pipelines_get_the_frame_by_its_names():
 
 
 def test_many_values_are_cut_and_said():
-    X, y = table(2 * MOST_CATEGORIES + 10)
+    X, y = table(518)
     X["name"] = [f"row {k}" for k in range(len(X))]
     with pytest.warns(UserWarning, match="the column 'name' has more than 254 different values"):
         model = MeasureEnsemble(estimators="fast", cv=2, random_state=0).fit(X, y)
