@@ -232,7 +232,7 @@ def ranking_measure(measure: str | Measure | Callable[..., object], **options: A
     --------
     >>> from metrimax.measure import ranking_measure
     >>> ranking_measure("precision_at_k", k=5)
-    PrecisionAtK(k=5, labellings='rankings')
+    PrecisionAtK(k=5, labellings='rankings', absolute=False)
     """
     if isinstance(measure, str) and REGISTRY.get(canonical(measure)[0]) in (PrecisionAtK, RecallAtK):
         options = {"labellings": "rankings"} | options  # a group with other than k positives has no shift to learn
