@@ -196,12 +196,12 @@ def mean(rows: list[Row], column: str, **values: Any) -> float:
     return float(np.mean([float(row[column]) for row in select(rows, **values)]))
 
 
-WHY = """Trained for the error rate, the table above has far fewer support vectors than the slides. The reason is the
-precision. A gap is in units of the loss, and before anything is learnt the error rate of a category is its share of the
-examples, most often below 1 % on Reuters: a gap of 0.001 asks for little there. (For F1 the loss at the beginning is
-1, whatever the share is.) Joachims' algorithm stops by an epsilon of which the slides say nothing. C adds to it: the
-slides average over the paper's grid, whose C is n/25 times ours for the error rate, so that its values on Reuters are
-those of hard margins. With a smaller gap and a large C the cuts are as many as in the slides, or more.
+WHY = """Trained for the error rate, the table above has far fewer support vectors than the slides. Gap and C
+can make up the difference. A gap is in units of the loss, and before anything is learnt the error rate of a category
+is its share of the examples, most often below 1 % on Reuters: a gap of 0.001 asks for little there. (For F1 the loss at
+the beginning is 1, whatever the share is.) Joachims' algorithm stops by an epsilon of which the slides say nothing. C
+adds to it: the slides average over the paper's grid, whose C is n/25 times ours for the error rate, so that its values
+on Reuters are those of hard margins. With a smaller gap and a large C the cuts are as many as in the slides, or more.
 
 The examples with a multiplier hang on C, and on j where C is small: then nearly all positives have one, and a number of
 negatives that outweighs them. The slides average over settings that they do not list. So only the order of magnitude
