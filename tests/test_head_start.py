@@ -120,13 +120,6 @@ def test_mistakes_lead_to_the_least_point_in_their_direction(n, p, measure):
     assert objective(1.0) <= min(map(objective, (0.0, 0.5, 0.9, 1.1, 2.0))) + 1e-6
 
 
-@pytest.mark.parametrize("measure", ["f1", "prbep", "mcc", "error"])
-def test_the_smaller_class_is_counted_without_those_of_no_weight(measure):
-    y = np.arange(20) < 7
-    assert get_measure(measure).oracle(y).can.smaller == get_measure(measure).oracle(~y).can.smaller == 7
-    assert get_measure(measure).oracle(y, np.where(np.arange(20) < 3, 0.0, 1.0)).can.smaller == 4
-
-
 @pytest.mark.parametrize(("measure", "margins"), [("error", (1.0, 1.0)), ("balanced_error", (1.25, 0.8333333))])
 def test_margins_are_what_a_mistake_costs(measure, margins):
     oracle = get_measure(measure).oracle(np.arange(20) < 8)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax.designs.linear import Dense
-from metrimax.protocols import Epochs, Hinges, Product, Vector, Working
+from metrimax.protocols import Epochs, Hinges, Product, Rows, Vector, Working
 
 
 class GramRows:
@@ -36,6 +36,9 @@ class GramRows:
         found = self._matvec(np.ascontiguousarray(vectors[0][:n]) if one else np.column_stack([v[:n] for v in vectors]))
         each = [found] if one else list(_kernels.transpose(np.ascontiguousarray(found)))
         return [s + self._bias * v[n] for s, v in zip(each, vectors, strict=True)] if self._bias else each
+
+    def some(self, rows: Rows) -> None:
+        """There are no rows in memory."""
 
     def squares(self) -> Vector:
         squares: Vector = self._K.X.diagonal().astype(np.float64) + self._bias**2

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax._validation import check_whole
-from metrimax.protocols import Epochs, Hinges, Product, Vector, Working
+from metrimax.protocols import Epochs, Hinges, Product, Rows, Vector, Working
 
 
 def available_threads(n_threads: int | None) -> int:
@@ -63,6 +63,9 @@ class MatrixRows:
 
     def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
         return self._matrix._products(product == "pull", vectors, self._bias)
+
+    def some(self, rows: Rows) -> MatrixRows:
+        return MatrixRows(self._matrix._some(rows), self._bias)
 
     @property
     def in_order(self) -> bool:
@@ -133,6 +136,10 @@ class _Matrix:
     def _by_rows(self) -> _kernels.Matrix:
         """The same with every row in one piece."""
         return self._compiled
+
+    def _some(self, rows: Rows) -> _Matrix:
+        """A copy of some rows."""
+        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what the kernels look at, which is made anew."""
@@ -237,6 +244,9 @@ class Dense(_Matrix):
     def _by_rows(self) -> _kernels.Matrix:
         return self._compiled if self._in_order else _kernels.dense_matrix(np.ascontiguousarray(self.X))
 
+    def _some(self, rows: Rows) -> Dense:
+        return Dense(np.ascontiguousarray(self.X[rows]), self.n_threads)
+
 
 class CSR(_Matrix):
     """A sparse matrix in compressed rows, float32 or float64, with int32 or int64 indices.
@@ -308,3 +318,9 @@ class CSR(_Matrix):
         data = self.data
         total = _kernels.dot(data, data) if data.dtype == np.float64 else np.einsum("i,i->", data, data, dtype=float)
         return float(total) / self.shape[0]
+
+    def _some(self, rows: Rows) -> CSR:
+        begins, counts = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
+        indptr = np.concatenate(([0], np.cumsum(counts))).astype(self.indptr.dtype)
+        there = np.repeat(begins - indptr[:-1], counts) + np.arange(indptr[-1], dtype=self.indptr.dtype)
+        return CSR(self.data[there], self.indices[there], indptr, self.n_cols, self.n_threads, check=False)

@@ -305,7 +305,6 @@ class TopOracle(SampleOracle):
         self._y = np.ascontiguousarray(y, dtype=bool)
         self._weight = sample_weight
         self.n_pos = pos.total
-        self._smaller = min(len(pos.members), len(neg.members))
         self.k = k = measure.number(pos.total, neg.total)
         least, most = max(0.0, k - neg.total), min(k, pos.total)
 
@@ -326,7 +325,6 @@ class TopOracle(SampleOracle):
             smooth=lambda: self.smooth,
             mistakes=self.mistakes,
             kink=self.kink,
-            smaller=self._smaller,
             at_k=self.k,
         )
 

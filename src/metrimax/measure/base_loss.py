@@ -13,6 +13,7 @@ from metrimax._validation import is_number
 from metrimax.measure.classification import ErrorRate
 from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle
 from metrimax.measure.sample import SampleOracle
+from metrimax.measure.within import CompiledOracle
 from metrimax.protocols import (
     Capabilities,
     Cut,
@@ -22,6 +23,7 @@ from metrimax.protocols import (
     Line,
     Measure,
     Oracle,
+    Rows,
     Smooth,
     Vector,
     made,
@@ -127,7 +129,6 @@ class BaseOracle(SampleOracle):
         super().__init__(float(weight.sum()), len(positive))
         self._sign, self._weight = np.where(positive, 1.0, -1.0), weight
         self._hinge, self._logistic = hinge, logistic
-        self._smaller = min(int(np.count_nonzero(weight[of])) for of in (positive, ~positive))
         self._kernel = self.compiled = _kernels.BaseLosses(
             np.where(positive, weight, -weight) / self.n, hinge, logistic
         )
@@ -139,8 +140,13 @@ class BaseOracle(SampleOracle):
     @property
     def can(self) -> Capabilities:
         return Capabilities(
-            compiled=self.compiled, smooth=lambda: self._smooth, mistakes=self._mistakes, smaller=self._smaller
+            compiled=self.compiled, smooth=lambda: self._smooth, mistakes=self._mistakes, within=self.within
         )
+
+    def within(self, rows: Rows) -> Oracle:
+        """The losses of some rows: no loss is negative, so their sum is not above that of all."""
+        shares = (self._sign * self._weight)[rows] / self.n
+        return CompiledOracle(self.n, len(rows), self.price, _kernels.BaseLosses(shares, self._hinge, self._logistic))
 
     def _mistakes(self) -> Hinges:
         return Hinges(self._sign, np.ones(self.size), self._weight)
@@ -179,15 +185,23 @@ class SumOracle(SampleOracle):
     def can(self) -> Capabilities:
         """What the first part offers, with the others added; but two hinges of one example are not one hinge."""
         first = self._oracles[0].can
-        alone = len(self._oracles) == 1 and first.hinges is not None
+        several = len(self._oracles) > 1
         return replace(
             first,
             compiled=self.compiled,
             smooth=self._smooth,
-            hinges=self._hinges if alone else None,
+            hinges=None if several or first.hinges is None else self._hinges,
             kink=None if first.kink is None else self._kink,
+            within=self._within if several and all(one.can.within for one in self._oracles) else None,
             base=self._alike,
         )
+
+    def _within(self, rows: Rows) -> Oracle:
+        """The sum of the parts on some rows."""
+        kernels = [
+            required(oracle.can.within, "expected risks of some rows")(rows).can.compiled for oracle in self._oracles
+        ]
+        return CompiledOracle(self.n, len(rows), self.price, _kernels.SumOfRisks(kernels, self._shares))
 
     def _hinges(self) -> Hinges:
         hinges = required(made(self._oracles[0].can.hinges), "expected a sum of hinges")

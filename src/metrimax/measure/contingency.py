@@ -25,7 +25,8 @@ from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import contingency_smoothing
 from metrimax.measure.tables import Fraction, Structure
 from metrimax.measure.units import ClassUnits, Queue, common_unit, split
-from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Oracle, Smooth, Vector
+from metrimax.measure.within import CompiledOracle, fewer_tables, part_of
+from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Oracle, Rows, Smooth, Vector, required
 
 SCANNED_UNITS = 2**9
 """Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
@@ -190,7 +191,7 @@ class ContingencyOracle(SampleOracle):
         self.price = self._price()
         unequal = self.margins is not None and not (self.pos.whole and self.neg.whole)
         self._sum = HingeSum(self.hinges()) if unequal else None  # whole examples flip, where mistakes add up
-        self.compiled = None if unequal else self._compile()
+        self.compiled = None if unequal else self._compile(self.pos, self.neg, self.size)
 
     def _count_in_common(self, y: Labels, sample_weight: Vector) -> None:
         """Count both classes in units of one size, if there are many tables, where D is linear in tp for every m."""
@@ -242,7 +243,7 @@ class ContingencyOracle(SampleOracle):
             hinges=None if self.margins is None else self.hinges,
             mistakes=self.mistakes,
             kink=self.kink,
-            smaller=min(len(self.pos.members), len(self.neg.members)),
+            within=None if self.compiled is None or self._counts is not None else self.within,
         )
 
     def hinges(self) -> Hinges:
@@ -290,8 +291,13 @@ class ContingencyOracle(SampleOracle):
         count = (self._first_count, self._u, self._v) if self.structure == "count" else None
         return contingency_smoothing(self.size, self.pos, self.neg, self._loss, self.structure or "scan", count)
 
-    def _compile(self) -> _kernels.TableSearch | None:
-        """The search in one compiled call, for the structures that have one."""
+    def within(self, rows: Rows) -> Oracle:
+        """The risk over labellings that flip these rows only (ascending), of their scores."""
+        kernel = self._compile(part_of(self.pos, rows), part_of(self.neg, rows), len(rows))
+        return CompiledOracle(self.n, len(rows), self.price, required(kernel, "expected a search that is compiled"))
+
+    def _compile(self, pos: ClassUnits, neg: ClassUnits, size: int) -> _kernels.TableSearch | None:
+        """The search in one compiled call, for the structures that have one; of both classes, or of a part of them."""
         first, structure = 0, str(self.structure)
         if structure == "count":
             first, u, v = self._first_count, self._u, self._v
@@ -301,18 +307,21 @@ class ContingencyOracle(SampleOracle):
             structure, (u, v) = "fraction", map(np.array, self._fraction)
         else:
             return None
-        weight = self._by_class(*(units.weight / units.unit for units in (self.pos, self.neg)))
-        pos, neg = (
-            self._flips(units, limits, weight) for units, limits in zip((self.pos, self.neg), self._limits, strict=True)
-        )
+        if size < self.size:
+            u, v = fewer_tables(structure, u, v, (self.pos, self.neg), (pos, neg))
         loss = _kernels.TableLoss(structure, u, v, m_low=first, top=self._top, rising=self._rising)
-        return _kernels.TableSearch(self.size, pos, neg, loss)
+        flips = [self._flips(*one, size) for one in zip((pos, neg), self._limits, strict=True)]
+        return _kernels.TableSearch(size, flips[0], flips[1], loss)
 
-    def _flips(self, units: ClassUnits, limits: _Limits, weight: Vector) -> _kernels.FlipClass:
+    def _flips(self, units: ClassUnits, limits: _Limits, size: int) -> _kernels.FlipClass:
         step = units.unit / self.n
         if units.whole:
             return _kernels.FlipClass(units.members, sign=units.sign, step=step, low=limits.low, high=limits.high)
-        return _kernels.FlipClass.weighted(units.members, sign=units.sign, step=step, weights=weight, units=units.count)
+        weights = np.zeros(size)
+        weights[units.members] = units.weight / units.unit
+        return _kernels.FlipClass.weighted(
+            units.members, sign=units.sign, step=step, weights=weights, units=units.count
+        )
 
     def _as_fraction(self) -> Fraction | None:
         """D in units, if it is known to be a fraction that is Monge and all tables are admissible."""

@@ -30,6 +30,7 @@ class Shifted:
             hinges=None if own.hinges is None else partial(self._shifted, own.hinges),
             mistakes=None if own.mistakes is None else partial(self._shifted, own.mistakes),
             kink=None,
+            within=None,
         )
 
     def __call__(self, scores: Vector) -> Cut:

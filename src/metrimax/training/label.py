@@ -17,6 +17,7 @@ from metrimax.measure.place import place, place_if_it_pays
 from metrimax.measure.plain import PlainOracle
 from metrimax.measure.shifted import Shifted
 from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Oracle, Solution, Solver, Status, Vector
+from metrimax.training import few_rows
 from metrimax.training.certificate import Certificate, certify
 from metrimax.training.resume import ResumedRun, identity
 
@@ -194,10 +195,12 @@ def fit_label(
     if isinstance(sample, FittedLabel):
         return sample
     risk_weight = sample.risk_weight(C)
-    steps = partial(training.solver.steps, sample.oracle, design, risk_weight, tol=training.tol)
     if training.checkpoint is None:
-        solution = yield from steps(callback=training.callback)
+        solution = yield from few_rows.solve(
+            training.solver, sample.oracle, design, risk_weight, tol=training.tol, callback=training.callback
+        )
     else:
+        steps = partial(training.solver.steps, sample.oracle, design, risk_weight, tol=training.tol)
         name, probe = yield from sample.identity()
         run = ResumedRun(training.checkpoint.begin(name, risk_weight, probe), training.callback)
         solution = yield from run.solve(steps, sample.oracle, design, save=training.kind != "binary")
