@@ -359,20 +359,17 @@ class Cuts:
     losses: Vector
     gram: Vector
     rows: tuple[Vector, ...]
-    best: tuple[Point, float] | None = (
-        None  #: the last point of the run and the risk there, where the next run may start
-    )
+    #: the last point of the run and the risk there, where the next run may start
+    best: tuple[Point, float] | None = None
     pool: Any = field(default=None, repr=False, compare=False)  #: the kernel that holds them
     given: bool = False  #: whether the next run may take that kernel over instead of copying it
     n_passes: float = 0.0  #: passes spent on them, where these count for the run that starts from them
     seconds: float = 0.0  #: seconds spent on them
     history: tuple[Record, ...] = ()  #: the run so far, where the next one continues it at the same C
-    held: tuple[Vector, float] | None = (
-        None  #: weights found and their objective, where the run does not continue from them
-    )
-    schedule: Arrays = field(
-        default_factory=dict, repr=False
-    )  #: the solver's own state, so that a resumed run continues as if never stopped
+    #: weights found and their objective, where the run does not continue from them
+    held: tuple[Vector, float] | None = None
+    #: the solver's own state, so that a resumed run continues as if never stopped
+    schedule: Arrays = field(default_factory=dict, repr=False)
 
     def elsewhere(self) -> Cuts:
         """The cuts for a run at another C, without the history of this one."""
