@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax._validation import is_whole
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, LowRank
 from metrimax.estimators._base import CertifiedEstimator, labels_of
 from metrimax.estimators._remarks import warn_of_positive
-from metrimax.estimators._targets import check_truth, judge, on_batch, turned
+from metrimax.estimators._targets import called, called_top_k, check_truth, judge, on_batch, turned
 from metrimax.measure import get_measure
 from metrimax.protocols import Array, Design, Labels, Measure, Vector
 from metrimax.training.label import FittedLabel, trace_share
@@ -74,12 +73,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         ndarray (n,) or (n, L)
             Classes, or a matrix of 0 and 1.
         """
-        scores = self.decision_function(X)
-        if self._multilabel:
-            return (scores > 0).astype(int)
-        choice = (self._turn * scores > 0).astype(int) if self._binary else scores.argmax(axis=1)
-        predicted: Array = self._ordered[choice]
-        return predicted
+        return called(self._turn * self.decision_function(X), self._ordered, several=self._multilabel)
 
     def predict_top_k(self, X: Any, k: int) -> Array:
         """Labels with exactly ``k`` examples of this batch positive: those with the highest scores.
@@ -98,16 +92,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         ndarray (n,) or (n, L)
             Classes, or a matrix of 0 and 1.
         """
-        scores = self.decision_function(X)
-        if not self._binary and not self._multilabel:
-            raise ValueError(
-                f"predict_top_k needs two classes or a label indicator matrix, got {len(self.classes_)} classes"
-            )
-        if not (is_whole(k) and 0 <= k <= len(scores)):
-            raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
-        called = np.zeros(scores.shape, dtype=int)
-        np.put_along_axis(called, np.argsort(-self._turn * scores, axis=0, kind="stable")[:k], 1, axis=0)
-        return called if self._multilabel else self._ordered[called]
+        return called_top_k(self._turn * self.decision_function(X), k, self._ordered, several=self._multilabel)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The measure itself on (X, y), higher is better; a dataset brings its labels.

@@ -12,7 +12,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
-from metrimax._validation import dense, is_number, refuse_missing
+from metrimax._validation import dense, is_number, is_whole, refuse_missing
 from metrimax.io.labels import WHOLE
 from metrimax.measure.at_k import on_part
 from metrimax.measure.classes import score_classes
@@ -219,6 +219,29 @@ def judge(
     if not several:
         return score_classes(measure, truth, scores, columns, weight)
     return float(np.mean([measure.score(truth[:, k], scores[:, k], weight) for k in columns]))
+
+
+def called(scores: Vector, classes: Array, *, several: bool) -> Array:
+    """What scores call each example, by itself: classes, or with ``several`` a matrix of 0 and 1.
+
+    Scores and classes are as for `judge`: those of two classes (n,), with the positive class last.
+    """
+    if several:
+        return (scores > 0).astype(int)
+    choice = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    labels: Array = classes[choice]
+    return labels
+
+
+def called_top_k(scores: Vector, k: Any, classes: Array, *, several: bool) -> Array:
+    """As `called`, but with exactly ``k`` positives, in each column with ``several``; of equal scores the first."""
+    if scores.ndim == 2 and not several:
+        raise ValueError(f"predict_top_k needs two classes or a label indicator matrix, got {len(classes)} classes")
+    if not (is_whole(k) and 0 <= k <= len(scores)):
+        raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
+    positive = np.zeros(scores.shape, dtype=int)
+    np.put_along_axis(positive, np.argsort(-scores, axis=0, kind="stable")[:k], 1, axis=0)
+    return positive if several else classes[positive]
 
 
 def _varied(labels: Labels, weight: Vector | None) -> npt.NDArray[np.intp]:

@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metrimax._validation import dense, is_whole, refuse_missing, warn
+from metrimax._validation import dense, refuse_missing, warn
 from metrimax.estimators._ensemble_folds import CrossFit, Rows, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
 from metrimax.estimators._ensemble_rule import OutOfFold, Rule
@@ -36,7 +36,17 @@ from metrimax.estimators._ensemble_table import is_frame
 from metrimax.estimators._links import Documented
 from metrimax.estimators._refit import Refitted
 from metrimax.estimators._remarks import warn_of_shortfall
-from metrimax.estimators._targets import check_truth, encode, judge, on_batch, positive_last, total_of, weights_of
+from metrimax.estimators._targets import (
+    called,
+    called_top_k,
+    check_truth,
+    encode,
+    judge,
+    on_batch,
+    positive_last,
+    total_of,
+    weights_of,
+)
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Measure, Vector
@@ -371,28 +381,15 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
 
     def predict(self, X: Any) -> Array:
         """Classes, or a matrix (n, L) of 0 and 1 for an indicator matrix, by the threshold of the measure."""
-        scores = self.decision_function(X)
-        if self._reader.separate:
-            return (scores > 0).astype(int)
-        choice = (self._turn * scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        predicted: Array = self._reader.classes[choice]
-        return predicted
+        return called(self._turn * self.decision_function(X), self._reader.classes, several=self._reader.separate)
 
     def predict_top_k(self, X: Any, k: int) -> Array:
         """Labels with exactly ``k`` examples of this batch positive: those with the highest scores.
 
         For two classes, or for every column of a label indicator matrix. Of equal scores the first in X count.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 2 and not self._reader.separate:
-            raise ValueError(
-                f"predict_top_k needs two classes or a label indicator matrix, got {len(self.classes_)} classes"
-            )
-        if not (is_whole(k) and 0 <= k <= len(scores)):
-            raise ValueError(f"expected k as a whole number from 0 to the {len(scores)} examples, got {k!r}")
-        called = np.zeros(scores.shape, dtype=int)
-        np.put_along_axis(called, np.argsort(-self._turn * scores, axis=0, kind="stable")[:k], 1, axis=0)
-        return called if self._reader.separate else self._reader.classes[called]
+        reader = self._reader
+        return called_top_k(self._turn * self.decision_function(X), k, reader.classes, several=reader.separate)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure itself on (X, y), higher is better; see `MeasureSVC.score`."""
