@@ -26,7 +26,7 @@ from metrimax.designs.wrappers import ExtraColumns
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.solvers import SOLVERS, along, side_by_side
-from metrimax.training.choose import GRID
+from metrimax.training.defaults import GRID
 from metrimax.training.lockstep import run
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "uses.md"

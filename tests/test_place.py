@@ -14,7 +14,7 @@ from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import wants_base_loss
 from metrimax.measure.place import place, place_if_it_pays
-from metrimax.training.choose import PLAIN, family
+from metrimax.training.defaults import PLAIN, family
 from metrimax.training.threshold import choose_threshold
 
 

@@ -29,10 +29,11 @@ from metrimax.measure.constrained import Constrained
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Design, Labels, Measure, Status, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import (
+from metrimax.training.choose import Chosen
+from metrimax.training.defaults import (
     DEFAULT_C,
+    LOSS_NAMES,
     RANKING_C,
-    Chosen,
     losses_without_folds,
     ranking_losses,
     threshold_without_folds,
@@ -109,8 +110,8 @@ def check(arguments: argparse.Namespace) -> None:
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of the losses that are given."""
-    names = ("risk", "hinge", "logistic", "balanced")
-    return {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    given = {name: getattr(arguments, name) for name in LOSS_NAMES}
+    return {name: weight for name, weight in given.items() if weight is not None}
 
 
 def given_losses(arguments: argparse.Namespace) -> Losses | None:

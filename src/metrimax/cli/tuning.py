@@ -18,7 +18,8 @@ from metrimax.designs import CSR
 from metrimax.io.data import take_rows
 from metrimax.protocols import Array, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import GRID, RANKING_GRID, RANKINGS, ByFolds, explore, family
+from metrimax.training.choose import ByFolds, explore
+from metrimax.training.defaults import GRID, LOSS_NAMES, RANKING_GRID, RANKINGS, family
 from metrimax.training.folds import Fold, Part, Rows, spread, varied
 from metrimax.training.label import Training, intercept_scaling
 from metrimax.training.progress import ProgressLine
@@ -49,7 +50,7 @@ def tune(arguments: argparse.Namespace) -> int:
     if len(grid) > 1 and Cs <= {grid.min(), grid.max()}:
         at = ", ".join(f"{C:g}" for C in sorted(Cs))
         note(arguments, f"the best C, {at}, is at the end of the grid: widen it with --grid LOW:HIGH:STEPS")
-    names = {name: name for name in ("C", "risk", "hinge", "logistic", "balanced")} | {"threshold": "threshold_rule"}
+    names = {name: name for name in ("C", *LOSS_NAMES)} | {"threshold": "threshold_rule"}
     steps = [
         {name: row[f"param_{key}"] for key, name in names.items()}
         | {"score": float(row["pooled_test_score"]), "std": float(row["std_test_score"])}
@@ -79,10 +80,7 @@ def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold]) -> ByF
     left_open = family(task.measure, task.measure, together=task.together)
     if task.kind == "ranking":
         left_open = RANKINGS
-    if (given := given_losses(arguments)) is not None:
-        left_open = left_open._replace(losses=(given,))
-    if arguments.threshold is not None:
-        left_open = left_open._replace(thresholds=(arguments.threshold,))
+    left_open = left_open.given(given_losses(arguments), arguments.threshold)
     based = [own for own in left_open.losses if own.base]
     if task.kind == "ranking":
         arguments.no_intercept |= not based  # it shifts all scores alike

@@ -14,6 +14,7 @@ from metrimax.display._scores import new_axes
 from metrimax.estimators.svc_cv import MeasureSVCCV
 from metrimax.measure import get_measure
 from metrimax.protocols import Record
+from metrimax.training.defaults import LOSS_NAMES
 
 NAMES = {"error": "error", "recall": "recall", "precision": "precision", "f1": "F1"}
 
@@ -93,8 +94,7 @@ class EstimateDisplay:
         for C in model.Cs_.tolist():
             of_C = np.flatnonzero(table["param_C"] == C)
             best = of_C[np.argmax(table["pooled_test_score"][of_C])]
-            names = ("risk", "hinge", "logistic", "balanced")
-            losses = {name: table[f"param_{name}"][best].item() for name in names if f"param_{name}" in table}
+            losses = {name: table[f"param_{name}"][best].item() for name in LOSS_NAMES if f"param_{name}" in table}
             placed = "trained" if table["param_threshold"][best] == "trained" else "placed"
             one = model.plain(C=C, threshold=placed, checkpoint=None, **losses).fit(X, y)
             estimates.append(table["pooled_test_score"][best])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from metrimax._validation import check_positive, check_whole, dense, refuse_missing, warn
+from metrimax._validation import check_positive, check_whole, dense, is_number, refuse_missing, warn
 from metrimax.designs import as_design, is_design
 from metrimax.designs.dask import collected
 from metrimax.estimators._checks import check_rows, check_sample
@@ -42,7 +42,24 @@ def refuse_design(X: Any, reason: str) -> None:
         raise TypeError(f"expected X as an array or a sparse matrix, got {type(X).__name__}: {reason}")
 
 
-def stated(training: Training, C: float, scaling: float | str | None = None) -> dict[str, Any]:
+def names_losses(model: Any) -> bool:
+    """Whether the parameters of a model name its losses, so that there are none to choose."""
+    return any(weight is not None for weight in (model.hinge, model.logistic, model.risk)) or bool(model.balanced)
+
+
+def check_rule(threshold: Any, rules: tuple[str, ...]) -> None:
+    """Raise unless the parameter ``threshold`` is one of these rules, or None."""
+    if threshold is not None and threshold not in rules:
+        raise ValueError(f"unknown threshold {threshold!r}: expected one of {', '.join(rules)}, or None")
+
+
+def check_standard_errors(number: Any) -> None:
+    """Raise unless the parameter ``standard_errors`` is a finite number >= 0, or None."""
+    if number is not None and not (is_number(number) and 0 <= number < np.inf):
+        raise ValueError(f"expected finite standard_errors >= 0, or None, got {number!r}")
+
+
+def trained_with(training: Training, C: float, scaling: float | str | None = None) -> dict[str, Any]:
     """The problem that a model was trained for, in plain types: its ``trained_with_``."""
     settings = {"C": float(C), **asdict(training.losses), "threshold": training.threshold}
     return settings | {"intercept_scaling": scaling}

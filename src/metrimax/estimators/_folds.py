@@ -80,7 +80,7 @@ class FoldedSample:
         solver = side_by_side(self.training.solver, self.labels.shape[1] * len(batch))
         if is_design(self.X):  # rows held out get weight 0, so that all folds share one design and each pass over it
             shown, told, name = self.X, "", "folds"
-            design = self.owner._with_intercept(self.owner._features(self.X), self.scaling)
+            design = as_design(self.owner._features(self.X), intercept_scaling=self.scaling)
             made = [Part(self.folds[k].test, self._training(k), design, self.labels, self._held_out(k)) for k in batch]
         else:
             shown, told, name = None, f", fold {batch[0] + 1} of {len(self.folds)}", f"fold-{batch[0]}"
@@ -101,7 +101,7 @@ class FoldedSample:
         X_test, _ = _safe_split(self.owner, self.X, self.y, test, train)
         weight = self._weight_of(train)
         features = self.owner._features(X_train, 1 if self.one_thread else None)
-        design = self.owner._with_intercept(features, self.scaling)
+        design = as_design(features, intercept_scaling=self.scaling)
         outside = self._scores(features, X_test)
         return Part(test, self._training(k), design, self.labels[train], weight, outside)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from metrimax._validation import check_positive
+from metrimax.designs import as_design
 from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimates.estimate import Estimate
 from metrimax.estimates.machines import path_machines
@@ -60,7 +61,7 @@ class ByXiAlpha:
         else:
             self._sample = LinearSample(self.features.X if isinstance(self.features, LowRank) else X)
         self.scaling = owner._scaling([training.losses])
-        self._design = owner._with_intercept(self.features, self.scaling)
+        self._design = as_design(self.features, intercept_scaling=self.scaling)
         self._fitted: dict[float, list[FittedLabel]] = {}
         self._hinges: dict[int, Hinges] = {}
         self._scores: dict[float, float] = {}

@@ -36,7 +36,7 @@ from metrimax.estimators._auxiliary import (
     warn_if_unchanged,
     without,
 )
-from metrimax.estimators._base import refuse_design, stated
+from metrimax.estimators._base import check_rule, refuse_design, trained_with
 from metrimax.estimators._checks import check_rows
 from metrimax.estimators._targets import encode, positive_last, total_of, weights_of
 from metrimax.estimators.svc import MeasureSVC
@@ -44,7 +44,8 @@ from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses, wants_base_loss
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Callback, Design, Measure, Solver, Status, Vector
-from metrimax.training.choose import RULES, Chosen
+from metrimax.training.choose import Chosen
+from metrimax.training.defaults import RULES
 from metrimax.training.label import Training
 
 
@@ -269,7 +270,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
             fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
         scaling = self._scaling([one.losses for one in chosen])
-        whole = self._with_intercept(design, scaling)
+        whole = as_design(design, intercept_scaling=scaling)
         scores = whole.matvec(np.column_stack([label.solution.w for label in fitted]))
         scores = scores if offset is None else scores + offset
         fitted = placed(measure, fitted, chosen, scores, labels, weight)
@@ -278,7 +279,9 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         self._renew(checked)
         self._store(kind, classes, fitted, scaling, total_of(weight, labels))
         self._store_choice(choice)
-        with_ = [stated(one.training(training), one.C, scaling) | {"threshold": one.rule, "B": B} for one in chosen]
+        with_ = [
+            trained_with(one.training(training), one.C, scaling) | {"threshold": one.rule, "B": B} for one in chosen
+        ]
         self.trained_with_ = with_[0] if all(own == with_[0] for own in with_) else with_
         self._columns = columns
         self._problem = replace(problem, labels=labels[:0], y=y[:0])
@@ -347,8 +350,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
 
     def _rule(self, measure: Measure, kind: str) -> str:
         """Where the threshold comes from; measures of rankings have a rule of their own."""
-        if self.threshold not in (None, *RULES):
-            raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(RULES)}, or None")
+        check_rule(self.threshold, RULES)
         if kind == "multiclass" or measure.ranks or not isinstance(measure, ContingencyMeasure):
             return "trained" if self.threshold in (None, "folds") else self.threshold
         return self.threshold or ("folds" if wants_base_loss(measure) else "trained")

@@ -11,12 +11,15 @@ import numpy as np
 from sklearn.utils.metaestimators import _safe_split
 
 from metrimax._validation import check_grid, check_whole
+from metrimax.designs import as_design
 from metrimax.estimators._auxiliary import AuxiliaryOutputs, Choice, best, folds_of
+from metrimax.estimators._base import names_losses
 from metrimax.estimators._folds import FoldedSample
 from metrimax.estimators.capo import CAPOClassifier
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Vector
-from metrimax.training.choose import GRID, PLAIN, ByFolds, Family, explore, family, results
+from metrimax.training.choose import ByFolds, explore, results
+from metrimax.training.defaults import GRID, PLAIN, Family, family
 from metrimax.training.folds import Fold, Part
 from metrimax.training.label import Training
 
@@ -219,9 +222,7 @@ class CAPOClassifierCV(CAPOClassifier):
     def _family(self, measure: Measure, *, together: bool) -> Family:
         """The candidates: those that the parameters leave open, and that the solver can train."""
         left_open = family(measure, measure, together=together) if self._sums else PLAIN
-        if any(weight is not None for weight in (self.hinge, self.logistic, self.risk)) or self.balanced:
-            left_open = left_open._replace(losses=(self.losses(),))
-        return left_open if self.threshold is None else left_open._replace(thresholds=(self.threshold,))
+        return left_open.given(self.losses() if names_losses(self) else None, self.threshold)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -254,5 +255,5 @@ class FoldedAdaptation(FoldedSample):
                 return scores + rest(np.ascontiguousarray(W[m:]))
             return scores if self.scaling is None else scores + self.scaling * W[-1]
 
-        whole = owner._with_intercept(design, self.scaling)
+        whole = as_design(design, intercept_scaling=self.scaling)
         return Part(test, self._training(k), whole, self.labels[train], self._weight_of(train), outside)

@@ -18,14 +18,14 @@ from sklearn.utils.validation import (
 
 from metrimax._validation import check_flag, refuse_missing
 from metrimax.designs import as_design, is_design
-from metrimax.estimators._base import CertifiedEstimator, labels_of, stated
+from metrimax.estimators._base import CertifiedEstimator, labels_of, trained_with
 from metrimax.estimators._checks import OPTIONS
 from metrimax.estimators._targets import check_weight
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, canonical, ranking_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Callback, Design, Measure, Solver, Vector
-from metrimax.training.choose import RANKING_C, ranking_losses
+from metrimax.training.defaults import RANKING_C, ranking_losses
 from metrimax.training.label import Training, fit_label, intercept_scaling
 from metrimax.training.lockstep import run
 
@@ -201,7 +201,7 @@ class MeasureRanker(CertifiedEstimator):
     ) -> None:
         """Train on all rows and set the fitted attributes."""
         scaling = intercept_scaling(None, [training.losses]) if training.losses.base else None
-        design = self._with_intercept(self._features(X), scaling)
+        design = as_design(self._features(X), intercept_scaling=scaling)
         with self._progress(training.measure, design) as callback:
             steps = fit_label(replace(training, callback=callback), design, labels, weight, C)
             (fitted,) = run(design, [steps])
@@ -210,23 +210,20 @@ class MeasureRanker(CertifiedEstimator):
         self._renew(checked)
         w = fitted.solution.w
         self.coef_, self.trained_intercept_ = (w, 0.0) if scaling is None else (w[:-1], float(w[-1] * scaling))
-        self.trained_with_ = stated(training, C, scaling)
+        self.trained_with_ = trained_with(training, C, scaling)
         self._store_certificate([fitted], single=True)
         self._warn([fitted.solution])
 
     def _features(self, X: Any, n_threads: int | None = None) -> Design:
         return as_design(X, n_threads=self.n_threads if n_threads is None else n_threads)
 
-    @staticmethod
-    def _with_intercept(design: Design, scaling: float | None) -> Design:
-        return as_design(design, intercept_scaling=scaling)
-
     def stated(self, X: Any, y: Any, groups: Any) -> tuple[Grouped, npt.NDArray[Any], Design]:
         """Measure, labels and design of a sample, as in `fit`."""
         y = _grades(labels_of(X, y))
         grouped = _grouped(self._measure(), _groups_of(X, groups), y)
         assert isinstance(self.trained_with_, dict)  # it is fitted
-        design = self._with_intercept(self._features(self._check_rows(X)), self.trained_with_["intercept_scaling"])
+        scaling = self.trained_with_["intercept_scaling"]
+        design = as_design(self._features(self._check_rows(X)), intercept_scaling=scaling)
         return grouped, grouped.labels(y), design
 
     def _check_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:

@@ -12,15 +12,17 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.model_selection import check_cv
 
-from metrimax._validation import check_grid, is_number, is_whole
+from metrimax._validation import check_grid, is_whole
 from metrimax.designs import is_design
+from metrimax.estimators._base import check_standard_errors, names_losses
 from metrimax.estimators._folds import FoldedSample, _of
 from metrimax.estimators._targets import check_weight
 from metrimax.estimators.ranker import MeasureRanker, _grades, _grouped, _groups_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import Grouped
 from metrimax.protocols import Callback, Labels, Measure, Solver, Vector
-from metrimax.training.choose import PLAIN, RANKING_GRID, RANKINGS, ByFolds, Family, explore, results
+from metrimax.training.choose import ByFolds, explore, results
+from metrimax.training.defaults import PLAIN, RANKING_GRID, RANKINGS, Family
 from metrimax.training.folds import Fold, Rows, spread
 from metrimax.training.label import Training, intercept_scaling
 
@@ -159,9 +161,7 @@ class MeasureRankerCV(MeasureRanker):
             The fitted estimator.
         """
         grid = check_grid(RANKING_GRID if self.Cs is None else self.Cs)
-        slack = self.standard_errors
-        if slack is not None and not (is_number(slack) and 0 <= slack < np.inf):
-            raise ValueError(f"expected finite standard_errors >= 0, or None, got {slack!r}")
+        check_standard_errors(self.standard_errors)
         measure, scoring, candidates = self._measure(), self._scoring(), self._family()
         solver, checkpoint = self.plain()._solver(), as_checkpoint(self.checkpoint)
         checked, X, y = self._check_sample(X, y)
@@ -179,7 +179,7 @@ class MeasureRankerCV(MeasureRanker):
         sample = FoldedQueries(
             self, training, scoring, X, y, labels, weight, weight, folds, scaling, workers > 1, checkpoint, codes
         )
-        by = ByFolds(sample, candidates, slack or 0.0, workers)
+        by = ByFolds(sample, candidates, self.standard_errors or 0.0, workers)
         rows = explore(by.rows, grid, extend=self.extend)
         (chosen,) = by.choose()
         self._warn_of_gaps(by.solutions, "fits that choose C")
@@ -197,9 +197,8 @@ class MeasureRankerCV(MeasureRanker):
 
     def _family(self) -> Family:
         """The candidates: those that the parameters leave open, and that the solver can train."""
-        given = any(weight is not None for weight in (self.hinge, self.logistic, self.risk)) or self.balanced
-        if given:
-            return PLAIN._replace(losses=(self.losses(),))
+        if names_losses(self):
+            return PLAIN.given(self.losses(), None)
         return RANKINGS if self._sums else PLAIN
 
     def _scoring(self) -> Measure:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from metrimax._validation import check_flag, dense
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Gram, Kernel, check_symmetric, choose_gamma, kernel_design
-from metrimax.estimators._base import stated
+from metrimax.estimators._base import check_rule, trained_with
 from metrimax.estimators._classifier import CertifiedClassifier
 from metrimax.estimators._remarks import warn_of_constants, warn_of_training_scores
 from metrimax.estimators._targets import encode, total_of, weights_of
@@ -23,7 +23,7 @@ from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Array, Callback, Design, Labels, Measure, Solver, Vector
 from metrimax.solvers import Auto, DualCD, side_by_side
-from metrimax.training.choose import DEFAULT_C, losses_without_folds, threshold_without_folds
+from metrimax.training.defaults import DEFAULT_C, losses_without_folds, threshold_without_folds
 from metrimax.training.free_intercept import PairCD
 from metrimax.training.label import FittedLabel, Training, fit_label, intercept_scaling, restate
 from metrimax.training.lockstep import run
@@ -258,7 +258,7 @@ class MeasureSVC(CertifiedClassifier):
         self._renew(checked)
         scaling = self._scaling([training.losses])
         self._store(kind, classes, fitted, scaling, total_of(weight, labels))
-        self.trained_with_ = stated(training, self.C, "free" if self._is_free else scaling)
+        self.trained_with_ = trained_with(training, self.C, "free" if self._is_free else scaling)
         self._store_weights(features, self._weights(fitted))
         self._tell(measure, X, features, labels, weight, fitted)
         warn_of_training_scores(measure)
@@ -324,7 +324,8 @@ class MeasureSVC(CertifiedClassifier):
 
         An ``offset`` (n, L) holds scores that are added to those of the labels.
         """
-        design = self._with_intercept(design, self._scaling(training.losses for training, _ in trainings))
+        scaling = self._scaling(training.losses for training, _ in trainings)
+        design = as_design(design, intercept_scaling=scaling)
         shifts = repeat(None) if offset is None else offset.T
         solver = side_by_side(trainings[0][0].solver, len(trainings))
         with self._progress(trainings[0][0].measure, features) as callback:
@@ -334,10 +335,6 @@ class MeasureSVC(CertifiedClassifier):
             )
             fitted = run(design, runs)
         return restate(features, fitted)
-
-    @staticmethod
-    def _with_intercept(design: Design, scaling: float | None) -> Design:
-        return as_design(design, intercept_scaling=scaling)
 
     def _scaling(self, losses: Iterable[Losses]) -> float | None:
         """The value of the constant feature; None if there is none."""
@@ -381,11 +378,8 @@ class MeasureSVC(CertifiedClassifier):
         self, measure: Measure, solver: Solver, kind: str, *, checkpoint: Checkpoint | None = None
     ) -> Training:
         """How labels of a kind are trained with these parameters."""
-        threshold = self.threshold
-        if threshold is None:
-            threshold = threshold_without_folds(measure, kind, sums=self._sums)
-        elif threshold not in THRESHOLDS:
-            raise ValueError(f"unknown threshold {threshold!r}: expected one of {', '.join(THRESHOLDS)}, or None")
+        check_rule(self.threshold, THRESHOLDS)
+        threshold = self.threshold or threshold_without_folds(measure, kind, sums=self._sums)
         check_flag("certificate", self.certificate)
         proven = bool(self.certificate)
         return Training(measure, solver, self.tol, kind, self.losses(), threshold, None, checkpoint, proven)

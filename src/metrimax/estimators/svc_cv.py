@@ -11,9 +11,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.multiclass import check_classification_targets
 
-from metrimax._validation import check_grid, is_number
+from metrimax._validation import check_grid
 from metrimax.designs import is_design
-from metrimax.estimators._base import stated
+from metrimax.estimators._base import check_rule, check_standard_errors, names_losses, trained_with
 from metrimax.estimators._folds import FoldedSample, hold_out, split
 from metrimax.estimators._selection import ByXiAlpha
 from metrimax.estimators._targets import encode, total_of, weights_of
@@ -22,7 +22,8 @@ from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Measure, Solver, Vector
-from metrimax.training.choose import GRID, PLAIN, RULES, ByFolds, Chosen, Family, Row, explore, family, results
+from metrimax.training.choose import ByFolds, Chosen, Row, explore, results
+from metrimax.training.defaults import GRID, PLAIN, RULES, Family, family, losses_of
 from metrimax.training.label import Training
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
@@ -222,9 +223,7 @@ class MeasureSVCCV(MeasureSVC):
         if self.selection not in SELECTIONS:
             raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
         grid = check_grid(GRID if self.Cs is None else self.Cs)
-        given = self.standard_errors
-        if given is not None and not (is_number(given) and 0 <= given < np.inf):
-            raise ValueError(f"expected finite standard_errors >= 0, or None, got {given!r}")
+        check_standard_errors(self.standard_errors)
         if groups is not None and self.selection != "cv":
             raise ValueError(
                 f"expected groups only with selection='cv', got selection={self.selection!r}, which does not use them: "
@@ -272,7 +271,7 @@ class MeasureSVCCV(MeasureSVC):
             checkpoint.clear()
         self._renew(checked)
         self._store(kind, classes, fitted, scaling, total_of(weighted, labels))
-        with_ = [stated(one.training(training), one.C, scaling) | {"threshold": one.rule} for one in chosen]
+        with_ = [trained_with(one.training(training), one.C, scaling) | {"threshold": one.rule} for one in chosen]
         self.trained_with_ = with_ if self._multilabel else with_[0]
         self._store_weights(features, self._weights(fitted))
         self._store_choice(rows, chosen)
@@ -310,20 +309,15 @@ class MeasureSVCCV(MeasureSVC):
         """The chosen losses; before `fit`, those that the parameters ask for."""
         with_ = self.trained_with_
         if isinstance(with_, dict):
-            return Losses(**{name: with_[name] for name in ("risk", "hinge", "logistic", "balanced")})
+            return losses_of(with_)
         return self.plain().losses()
 
     def _family(self, measure: Measure, scoring: Measure, *, together: bool) -> Family:
         """The candidates: those that the parameters leave open, and that the selection and the solver can handle."""
         able = self.selection != "xi_alpha" and self._sums
         left_open = family(measure, scoring, together=together) if able else PLAIN
-        if any(weight is not None for weight in (self.hinge, self.logistic, self.risk)) or self.balanced:
-            left_open = left_open._replace(losses=(self.plain().losses(),))
-        if self.threshold is not None:
-            if self.threshold not in RULES:
-                raise ValueError(f"unknown threshold {self.threshold!r}: expected one of {', '.join(RULES)}, or None")
-            left_open = left_open._replace(thresholds=(self.threshold,))
-        return left_open
+        check_rule(self.threshold, RULES)
+        return left_open.given(self.plain().losses() if names_losses(self) else None, self.threshold)
 
     def _plain_solver(self) -> Any:
         return self.plain(**({"solver": "dual_cd"} if self.selection == "xi_alpha" else {}))._solver()

@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from metrimax.designs import as_design
 from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimators._base import labels_of
 from metrimax.estimators._targets import check_weight, encode, weights_of
 from metrimax.estimators.ranker import MeasureRanker
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
-from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Design, Status, Vector
+from metrimax.training.defaults import losses_of
 from metrimax.training.verification import Check, Claim, Verification, verify_label
-
-LOSSES = ("risk", "hinge", "logistic", "balanced")
 
 
 def verify(
@@ -84,7 +83,7 @@ def verify(
             "expected a model whose intercept is regularised, got one with intercept_scaling='free', whose bound needs "
             "its multipliers: compare objective_ and dual_bound_ with scikit-learn's SVC"
         )
-    design = estimator._with_intercept(features, scaling)
+    design = as_design(features, intercept_scaling=scaling)
     measure = get_measure(estimator.measure)
     checked = []
     for k, claim in enumerate(_claims(estimator, features)):
@@ -109,7 +108,7 @@ def _claims(model: MeasureSVC, features: Design) -> list[Claim]:
             Claim(
                 w=np.append(own, bias),
                 C=with_["C"],
-                losses=Losses(**{name: with_[name] for name in LOSSES}),
+                losses=losses_of(with_),
                 price=price,
                 objective=objective,
                 bound=bound,
@@ -167,7 +166,7 @@ def _verify_ranker(
     claim = Claim(
         w=w,
         C=with_["C"],
-        losses=Losses(**{name: with_[name] for name in LOSSES}),
+        losses=losses_of(with_),
         price=model.price_,
         objective=model.objective_,
         bound=model.dual_bound_,

@@ -1,4 +1,4 @@
-"""What is trained where the user leaves it open, and what the scores of folds choose: losses, C and threshold.
+"""The choice of losses, C and threshold by the scores of rows held out.
 
 One engine for the estimators and the command line. **The rule.** All candidates are trained on the same folds, and the
 measure itself chooses, on the scores that the test rows of all folds have together. A label with few positives says
@@ -18,20 +18,14 @@ import numpy.typing as npt
 
 from metrimax._validation import warn
 from metrimax.io.checkpoints import Checkpoint
-from metrimax.measure.base_loss import PAPER, Losses, wants_base_loss
+from metrimax.measure.base_loss import Losses
 from metrimax.measure.constrained import Constrained
-from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Measure, Solution, Vector
+from metrimax.protocols import Solution, Vector
+from metrimax.training.defaults import Family
 from metrimax.training.folds import Sample, blocks, train_folds
 from metrimax.training.judging import Judged, judge
 from metrimax.training.label import FittedLabel, Training
 
-DEFAULT_C = 4.0
-"""Where nobody gives one: suits text of unit length and features of scale 1 (docs/results/linear.md)."""
-GRID: Vector = np.array([0.003, 0.03, 0.3, 3.0, 30.0])
-"""What C is chosen from."""
-RANKING_C = 1.0
-"""The same for rankings within groups."""
 MOST_EXTENSIONS = 10
 """How often a grid is extended at most."""
 SHRINK = 30.0
@@ -41,95 +35,6 @@ EQUAL = 1e-6
 
 Row = dict[str, Any]
 """One candidate: its settings and scores, by the names of `cv_results_`."""
-
-
-BESIDE = 3.0
-"""Weight of the logistic loss beside the risk where nobody gives one and no folds choose (docs/results/linear.md)."""
-
-
-def losses_without_folds(
-    measure: Measure,
-    *,
-    risk: float | str = 1.0,
-    hinge: float | None = None,
-    logistic: float | None = None,
-    balanced: bool = False,
-    sums: bool = True,
-) -> Losses:
-    """The losses of a fit without folds.
-
-    If neither hinge nor logistic is given, a logistic loss stands beside the risk of every measure but the error rate;
-    if one is given, the other is 0. Without ``sums`` the solver knows the risk alone.
-    """
-    if hinge is None and logistic is None and sums and wants_base_loss(measure):
-        logistic = BESIDE
-    hinge, logistic = (0.0 if weight is None else weight for weight in (hinge, logistic))
-    return Losses(risk, hinge, logistic, balanced)
-
-
-def threshold_without_folds(measure: Measure, kind: str, *, sums: bool = True) -> str:
-    """The rule of the threshold where nobody gives one: "auto", but "trained" where none is to be placed.
-
-    Measures of rankings have a rule of their own, the error rate is trained as the plain SVM, and of several exclusive
-    classes the highest score is called.
-    """
-    placed = sums and not measure.ranks and kind != "multiclass" and wants_base_loss(measure)
-    return "auto" if placed else "trained"
-
-
-class Family(NamedTuple):
-    """What is chosen among: the losses, and where thresholds come from; those preferred among equals first."""
-
-    losses: tuple[Losses, ...]
-    thresholds: tuple[str, ...]
-
-
-PLAIN = Family((PAPER,), ("trained",))
-"""The measure's own risk alone, as Joachims (2005) has it."""
-BOTH = Losses(logistic=1.0)
-LOGISTIC = Losses(risk=0.0, logistic=1.0)
-
-
-def family(measure: Measure, scoring: Measure, *, together: bool = False) -> Family:
-    """The candidates of a measure that is trained for, and of the one that chooses.
-
-    Logistic regression and the sum of the measure's risk and the logistic loss. On 20 tables, the risk alone, sums with
-    hinges and balanced losses beside them changed nothing that is significant. The threshold of the folds competes with
-    that of training; several classes, of which the highest is called (``together``), have none of their own.
-    """
-    if not wants_base_loss(measure):
-        return PLAIN
-    if isinstance(scoring, Constrained) and not together:
-        return Family((BOTH, LOGISTIC), ("folds",))  # training scores are too good to keep a constraint by
-    placed = isinstance(scoring, ContingencyMeasure) and not scoring.ranks and not together
-    return Family((BOTH, LOGISTIC), ("trained", "folds") if placed else ("trained",))
-
-
-RANKING_GRID: Vector = np.array([0.0003, 0.003, 0.03, 0.3, 3.0])
-"""What C is chosen from for rankings within groups."""
-RANKINGS = Family((Losses("even", logistic=1.0), Losses(0.0, logistic=1.0, balanced=True), PAPER), ("trained",))
-"""What is chosen among for rankings within groups (docs/results/ranking.md)."""
-
-
-def ranking_losses(
-    risk: float | str | None = None,
-    hinge: float | None = None,
-    logistic: float | None = None,
-    balanced: bool = False,
-    *,
-    sums: bool = True,
-) -> Losses:
-    """The losses of a ranking without folds: if neither hinge nor logistic is given, a logistic loss beside the risk.
-
-    If one is given, the other is 0. Without ``sums`` the solver knows the risk alone.
-    """
-    if hinge is None and logistic is None and sums:
-        return Losses("even" if risk is None else risk, 0.0, 1.0, balanced)
-    return Losses(1.0 if risk is None else risk, hinge or 0.0, logistic or 0.0, balanced)
-
-
-RULES = ("trained", "placed", "folds")
-"""Where a threshold comes from: training itself, the scores of the training rows, or those of the folds."""
 
 
 class Chosen(NamedTuple):
@@ -253,9 +158,9 @@ class ByFolds:
 def shrunk(pooled: Vector, positives: Vector) -> Vector:
     """How much better each candidate is than others for each label, shrunk towards the mean over labels.
 
-    A label is compared with its own mean over candidates with the first threshold, so that hard labels count like easy
-    ones. -inf where a
-    threshold is none for the label; labels of which nothing is known go by the others.
+    A label is compared with its own mean over the candidates with the first threshold, so that hard labels count like
+    easy ones. The value is -inf where the label has no such threshold. Labels of which nothing is known go by the
+    others.
     """
     better = pooled - _mean(pooled[:, :, 0], 1)[:, np.newaxis, np.newaxis]
     common = _mean(better, 0)

@@ -77,7 +77,7 @@ def judge(
     sample: Sample,
     held: list[list[Held]],
     labels: range,
-    candidates: list[tuple[Losses, float]],
+    candidates: list[Candidate],
     rules: tuple[str, ...],
 ) -> Judged:
     """Judge the out-of-fold scores of some labels, candidate by candidate."""
