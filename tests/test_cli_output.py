@@ -15,7 +15,7 @@ from metrimax import MeasureSVC
 from metrimax.cli import main
 from metrimax.cli.arguments import build_parser
 from metrimax.cli.training import load
-from metrimax.cli.tuning import chooser
+from metrimax.cli.tuning import candidates_of, chooser
 from metrimax.compat import svm_perf_learn
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.io.converting import convert
@@ -196,8 +196,9 @@ def test_tune_judges_what_is_predicted(
     options = ["-m", measure, "--folds", "3", "--tol", "1e-5", "-q", "--no-scaling"]
     arguments = build_parser().parse_args(["tune", str(data), "m", *options])
     task = load(arguments)
-    folds = spread(task.labels, 3, 0)
-    for row in chooser(arguments, task, folds).rows(np.array([0.1, 4.0])):
+    candidates = candidates_of(arguments, task)
+    task, folds = task.with_intercept(arguments, candidates.losses), spread(task.labels, 3, 0)
+    for row in chooser(arguments, task, folds, candidates).rows(np.array([0.1, 4.0])):
         for k, (train, test) in enumerate(folds):
             losses = {name: row[f"param_{name}"] for name in ("risk", "hinge", "logistic")}
             fitted = MeasureSVC(measure, C=row["param_C"], tol=1e-5, **losses).fit(X[train], y[train])
@@ -217,8 +218,9 @@ def test_a_class_that_a_fold_does_not_train_is_never_called(
         ["tune", str(data), "m", "-m", "error", "--folds", "3", "--tol", "1e-5", "-q"]
     )
     task = load(arguments)
-    folds = spread(task.labels, 3, 0)
-    (row,) = chooser(arguments, task, folds).rows(np.array([4.0]))
+    candidates = candidates_of(arguments, task)
+    task, folds = task.with_intercept(arguments, candidates.losses), spread(task.labels, 3, 0)
+    (row,) = chooser(arguments, task, folds, candidates).rows(np.array([4.0]))
     (k,) = [k for k, fold in enumerate(folds) if len(y) in fold.test]
     inside, outside = folds[k].train, folds[k].test[folds[k].test < len(y)]
     fitted = MeasureSVC("error", C=4.0, tol=1e-5).fit(X[inside], y[inside])

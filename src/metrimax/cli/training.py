@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,15 +28,15 @@ from metrimax.measure.base_loss import Losses
 from metrimax.measure.classes import score_classes
 from metrimax.measure.constrained import Constrained
 from metrimax.measure.positive import doubtful_positive
-from metrimax.protocols import Design, Labels, Measure, Status, Vector
+from metrimax.protocols import Labels, Measure, Status, Vector
 from metrimax.solvers import Auto
 from metrimax.training.choose import Chosen
 from metrimax.training.defaults import (
     DEFAULT_C,
     LOSS_NAMES,
     RANKING_C,
+    even_losses,
     losses_without_folds,
-    ranking_losses,
     threshold_without_folds,
 )
 from metrimax.training.label import FittedLabel, Training, fit_label, intercept_scaling
@@ -52,6 +53,16 @@ class Task(NamedTuple):
     classes: list[Any]
     labels: Labels
     groups: npt.NDArray[Any] | None = None
+    scaling: float | None = None  #: the value of the constant feature; None if there is none
+
+    def with_intercept(self, arguments: argparse.Namespace, losses: Sequence[Losses]) -> Task:
+        """The task with the constant feature that suits these losses. It shifts all scores of a ranking alike, so
+        that only a base loss needs one there.
+        """
+        based = [own for own in losses if own.base]
+        if arguments.no_intercept or (self.kind == "ranking" and not based):
+            return self
+        return self._replace(scaling=intercept_scaling(arguments.intercept_scaling, based or losses))
 
     def on(self, rows: npt.NDArray[Any] | slice) -> Measure:
         """The measure for a part of the rows. The k of a measure at k is scaled to the part, except for groups."""
@@ -82,9 +93,8 @@ def train(arguments: argparse.Namespace) -> int:
     task = load(arguments)
     C = (RANKING_C if task.kind == "ranking" else DEFAULT_C) if arguments.C is None else arguments.C
     ranks, given = task.kind == "ranking", _given(arguments)
-    losses = ranking_losses(**given) if ranks else losses_without_folds(task.measure, **given)
-    arguments.no_intercept |= ranks and not losses.base  # it shifts all scores alike
-    arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, [losses])
+    losses = even_losses(**given) if ranks else losses_without_folds(task.measure, **given)
+    task = task.with_intercept(arguments, [losses])
     rule = arguments.threshold or threshold_without_folds(task.measure, task.kind)
     chosen = Chosen(losses, C, rule, None, np.nan)
     return finish(arguments, task, [chosen] * task.labels.shape[1], {})
@@ -158,20 +168,11 @@ def _ranking(arguments: argparse.Namespace, data: Data) -> Task:
     return Task(measure, data, "ranking", [], labels[:, None], data.groups)
 
 
-def _intercept(arguments: argparse.Namespace) -> float | None:
-    return None if arguments.no_intercept else float(arguments.intercept_scaling)
-
-
-def design_of(arguments: argparse.Namespace, X: Any) -> Design:
-    """The rows with the constant feature."""
-    return as_design(X, intercept_scaling=_intercept(arguments), n_threads=arguments.threads)
-
-
 def _fit(
     arguments: argparse.Namespace, task: Task, chosen: list[Chosen], checkpoint: Checkpoint | None
 ) -> list[FittedLabel]:
     X, measure = task.data.X, task.whole
-    design = design_of(arguments, X)
+    design = as_design(X, intercept_scaling=task.scaling, n_threads=arguments.threads)
     solver = Auto(max_iter=arguments.max_iter, labels=task.labels.shape[1])
     with ProgressLine(f"training for {arguments.measure}", arguments.tol, X) as line:
         callback = None if arguments.quiet else line
@@ -208,7 +209,7 @@ def finish(
     solutions = [label.solution for label in fitted]
     scores = model.scores(data.X, arguments.threads)  # a pass that may fail, or be ended
     score = judged(task, scores)
-    _write(arguments, model, solutions[0].n_support)
+    _write(arguments, task, model, solutions[0].n_support)
     if checkpoint is not None:
         checkpoint.clear()
     worst = max(solutions, key=lambda s: (not s.status.ok, s.gap))
@@ -302,7 +303,7 @@ def _model(
     training: dict[str, Any],
 ) -> LinearModel:
     """The model to be written, with its settings and its certificate."""
-    scale = _intercept(arguments)
+    scale = task.scaling
     threshold = np.array([label.threshold for label in fitted])
     W = np.column_stack([label.solution.w for label in fitted])
     coef = np.ascontiguousarray((W if scale is None else W[:-1]).T)
@@ -343,12 +344,12 @@ def _model(
     )
 
 
-def _write(arguments: argparse.Namespace, model: LinearModel, n_cuts: int) -> None:
+def _write(arguments: argparse.Namespace, task: Task, model: LinearModel, n_cuts: int) -> None:
     if arguments.model_format == "metrimax":
         save_model(arguments.model, model)
         return
     threshold = -float(model.intercept[0])
-    highest = model.n_features + 1 + (not arguments.no_intercept)
+    highest = model.n_features + 1 + (task.scaling is not None)
     write_bytes(arguments.model, format_svmperf_model(model.coef[0], threshold, highest=highest, n_cuts=n_cuts))
 
 

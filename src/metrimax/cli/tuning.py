@@ -13,15 +13,15 @@ import numpy as np
 from metrimax.cli.ensemble import tune_ensemble
 from metrimax.cli.main import UsageError
 from metrimax.cli.report import note
-from metrimax.cli.training import Task, check, design_of, finish, given_losses, load
-from metrimax.designs import CSR
+from metrimax.cli.training import Task, check, finish, given_losses, load
+from metrimax.designs import CSR, as_design
 from metrimax.io.data import take_rows
-from metrimax.protocols import Array, Labels, Measure, Solution, Vector
+from metrimax.protocols import Design, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto
 from metrimax.training.choose import ByFolds, explore
-from metrimax.training.defaults import GRID, LOSS_NAMES, RANKING_GRID, RANKINGS, family
+from metrimax.training.defaults import GRID, LOSS_NAMES, RANKING_GRID, RANKINGS, Family, family
 from metrimax.training.folds import Fold, Part, Rows, spread, varied
-from metrimax.training.label import Training, intercept_scaling
+from metrimax.training.label import Training
 from metrimax.training.progress import ProgressLine
 
 BEST = 3
@@ -41,7 +41,9 @@ def tune(arguments: argparse.Namespace) -> int:
     task = load(arguments)
     grid = (GRID if task.groups is None else RANKING_GRID) if given is None else given
     folds = spread(task.labels, arguments.folds, arguments.seed, task.groups)
-    by = chooser(arguments, task, folds)
+    candidates = candidates_of(arguments, task)
+    task = task.with_intercept(arguments, candidates.losses)
+    by = chooser(arguments, task, folds, candidates)
     rows = explore(by.rows, grid)
     _note_missed(arguments, by.solutions)
     chosen = by.choose()
@@ -73,20 +75,19 @@ def _line(step: dict[str, Any]) -> str:
     return f"C {step['C']:g}, {losses}{balanced}, {step['threshold_rule']}: {step['score']:.4f} +- {step['std']:.4f}"
 
 
-def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold]) -> ByFolds:
+def candidates_of(arguments: argparse.Namespace, task: Task) -> Family:
+    """The candidates: those that the options leave open."""
+    ranks = task.kind == "ranking"
+    candidates = RANKINGS if ranks else family(task.measure, task.measure, together=task.together)
+    return candidates.given(given_losses(arguments), arguments.threshold)
+
+
+def chooser(arguments: argparse.Namespace, task: Task, folds: list[Fold], candidates: Family) -> ByFolds:
     """The `ByFolds` that chooses losses, C and threshold."""
     if not all((varied(task.labels, None, fold.train) & varied(task.labels, None, fold.test)).any() for fold in folds):
         raise UsageError("a fold has examples of one class only: give fewer --folds")
-    left_open = family(task.measure, task.measure, together=task.together)
-    if task.kind == "ranking":
-        left_open = RANKINGS
-    left_open = left_open.given(given_losses(arguments), arguments.threshold)
-    based = [own for own in left_open.losses if own.base]
-    if task.kind == "ranking":
-        arguments.no_intercept |= not based  # it shifts all scores alike
-    arguments.intercept_scaling = intercept_scaling(arguments.intercept_scaling, based or left_open.losses)
-    placed = "placed" if "placed" in left_open.thresholds else "trained"
-    return ByFolds(FoldedTask(arguments, task, folds, placed), left_open)
+    placed = "placed" if "placed" in candidates.thresholds else "trained"
+    return ByFolds(FoldedTask(arguments, task, folds, placed), candidates)
 
 
 def _grid(text: str) -> Vector:
@@ -130,42 +131,50 @@ class FoldedTask:
     @property
     def batches(self) -> list[list[int]]:
         every = range(len(self.folds))
-        return [[k] for k in every] if isinstance(self.task.data.X, (np.ndarray, CSR)) else [list(every)]
+        return [list(every)] if self._shared else [[k] for k in every]
+
+    @property
+    def _shared(self) -> bool:
+        """Whether all folds share one design, because the rows are not in memory."""
+        return not isinstance(self.task.data.X, (np.ndarray, CSR))
+
+    def _design(self, X: Any) -> Design:
+        return as_design(X, intercept_scaling=self.task.scaling, n_threads=self.arguments.threads)
 
     @contextmanager
     def parts(self, batch: list[int]) -> Iterator[list[Part]]:
         arguments, X, L = self.arguments, self.task.data.X, self.labels.shape[1]
         solver = Auto(max_iter=arguments.max_iter, labels=L * len(batch))
-        if isinstance(X, (np.ndarray, CSR)):
-            title, shown = f"fold {batch[0] + 1} of {len(self.folds)}", None
-        else:
+        if self._shared:
             title, shown = f"{len(self.folds)} folds", X
+        else:
+            title, shown = f"fold {batch[0] + 1} of {len(self.folds)}", None
         with ProgressLine(title, arguments.tol, shown) as line:
             callback = None if arguments.quiet else line
             kind = self.task.trained_as
             training = Training(
                 self.task.whole, solver, arguments.tol, kind, threshold=self.threshold, callback=callback
             )
-            if isinstance(X, (np.ndarray, CSR)):
-                yield [self._taken_out(X, training, k) for k in batch]
-            else:  # rows held out get weight 0, so that each pass serves all folds
-                design = design_of(arguments, X)
+            if self._shared:  # rows held out get weight 0, so that each pass serves all folds
+                design = self._design(X)
                 yield [
                     Part(self.folds[k].test, self._on(training, k), design, self.labels, self._held_out(k))
                     for k in batch
                 ]
+            else:
+                yield [self._taken_out(X, training, k) for k in batch]
         note(arguments, f"{title} done")
 
-    def _taken_out(self, X: Array | CSR, training: Training, k: int) -> Part:
+    def _taken_out(self, X: Any, training: Training, k: int) -> Part:
         train, test = self.folds[k]
-        design, others = (design_of(self.arguments, take_rows(X, rows)) for rows in self.folds[k])
+        design, others = (self._design(take_rows(X, rows)) for rows in self.folds[k])
         return Part(test, self._on(training, k), design, self.labels[train], None, others.matvec)
 
     def _on(self, training: Training, k: int) -> Training:
         """The training of one fold. Its groups are those of all rows if the rows held out stay in the design."""
         rows = self.folds[k].train
-        taken = isinstance(self.task.data.X, (np.ndarray, CSR)) or self.task.groups is None
-        return replace(training, measure=self.task.on(rows)) if taken else training
+        whole = self._shared and self.task.groups is not None
+        return training if whole else replace(training, measure=self.task.on(rows))
 
     def _held_out(self, k: int) -> Vector:
         weight = np.zeros(len(self.labels))
