@@ -217,7 +217,18 @@ def test_the_scores_held_out_are_those_of_models_trained_without_these_rows(kern
     training = owner._training(get_measure("f1"), owner._solver(), "multilabel-indicator")
     folds = [Fold(np.arange(30, 90), np.arange(30)), Fold(np.arange(60), np.arange(60, 90))]
     scaling = 1.0 if fit_intercept else None
-    sample = FoldedSample(owner, training, get_measure("f1"), X, Y, Y > 0, None, None, folds, scaling)
+    sample = FoldedSample(
+        owner=owner,
+        training=training,
+        measure=get_measure("f1"),
+        X=X,
+        y=Y,
+        labels=Y > 0,
+        given=None,
+        weight=None,
+        folds=folds,
+        scaling=scaling,
+    )
     Cs = np.array([0.1, 1.0, 10.0])
     for fold, held in zip(folds, train_folds(sample, [Losses()], Cs, [0, 2]), strict=True):
         for label, (fitted, scores) in zip((0, 2), held, strict=True):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_consistent_length
@@ -25,7 +26,7 @@ from metrimax.training.folds import Fold, Part, Rows, spread
 from metrimax.training.label import Training
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FoldedSample:
     """The sample on which `metrimax.training` chooses (`metrimax.training.folds.Sample`).
 
@@ -123,7 +124,7 @@ class FoldedSample:
     def _weight_of(self, train: Rows) -> Vector | None:
         """The weights of the training rows. Balanced class weights are computed from these rows."""
         y = self.y[train]
-        return weights_of(self.owner.class_weight, y, _of(self.given, train), y)
+        return weights_of(self.owner.class_weight, y, of_rows(self.given, train), y)
 
     def _held_out(self, k: int) -> Vector:
         """The weights of all rows for one fold: zero for the rows held out."""
@@ -132,6 +133,11 @@ class FoldedSample:
         weights = np.zeros(len(self.y))
         weights[train] = 1.0 if own is None else own
         return weights
+
+
+def workers_of(n_jobs: int | None, X: Any) -> int:
+    """How many folds are trained at a time: 1 where all share one design."""
+    return 1 if n_jobs is None or is_design(X) else int(effective_n_jobs(n_jobs))
 
 
 def split(cv: Any, X: Any, y: Array, weight: Vector | None, groups: Any, *, several: bool) -> list[Fold]:
@@ -173,6 +179,6 @@ def _check(folds: list[Fold], y: Array, weight: Vector | None) -> None:
             )
 
 
-def _of(weight: Vector | None, rows: Rows) -> Vector | None:
+def of_rows(weight: Vector | None, rows: Rows) -> Vector | None:
     """The weights of some rows."""
     return None if weight is None else weight[rows]

@@ -17,7 +17,6 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
 from metrimax._validation import check_flag, check_positive
@@ -36,20 +35,21 @@ from metrimax.estimators._auxiliary import (
     warn_if_unchanged,
     without,
 )
-from metrimax.estimators._base import check_rule, refuse_design, trained_with
+from metrimax.estimators._base import check_rule, refuse_design
 from metrimax.estimators._checks import check_rows
+from metrimax.estimators._composition import Composition
 from metrimax.estimators._targets import encode, positive_last, total_of, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses, wants_base_loss
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.protocols import Callback, Design, Measure, Solver, Status, Vector
+from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Status, Vector
 from metrimax.training.choose import Chosen
-from metrimax.training.defaults import RULES
-from metrimax.training.label import Training
+from metrimax.training.defaults import RULES, even_losses
+from metrimax.training.label import FittedLabel, Training
 
 
-class CAPOClassifier(MeasureSVC, _BaseComposition):
+class CAPOClassifier(MeasureSVC, Composition):
     """Auxiliary classifiers of any kind, adapted to the measure they will be judged by.
 
     Trains ``sign(sum_k a_k f_k(x) + w.phi(x))`` from the outputs f_k of the auxiliary classifiers and a delta function
@@ -224,10 +224,10 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
 
         Parameters
         ----------
-        X : ndarray, sparse matrix, data frame or design (n, p)
+        X : ndarray, sparse matrix or data frame (n, p)
             The rows.
         y : array (n,), or an indicator matrix (n, L)
-            The classes, or labels; None for a dataset, which brings them.
+            The classes, or labels.
         sample_weight : array (n,) or None, default=None
             How often each row counts.
         **params : object
@@ -262,35 +262,18 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         F = np.column_stack(blocks)
         training = Training(measure, solver, self.tol, kind, self.losses())
         choice = self._choice(training, rest, problem, F, folds, (sample_weight, weight))
-        B, chosen = choice.B, choice.chosen
+        scaling = self._scaling([one.losses for one in choice.chosen])
         features = None if self.delta is None else self._features(rest)
-        design, offset = self._augmented(features, F, labels.shape[1], B)
-        trainings = [(one.training(training), one.C) for one in chosen]
-        fitted = self._train(trainings, features, design, labels, weight, offset)
-        if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
-            fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
-        scaling = self._scaling([one.losses for one in chosen])
-        whole = as_design(design, intercept_scaling=scaling)
-        scores = whole.matvec(np.column_stack([label.solution.w for label in fitted]))
-        scores = scores if offset is None else scores + offset
-        fitted = placed(measure, fitted, chosen, scores, labels, weight)
-        W = self._weights(fitted)
-
+        fitted, scores = self._adapted(training, choice, scaling, features, F, labels, weight)
         self._renew(checked)
         self._store(kind, classes, fitted, scaling, total_of(weight, labels))
         self._store_choice(choice)
-        with_ = [
-            trained_with(one.training(training), one.C, scaling) | {"threshold": one.rule, "B": B} for one in chosen
-        ]
+        with_ = [one.settings | {"intercept_scaling": scaling, "B": choice.B} for one in choice.chosen]
         self.trained_with_ = with_[0] if all(own == with_[0] for own in with_) else with_
         self._columns = columns
         self._problem = replace(problem, labels=labels[:0], y=y[:0])
         self._names, self.estimators_ = names, auxiliaries
-        learned = 0 if offset is not None else F.shape[1]
-        self._mix = W[:learned] / math.sqrt(B) if learned else fixed(len(blocks), labels.shape[1])
-        self.aux_weights_ = self._mix[:, 0] if self._binary else np.ascontiguousarray(self._mix.T)
-        if features is not None:
-            self._store_weights(features, W[learned:])
+        self._store_mix(features, self._weights(fitted), len(blocks), choice.B)
         self.report_ = report(measure, problem, self._names, blocks, scores - self._turn * self.threshold_, weight)
         self._warn([label.solution for label in fitted])
         warn_if_unchanged(self.report_, in_sample=folds is None and not self.prefit)
@@ -302,7 +285,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
 
         Parameters
         ----------
-        X : ndarray, sparse matrix, data frame or design (n, p)
+        X : ndarray, sparse matrix or data frame (n, p)
             The rows.
 
         Returns
@@ -331,10 +314,40 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     ) -> Choice:
         """B, and what every label is trained with."""
         rule = self._rule(training.measure, training.kind)
-        return Choice(self.B, [Chosen(training.losses, self.C, rule, None, math.nan)] * problem.labels.shape[1])
+        return Choice(self.B, [Chosen(training.losses, float(self.C), rule, None, math.nan)] * problem.labels.shape[1])
 
     def _store_choice(self, choice: Choice) -> None:
         """Set the attributes of a choice; here nothing is left to choose."""
+
+    def _adapted(
+        self,
+        training: Training,
+        choice: Choice,
+        scaling: float | None,
+        features: Design | None,
+        F: Vector,
+        labels: Labels,
+        weight: Vector | None,
+    ) -> tuple[list[FittedLabel], Vector]:
+        """The labels trained as chosen, with their thresholds, and the scores (n, L) before these."""
+        design, offset = self._augmented(features, F, labels.shape[1], choice.B)
+        trainings = [(one.training(training), one.C) for one in choice.chosen]
+        fitted = self._train(trainings, features, design, labels, weight, offset)
+        whole = as_design(design, intercept_scaling=scaling)
+        scores = whole.matvec(np.column_stack([label.solution.w for label in fitted]))
+        if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are
+            fitted = [label.restated(Status.TRIVIAL, Status.UNCHANGED) for label in fitted]
+            scores += offset
+        return placed(training.measure, fitted, choice.chosen, scores, labels, weight), scores
+
+    def _store_mix(self, features: Design | None, W: Vector, n_auxiliaries: int, B: float) -> None:
+        """Set the weights of the auxiliaries, the first of W unless they are fixed, and of the delta function."""
+        n_labels = W.shape[1]
+        learned = 0 if self.aux_weight == "fixed" else n_auxiliaries * n_labels
+        self._mix = W[:learned] / math.sqrt(B) if learned else fixed(n_auxiliaries, n_labels)
+        self.aux_weights_ = self._mix[:, 0] if self._binary else np.ascontiguousarray(self._mix.T)
+        if features is not None:
+            self._store_weights(features, W[learned:])
 
     def _augmented(self, features: Design | None, F: Vector, n_labels: int, B: float) -> tuple[Design, Vector | None]:
         """The design of the adaptation problem and, where the auxiliaries' weights are fixed, their scores (n, L)."""
@@ -358,11 +371,8 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
     def losses(self) -> Losses:
         """The losses that these parameters ask for."""
         check_flag("balanced", self.balanced)
-        given = self.hinge is not None or self.logistic is not None
-        if given or not (self._sums and wants_base_loss(get_measure(self.measure))):
-            risk = 1.0 if self.risk is None else self.risk
-            return Losses(risk, self.hinge or 0.0, self.logistic or 0.0, self.balanced)
-        return Losses("even" if self.risk is None else self.risk, 0.0, 1.0, self.balanced)
+        sums = self._sums and wants_base_loss(get_measure(self.measure))
+        return even_losses(self.risk, self.hinge, self.logistic, self.balanced, sums=sums)
 
     def _train_auxiliaries(
         self,
@@ -398,12 +408,7 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
         return fitted, blocks
 
     def _check_parameters(self) -> None:
-        given = self.estimators
-        pairs = isinstance(given, (list, tuple)) and all(isinstance(a, (list, tuple)) and len(a) == 2 for a in given)
-        if not (pairs and given):
-            raise ValueError(f"expected estimators as a list of (name, estimator), at least one, got {given!r}")
-        names = [name for name, _ in given]
-        self._validate_names(names)
+        self._check_estimators()
         check_positive("B", self.B)
         if self.outputs not in (None, "label", "score"):
             raise ValueError(f"expected outputs as one of label, score, or None, got {self.outputs!r}")
@@ -418,16 +423,6 @@ class CAPOClassifier(MeasureSVC, _BaseComposition):
                 "aux_weight='fixed' needs a delta function, because it learns nothing else: set delta='linear'"
             )
         check_auxiliaries(self.estimators, prefit=self.prefit)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with ``deep`` also those of the auxiliaries, as ``name__parameter``."""
-        params: dict[str, Any] = self._get_params("estimators", deep=deep)
-        return params
-
-    def set_params(self, **params: Any) -> CAPOClassifier:
-        """Set parameters. Those of the auxiliaries are called ``name__parameter``."""
-        self._set_params("estimators", **params)
-        return self
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Which metadata this estimator requests, and which the auxiliaries request in `fit`."""

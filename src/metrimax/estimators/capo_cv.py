@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,10 +177,22 @@ class CAPOClassifierCV(CAPOClassifier):
                 f"class of {np.unique(problem.y, return_counts=True)[1].min()}: choose another cv, or drop the class"
             )
         scaling = self._scaling(candidates.losses)
-        sample = (self, training, measure, X, problem.y, labels, given, weight, parts, scaling)
+        sample = FoldedAdaptation(
+            owner=self,
+            training=training,
+            measure=measure,
+            X=X,
+            y=problem.y,
+            labels=labels,
+            given=given,
+            weight=weight,
+            folds=parts,
+            scaling=scaling,
+            outputs=F,
+        )
         found, rows = [], []
         for B in Bs:
-            by = ByFolds(FoldedAdaptation(*sample, outputs=F / math.sqrt(B)), candidates)
+            by = ByFolds(replace(sample, outputs=F / math.sqrt(B)), candidates)
             rows += [{"param_B": float(B)} | row for row in explore(by.rows, Cs)]
             found.append((float(B), by.choose()))
             self._warn_of_gaps(by.solutions, "fits that choose C")
@@ -231,16 +243,15 @@ class CAPOClassifierCV(CAPOClassifier):
         self._rule(get_measure(self.measure), "binary")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FoldedAdaptation(FoldedSample):
     """A sample with its folds, and the ``outputs`` (n, m) of auxiliaries on rows that they were not trained on."""
 
-    outputs: Vector | None = None
+    outputs: Vector
 
     def _taken_out(self, k: int) -> Part:
         train, test = self.folds[k]
         outputs, owner = self.outputs, self.owner
-        assert outputs is not None
         F, F_test = np.ascontiguousarray(outputs[train]), np.ascontiguousarray(outputs[test])
         m = F.shape[1]
         X_train, _ = _safe_split(owner, self.X, self.y, train)

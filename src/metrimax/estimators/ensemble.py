@@ -17,7 +17,6 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_method_params,
@@ -29,6 +28,7 @@ from sklearn.utils.validation import (
 )
 
 from metrimax._validation import dense, refuse_missing, warn
+from metrimax.estimators._composition import Composition
 from metrimax.estimators._ensemble_folds import CrossFit, Rows, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
 from metrimax.estimators._ensemble_rule import OutOfFold, Rule
@@ -58,7 +58,7 @@ LEAST_WEIGHT = 0.01
 """A member whose share of the weights is below this for every label is dropped."""
 
 
-class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
+class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     """Classifier for tables: members of different kinds, combined, with the threshold that the measure asks for.
 
     Each member is trained on the folds of a cross-validation. Its log-odds for the rows held out are calibrated by a
@@ -239,10 +239,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
             if given not in PRESETS:
                 raise ValueError(f"unknown estimators {given!r}: expected a list, or one of {', '.join(PRESETS)}")
             return preset(given, X, views.categorical)
-        pairs = isinstance(given, (list, tuple)) and all(isinstance(a, (list, tuple)) and len(a) == 2 for a in given)
-        if not (pairs and given):
-            raise ValueError(f"expected estimators as a list of (name, estimator), at least one, got {given!r}")
-        self._validate_names([name for name, _ in given])
+        self._check_estimators()
         for name, estimator in given:
             if not hasattr(estimator, "fit"):
                 raise TypeError(f"expected {name!r} as an estimator, got {estimator!r}")
@@ -381,15 +378,16 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
 
     def predict(self, X: Any) -> Array:
         """Classes, or a matrix (n, L) of 0 and 1 for an indicator matrix, by the threshold of the measure."""
-        return called(self._turn * self.decision_function(X), self._reader.classes, several=self._reader.separate)
+        scores = self.decision_function(X)
+        return called(self._turn * scores, self._reader.classes, several=self._reader.separate)
 
     def predict_top_k(self, X: Any, k: int) -> Array:
         """Labels with exactly ``k`` examples of this batch positive: those with the highest scores.
 
         For two classes, or for every column of a label indicator matrix. Of equal scores the first in X count.
         """
-        reader = self._reader
-        return called_top_k(self._turn * self.decision_function(X), k, reader.classes, several=reader.separate)
+        scores = self.decision_function(X)
+        return called_top_k(self._turn * scores, k, self._reader.classes, several=self._reader.separate)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure itself on (X, y), higher is better; see `MeasureSVC.score`."""
@@ -397,16 +395,6 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, _BaseComposition):
         check_truth(y, scores, None if self._reader.separate else self.classes_)
         reader, measure = self._reader, on_batch(get_measure(self.measure), self._size, scores, sample_weight)
         return judge(measure, self._turn * scores, y, reader.classes, sample_weight, several=reader.separate)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with ``deep`` also those of the members, as ``name__parameter``."""
-        params: dict[str, Any] = self._get_params("estimators", deep=deep)
-        return params
-
-    def set_params(self, **params: Any) -> MeasureEnsemble:
-        """Set parameters. Those of the members are called ``name__parameter``."""
-        self._set_params("estimators", **params)
-        return self
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Which metadata this estimator, the splitter, and the members in `fit` request."""

@@ -25,7 +25,7 @@ from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import NDCG, REGISTRY, Grouped, PrecisionAtK, RecallAtK, canonical, ranking_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Callback, Design, Measure, Solver, Vector
-from metrimax.training.defaults import RANKING_C, ranking_losses
+from metrimax.training.defaults import RANKING_C, even_losses
 from metrimax.training.label import Training, fit_label, intercept_scaling
 from metrimax.training.lockstep import run
 
@@ -188,7 +188,7 @@ class MeasureRanker(CertifiedEstimator):
     def losses(self) -> Losses:
         """The losses that these parameters ask for."""
         check_flag("balanced", self.balanced)
-        return ranking_losses(self.risk, self.hinge, self.logistic, self.balanced, sums=self._sums)
+        return even_losses(self.risk, self.hinge, self.logistic, self.balanced, sums=self._sums)
 
     def _train(
         self,

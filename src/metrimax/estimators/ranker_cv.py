@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.model_selection import check_cv
 
 from metrimax._validation import check_grid, is_whole
 from metrimax.designs import is_design
 from metrimax.estimators._base import check_standard_errors, names_losses
-from metrimax.estimators._folds import FoldedSample, _of
+from metrimax.estimators._folds import FoldedSample, of_rows, workers_of
 from metrimax.estimators._targets import check_weight
 from metrimax.estimators.ranker import MeasureRanker, _grades, _grouped, _groups_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
@@ -175,9 +174,21 @@ class MeasureRankerCV(MeasureRanker):
         folds = _split(self.cv, labels[:, 0], groups if groups is None else codes, weight)
         base = any(own.base for own in candidates.losses)
         scaling = intercept_scaling(None, candidates.losses[:1]) if base else None
-        workers = 1 if self.n_jobs is None or is_design(X) else effective_n_jobs(self.n_jobs)
+        workers = workers_of(self.n_jobs, X)
         sample = FoldedQueries(
-            self, training, scoring, X, y, labels, weight, weight, folds, scaling, workers > 1, checkpoint, codes
+            owner=self,
+            training=training,
+            measure=scoring,
+            X=X,
+            y=y,
+            labels=labels,
+            given=weight,
+            weight=weight,
+            folds=folds,
+            scaling=scaling,
+            one_thread=workers > 1,
+            checkpoint=checkpoint,
+            groups=codes,
         )
         by = ByFolds(sample, candidates, self.standard_errors or 0.0, workers)
         rows = explore(by.rows, grid, extend=self.extend)
@@ -205,11 +216,11 @@ class MeasureRankerCV(MeasureRanker):
         return self._measure() if self.scoring is None else MeasureRanker(self.scoring, k=self.k)._measure()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FoldedQueries(FoldedSample):
     """A sample with folds of whole groups; ``groups`` (n,) has the group of every row."""
 
-    groups: npt.NDArray[Any] | None = None
+    groups: npt.NDArray[Any]
 
     def scoring(self, rows: Rows) -> Measure:
         return self._grouped(self.measure, rows)
@@ -223,11 +234,10 @@ class FoldedQueries(FoldedSample):
         return replace(self.training, measure=self._grouped(whole.measure, self.folds[k].train))
 
     def _grouped(self, measure: Measure, rows: Rows) -> Grouped:
-        assert self.groups is not None
         return Grouped(measure, self.groups[rows])
 
     def _weight_of(self, train: Rows) -> Vector | None:
-        return _of(self.given, train)
+        return of_rows(self.given, train)
 
 
 def _split(cv: Any, y: Labels | Vector, groups: npt.NDArray[Any] | None, weight: Vector | None) -> list[Fold]:

@@ -8,22 +8,21 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.multiclass import check_classification_targets
 
 from metrimax._validation import check_grid
-from metrimax.designs import is_design
-from metrimax.estimators._base import check_rule, check_standard_errors, names_losses, trained_with
-from metrimax.estimators._folds import FoldedSample, hold_out, split
+from metrimax.estimators._base import check_rule, check_standard_errors, names_losses
+from metrimax.estimators._folds import FoldedSample, hold_out, split, workers_of
 from metrimax.estimators._selection import ByXiAlpha
 from metrimax.estimators._targets import encode, total_of, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
-from metrimax.protocols import Measure, Solver, Vector
+from metrimax.protocols import Array, Measure, Solver, Vector
 from metrimax.training.choose import ByFolds, Chosen, Row, explore, results
 from metrimax.training.defaults import GRID, PLAIN, RULES, Family, family, losses_of
+from metrimax.training.folds import Fold
 from metrimax.training.label import Training
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
@@ -220,17 +219,8 @@ class MeasureSVCCV(MeasureSVC):
         self
             The fitted estimator.
         """
-        if self.selection not in SELECTIONS:
-            raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
+        self._check_selection(groups)
         grid = check_grid(GRID if self.Cs is None else self.Cs)
-        check_standard_errors(self.standard_errors)
-        if groups is not None and self.selection != "cv":
-            raise ValueError(
-                f"expected groups only with selection='cv', got selection={self.selection!r}, which does not use them: "
-                "leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
-            )
-        if self.certificate and self.selection == "xi_alpha":
-            raise ValueError("certificate=True needs selection='cv' or 'holdout': with 'xi_alpha' call metrimax.verify")
         measure, scoring = get_measure(self.measure), self._scoring()
         solver, checkpoint = self._plain_solver(), as_checkpoint(self.checkpoint)
         checked, X, y = self._check_sample(X, y)
@@ -247,14 +237,20 @@ class MeasureSVCCV(MeasureSVC):
             path = None if checkpoint is None else checkpoint.part("path")
             by = ByXiAlpha(self, replace(training, checkpoint=path), scoring, self.rho, X, labels, weighted)
         else:
-            several = kind == "multilabel-indicator"
-            if self.selection == "cv":
-                folds = split(self.cv, X, y, weight, groups, several=several)
-            else:
-                folds = hold_out(y, weight, several=several, seed=self._random_state)
-            workers = 1 if self.n_jobs is None or is_design(X) else effective_n_jobs(self.n_jobs)
+            workers = workers_of(self.n_jobs, X)
             sample = FoldedSample(
-                self, training, scoring, X, y, labels, weight, weighted, folds, scaling, workers > 1, checkpoint
+                owner=self,
+                training=training,
+                measure=scoring,
+                X=X,
+                y=y,
+                labels=labels,
+                given=weight,
+                weight=weighted,
+                folds=self._folds(X, y, weight, groups, several=kind == "multilabel-indicator"),
+                scaling=scaling,
+                one_thread=workers > 1,
+                checkpoint=checkpoint,
             )
             by = ByFolds(sample, candidates, self.standard_errors or 0.0, workers)
         rows = explore(by.rows, grid, extend=self.extend)
@@ -271,7 +267,7 @@ class MeasureSVCCV(MeasureSVC):
             checkpoint.clear()
         self._renew(checked)
         self._store(kind, classes, fitted, scaling, total_of(weighted, labels))
-        with_ = [trained_with(one.training(training), one.C, scaling) | {"threshold": one.rule} for one in chosen]
+        with_ = [one.settings | {"intercept_scaling": scaling} for one in chosen]
         self.trained_with_ = with_ if self._multilabel else with_[0]
         self._store_weights(features, self._weights(fitted))
         self._store_choice(rows, chosen)
@@ -279,6 +275,25 @@ class MeasureSVCCV(MeasureSVC):
         if self.scoring is not None:  # the measure trained for was already warned about
             self._warn_of_positive(scoring, labels)
         return self
+
+    def _check_selection(self, groups: Any) -> None:
+        """Raise unless the parameters of the choice go together."""
+        if self.selection not in SELECTIONS:
+            raise ValueError(f"unknown selection {self.selection!r}: expected one of {', '.join(SELECTIONS)}")
+        check_standard_errors(self.standard_errors)
+        if groups is not None and self.selection != "cv":
+            raise ValueError(
+                f"expected groups only with selection='cv', got selection={self.selection!r}, which does not use them: "
+                "leave them out, or set selection='cv' and a splitter such as cv=GroupKFold()"
+            )
+        if self.certificate and self.selection == "xi_alpha":
+            raise ValueError("certificate=True needs selection='cv' or 'holdout': with 'xi_alpha' call metrimax.verify")
+
+    def _folds(self, X: Any, y: Array, weight: Vector | None, groups: Any, *, several: bool) -> list[Fold]:
+        """The folds that the candidates are trained on; for a hold-out there is one."""
+        if self.selection == "cv":
+            return split(self.cv, X, y, weight, groups, several=several)
+        return hold_out(y, weight, several=several, seed=self._random_state)
 
     def _store_choice(self, rows: list[Row], chosen: list[Chosen]) -> None:
         """Set the table of candidates and the choice: one C, or one for every label."""

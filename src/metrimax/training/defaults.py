@@ -98,7 +98,7 @@ def losses_without_folds(
     return Losses(risk, hinge, logistic, balanced)
 
 
-def ranking_losses(
+def even_losses(
     risk: float | str | None = None,
     hinge: float | None = None,
     logistic: float | None = None,
@@ -106,9 +106,10 @@ def ranking_losses(
     *,
     sums: bool = True,
 ) -> Losses:
-    """The losses of a ranking without folds: if neither hinge nor logistic is given, a logistic loss beside the risk.
+    """The losses of a ranking or an adaptation without folds: a logistic loss beside the risk, of even weights.
 
-    If one is given, the other is 0. Without ``sums`` the solver knows the risk alone.
+    If hinge or logistic is given, the other is 0, and the risk has its full weight. So it has without ``sums``, where
+    the risk is all that is trained.
     """
     if hinge is None and logistic is None and sums:
         return Losses("even" if risk is None else risk, 0.0, 1.0, balanced)
