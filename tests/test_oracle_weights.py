@@ -16,8 +16,8 @@ from metrimax.measure import (
     PrecisionAtK,
     RecallAtK,
     ROCArea,
-    contingency,
     get_measure,
+    table_oracle,
     units,
 )
 
@@ -191,7 +191,7 @@ def test_value_with_weights_against_all_tables_of_units():
     "measure", [get_measure("mcc"), FBeta(0.5), PrecisionAtK(9, "at_least"), RecallAtK("1.5p", "at_most")], ids=str
 )
 def test_weighted_classes_are_counted_in_units_of_one_size_where_there_are_many_tables(measure, weights, monkeypatch):
-    monkeypatch.setattr(contingency, "SCANNED_UNITS", 4)
+    monkeypatch.setattr(table_oracle, "SCANNED_UNITS", 4)
     rng = np.random.default_rng(3)
     y = np.arange(70) < 20
     weight = {
@@ -224,7 +224,7 @@ def test_weighted_classes_are_counted_in_units_of_one_size_where_there_are_many_
 
 
 def test_weights_too_unlike_for_one_unit_are_scanned(monkeypatch):
-    monkeypatch.setattr(contingency, "SCANNED_UNITS", 4)
+    monkeypatch.setattr(table_oracle, "SCANNED_UNITS", 4)
     y = np.arange(20) < 8
     oracle = get_measure("mcc").oracle(y, np.where(y, 1e9 / 7, 1 / 7))
     assert oracle.structure == "scan"

@@ -14,7 +14,7 @@ from smoothed_reference import count_pieces, smoothed_count_risk
 
 from metrimax.measure import FBeta, PrecisionAtK, RecallAtK, TableFunction, get_measure, measures
 from metrimax.measure import smoothing as sm
-from metrimax.measure.contingency import ContingencyOracle
+from metrimax.measure.table_oracle import ContingencyOracle
 
 UNSMOOTHED = {"average_precision", "ndcg", "partial_auc", "recall_at_budget"}
 NAMES = sorted(set(measures()) - UNSMOOTHED)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference as ref
 
-from metrimax.measure.contingency import ContingencyOracle
+from metrimax.measure.table_oracle import ContingencyOracle
 from metrimax.measure.tables import Fraction
 
 WEIGHTS = {

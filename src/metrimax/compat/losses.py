@@ -26,9 +26,10 @@ from metrimax.measure import (
     RelativeAbsoluteError,
     ROCArea,
 )
-from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, ratio
+from metrimax.measure.contingency import ContingencyMeasure, ratio
 from metrimax.measure.quantification import divergence
 from metrimax.measure.sample import SampleOracle
+from metrimax.measure.table_oracle import ContingencyOracle
 from metrimax.measure.tables import Structure
 from metrimax.measure.units import Queue
 from metrimax.protocols import Capabilities, Cut, Labels, Line, Measure, Oracle, Vector

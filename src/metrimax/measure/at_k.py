@@ -22,9 +22,10 @@ import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax._validation import is_number, is_whole, warn
-from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle, of_one, ratio
+from metrimax.measure.contingency import ContingencyMeasure, of_one, ratio
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import searched_smoothing, top_smoothing
+from metrimax.measure.table_oracle import ContingencyOracle
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle
 from metrimax.measure.units import split

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from metrimax._validation import is_number, warn
 from metrimax.measure import tables
-from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle
+from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.table_oracle import ContingencyOracle
 from metrimax.protocols import Labels, Oracle, Vector
 
 Function = Callable[..., Any]
