@@ -73,20 +73,35 @@ def _prose(page: Path) -> str:
     return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def calls() -> list[tuple[str, str]]:
-    """The names in the diagrams of docs/architecture.md, each with its file."""
+def calls() -> list[tuple[str, str, tuple[str, ...]]]:
+    """The names in the diagrams of docs/architecture.md, each with its file and those of the lines above it."""
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"<!-- calls -->\n(.*?)<!-- /calls -->", page, flags=re.DOTALL)
-    lines = [re.split(r"  +", line.strip()) for block in blocks for line in block.splitlines()]
-    return list(dict.fromkeys((name, file) for names, file in lines for name in names.split(", ")))
+    found, above = [], []
+    for line in "".join(re.findall(r"<!-- calls -->\n(.*?)<!-- /calls -->", page, flags=re.DOTALL)).splitlines():
+        depth, (names, file) = len(line) - len(line.lstrip()), re.split(r"  +", line.strip())
+        above = [(outer, caller) for outer, caller in above if outer < depth]
+        found += [(name, file, tuple(caller for _, caller in above)) for name in names.split(", ")]
+        above.append((depth, file))
+    return list(dict.fromkeys(found))
 
 
-@pytest.mark.parametrize(("name", "file"), calls(), ids=lambda part: part)
+def code_of(file: str) -> str:
+    return (ROOT / "src/metrimax" / file).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "file"), list(dict.fromkeys(call[:2] for call in calls())), ids=lambda part: part)
 def test_the_architecture_names_what_there_is(name, file):
-    code = (ROOT / "src/metrimax" / file).read_text(encoding="utf-8")
     for part in name.split("."):
         definition = rf"\b(def|class) {part}\b" if file.endswith(".py") else rf"\b{part}\b"
-        assert re.search(definition, code), f"docs/architecture.md: no {part} in {file}"
+        assert re.search(definition, code_of(file)), f"docs/architecture.md: no {part} in {file}"
+
+
+@pytest.mark.parametrize(("name", "callers"), [(name, above) for name, file, above in calls() if file[0] != "_"])
+def test_the_architecture_says_who_calls(name, callers):
+    """One of the files above it names it, other than by its definition; of ``Class.method`` one of the two."""
+    wanted = "|".join(name.split("."))
+    used = (re.sub(rf"\b(def|class) ({wanted})\b", "", code_of(file)) for file in callers)
+    assert not callers or any(re.search(rf"\b({wanted})\b", code) for code in used), f"{name} not in {callers}"
 
 
 def test_contributing_names_tests_that_there_are():
