@@ -8,7 +8,6 @@ python -m benchmarks --smoke                            # ten seconds, generated
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib
 import json
 import os
@@ -17,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from benchmarks.rows import write_rows
 
 PARTS = ("compare", "shares", "products", "qp", "labels", "path", "scale", "smoothed")
 
@@ -35,17 +36,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """The rows as CSV, written beside and renamed."""
-    fields = list(dict.fromkeys(field for row in rows for field in row))
-    beside = path.with_suffix(".part")
-    with beside.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fields)
-        writer.writeheader()
-        writer.writerows(rows)
-    beside.replace(path)
-
-
 def run(parts: tuple[str, ...], out: Path, options: dict[str, Any]) -> None:
     from benchmarks.timing import environment
 
@@ -57,7 +47,7 @@ def run(parts: tuple[str, ...], out: Path, options: dict[str, Any]) -> None:
         rows = importlib.import_module(f"benchmarks.{part}").measure(**options)
         if not rows:
             raise SystemExit(f"{part}: nothing was measured; is the data folder there?")
-        write(out / f"{part}.csv", rows)
+        write_rows(out / f"{part}.csv", rows)
         print(f"{part}: {len(rows)} rows in {time.perf_counter() - began:.1f} s", flush=True)
 
 

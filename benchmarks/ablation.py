@@ -10,7 +10,6 @@ the rule had 24 constants: they are kept as they are.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import sys
 import time
@@ -22,7 +21,8 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.report import RESULTS
-from benchmarks.solvers import SETS, write_csv
+from benchmarks.rows import read_rows, write_rows
+from benchmarks.solvers import SETS
 from benchmarks.solvers_page import TOL, by_cell
 from experiments.data import DATA, load
 from metrimax.designs import as_design
@@ -81,15 +81,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one set in one order, to see that it runs")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    with (RESULTS / "solvers.csv").open() as file:
-        cells = by_cell(csv.DictReader(file))
+    cells = by_cell(read_rows(RESULTS / "solvers.csv"))
     chosen = [one for one in SETS if args.sets is None or one[0] in args.sets][: 1 if args.quick else None]
     table = args.out / "ablation.csv"
     names, kept = {one[0] for one in chosen}, []
     if table.exists():
-        with table.open() as file:
-            kept = [row for row in csv.DictReader(file) if row["data"] not in names or row["variant"] == FORMER]
-    write_csv(table, [*kept, *measure(cells, chosen, args.data, 1 if args.quick else ORDERS)], COLUMNS)
+        kept = [row for row in read_rows(table) if row["data"] not in names or row["variant"] == FORMER]
+    write_rows(table, [*kept, *measure(cells, chosen, args.data, 1 if args.quick else ORDERS)], COLUMNS)
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ largest run (for the selection, and one more for every further factor of the num
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.rows import write_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 CSV = ROOT / "benchmarks" / "results" / "communication.csv"
@@ -187,10 +188,7 @@ def main() -> None:
         for n, p, workers in ((1e6, 1e4, 4), (1e8, 1e4, 16), (1e9, 1e6, 64), (1e10, 1e6, 256))
         for row in whole_round(n, p, workers, rounds)
     ]
-    with open(CSV, "w", newline="") as file:
-        writer = csv.DictWriter(file, list(dict.fromkeys(key for row in small + large for key in row)), restval="")
-        writer.writeheader()
-        writer.writerows(small + large)
+    write_rows(CSV, small + large)
     marks = r"(<!-- communication -->\n).*?(<!-- end -->)"
     text = PAGE.read_text()
     PAGE.write_text(re.sub(marks, lambda m: m[1] + tables(small, large) + "\n" + m[2], text, flags=re.S))

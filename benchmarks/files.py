@@ -1,6 +1,6 @@
 """How long files and commands take: reading svmlight text, starting a command, training from file to file.
 
-    python benchmarks/files.py [--data FOLDER] [--repeats 5]
+    python -m benchmarks.files [--data FOLDER] [--repeats 5]
 
 Reading is compared with scikit-learn's loader in the same run, on the same bytes in memory. End to end,
 ``svm_perf_learn`` (parsing included) is set beside the CPU seconds that SVM-perf reported for its training alone.
@@ -10,7 +10,6 @@ Writes benchmarks/results/files.csv and docs/results/files.md.
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 import json
 import lzma
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
+from benchmarks.rows import write_rows
 from metrimax.io.svmlight import parse_svmlight
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -113,14 +113,11 @@ def end_to_end(data: Path, golden: Path, repeats: int) -> list[dict[str, Any]]:
 def write(rows: list[dict[str, Any]], repeats: int) -> None:
     folder = ROOT / "docs" / "results"
     folder.mkdir(parents=True, exist_ok=True)
-    with open(ROOT / "benchmarks" / "results" / "files.csv", "w", newline="") as file:
-        table = csv.DictWriter(file, ["what", "by", "wall", "cpu"])
-        table.writeheader()
-        table.writerows(rows)
+    write_rows(ROOT / "benchmarks" / "results" / "files.csv", rows, ["what", "by", "wall", "cpu"])
     lines = [
         "# Files and commands: seconds",
         "",
-        f"Made by `python benchmarks/files.py`: medians of {repeats} runs on {os.cpu_count()} cores, "
+        f"Made by `python -m benchmarks.files`: medians of {repeats} runs on {os.cpu_count()} cores, "
         f"with a load of {os.getloadavg()[0]:.1f} before the last one.",
         "On a busy machine, look at the CPU seconds. The rows are in",
         "[files.csv](../../benchmarks/results/files.csv).",

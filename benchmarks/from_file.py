@@ -12,7 +12,6 @@ process and its children, memory is their peak. Writes benchmarks/results/from_f
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib.util
 import os
 import shutil
@@ -26,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.rows import write_rows
 from benchmarks.timing import environment
 from metrimax.io.limits import parse_size
 
@@ -138,10 +138,7 @@ def main() -> None:
         for row in measure(kind, parse_size(size), arguments.repeats, arguments.folder)
     ]
     rows.sort(key=lambda row: (row["file"], row["mb"]))
-    with CSV.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(CSV, rows)
 
 
 if __name__ == "__main__":

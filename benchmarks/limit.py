@@ -12,7 +12,6 @@ minutes of two quiet cores). Writes benchmarks/results/limit.csv; ``--page`` mak
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 import warnings
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ import numpy as np
 
 from benchmarks import data
 from benchmarks.products import bandwidth, least_bytes
+from benchmarks.rows import read_rows, write_rows
 from benchmarks.timing import environment
 from metrimax import MeasureSVC
 
@@ -107,12 +107,8 @@ def main() -> None:
         about = environment()
         kept = {"date": about["date"], "processor": about["cpu"], "load_average": about["load_average"]}
         rows = [row | kept for row in measure(arguments.large, arguments.repeats)]
-        with CSV.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    with CSV.open(newline="") as file:
-        PAGE.write_text(page(list(csv.DictReader(file))))
+        write_rows(CSV, rows)
+    PAGE.write_text(page(read_rows(CSV)))
 
 
 if __name__ == "__main__":

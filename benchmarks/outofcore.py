@@ -10,7 +10,6 @@ interruption ``--resume`` measures the rest. docs/results/scaling.md is made fro
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import shutil
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import data, outofcore_page, timing
+from benchmarks.rows import read_rows, write_rows
 from metrimax.io.limits import parse_size
 from metrimax.io.writing import ShardWriter
 
@@ -222,7 +222,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
             row |= child(job, way, name, target, row["memory"])
             about = timing.environment()
             rows.append(row | {f"env_{key}": about[key] for key in ("cpu", "cores", "date", "load_average")})
-            write(rows)
+            write_rows(CSV, rows)
             print(f"{time.perf_counter() - began:.0f} s: {json.dumps(row)}", flush=True)
         if options.clean:
             shutil.rmtree(target)
@@ -233,19 +233,8 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[key] for key in ("set", "size", "job", "way", "memory"))
 
 
-def write(rows: list[dict[str, Any]]) -> None:
-    fields = list(dict.fromkeys(key for row in rows for key in row))
-    beside = CSV.with_suffix(".new")
-    with open(beside, "w", newline="") as file:
-        writer = csv.DictWriter(file, fields, restval="")
-        writer.writeheader()
-        writer.writerows(rows)
-    beside.replace(CSV)
-
-
 def read() -> list[dict[str, Any]]:
-    with open(CSV, newline="") as file:
-        return [{key: _number(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    return [{key: _number(value) for key, value in row.items()} for row in read_rows(CSV)]
 
 
 def _number(text: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import verdicts
+from benchmarks.rows import read_rows
 
 Row = dict[str, Any]
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -69,8 +69,7 @@ def read(folder: Path, part: str) -> list[Row]:
         except ValueError:
             return text
 
-    with path.open(newline="") as file:
-        return [{key: value(text) for key, text in row.items()} for row in csv.DictReader(file)]
+    return [{key: value(text) for key, text in row.items()} for row in read_rows(path)]
 
 
 def number(value: Any) -> str:

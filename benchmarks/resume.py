@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from benchmarks.rows import read_rows, write_rows
 from benchmarks.timing import environment
 from metrimax import CAPOClassifier, MeasureSVC, MeasureSVCCV
 from metrimax.io.checkpoints import Checkpoint
@@ -166,12 +166,8 @@ def main() -> None:
     if not arguments.page:
         about = environment()
         rows = [row | {"date": about["date"], "processor": about["cpu"]} for row in measure(CASES, STOPS)]
-        with CSV.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    with CSV.open(newline="") as file:
-        PAGE.write_text(page(list(csv.DictReader(file))))
+        write_rows(CSV, rows)
+    PAGE.write_text(page(read_rows(CSV)))
 
 
 if __name__ == "__main__":

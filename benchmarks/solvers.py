@@ -11,8 +11,6 @@ folder given by --out, and docs/results/solvers.md.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import RESULTS
+from benchmarks.rows import read_rows, write_rows
 from benchmarks.solvers_page import AIM, PAGE, TOL, build, by_cell, ratio
 from experiments.data import DATA, load
 from metrimax.designs import as_design
@@ -241,7 +240,7 @@ def _suits(name: str, oracle: Any) -> bool:
 
 def measure_again(table: Path, data: Path, threads: int) -> None:
     """The cells above the aim in seconds once more: of all that a solver took the least counts."""
-    rows = list(csv.DictReader(table.open()))
+    rows = read_rows(table)
     cells = by_cell(rows)
     for name, limit, _ in SETS:
         above = [key for key, cell in cells.items() if key[0] == name and ratio(cell, "seconds") > AIM]
@@ -255,12 +254,12 @@ def measure_again(table: Path, data: Path, threads: int) -> None:
                 before = cell[row["solver"]]
                 before["seconds"] = min(before["seconds"], row["seconds"], key=float)
             print(*key, f"{ratio(cell, 'seconds'):.2f}", file=sys.stderr)
-        write_csv(table, rows, COLUMNS)
+        write_rows(table, rows, COLUMNS)
 
 
 def measure_orders(table: Path, data: Path, path: Path) -> None:
     """The passes for every cell with its rows in several orders, the first of which is theirs."""
-    cells = by_cell(csv.DictReader(table.open()))
+    cells = by_cell(read_rows(table))
     rows: list[dict[str, Any]] = []
     for name, limit, _ in SETS:
         keys = [key for key in cells if key[0] == name]
@@ -279,7 +278,7 @@ def measure_orders(table: Path, data: Path, path: Path) -> None:
                     found = {"passes": f"{solution.n_passes:.3f}", "gap": f"{solution.gap:.3g}"}
                     rows.append(dict(zip(ORDER_COLUMNS, (*key, solver, order), strict=False)) | found)
         print(name, file=sys.stderr)
-    write_csv(path, rows, ORDER_COLUMNS)
+    write_rows(path, rows, ORDER_COLUMNS)
 
 
 def main() -> None:
@@ -303,7 +302,7 @@ def main() -> None:
         chosen = [one for one in SETS if args.sets is None or one[0] in args.sets]
         rows: list[dict[str, Any]] = []
         if args.sets is not None:
-            rows = [row for row in csv.DictReader(table.open()) if row["data"] not in args.sets]
+            rows = [row for row in read_rows(table) if row["data"] not in args.sets]
         for name, limit, part in chosen[:2] if args.quick else chosen:
             X, y, _, _ = load(name, args.data, limit)
             design = as_design(X, intercept_scaling=1.0, n_threads=args.threads)
@@ -315,17 +314,8 @@ def main() -> None:
                     cell |= {"positive": f"{y.mean():.4f}", "measure": key, "C": C * factor, "factor": factor}
                     rows += [cell | row for row in measure_cell(design, oracle, C * factor)]
                     print(name, key, factor, [(r["solver"], r["passes"]) for r in rows[-len(RUNS) :]], file=sys.stderr)
-            write_csv(table, rows, COLUMNS)
+            write_rows(table, rows, COLUMNS)
     build(args.out, PAGE if args.out == RESULTS else args.out / "solvers.md")
-
-
-def write_csv(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> None:
-    beside = path.with_suffix(".tmp")
-    with beside.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(rows)
-    os.replace(beside, path)
 
 
 if __name__ == "__main__":

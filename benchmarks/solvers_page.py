@@ -7,7 +7,6 @@ Nothing is measured here: `benchmarks.solvers` writes the rows.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.report import RESULTS, replace_text, table
+from benchmarks.rows import read_rows
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "solvers.md"
 TOL = 1e-3
@@ -297,10 +297,7 @@ def _mean(ratios: Iterable[float]) -> float:
 def read(folder: Path, name: str) -> list[Row]:
     """The rows of a CSV; none where it was not measured."""
     path = folder / f"{name}.csv"
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return read_rows(path) if path.exists() else []
 
 
 def build(folder: Path = RESULTS, target: Path = PAGE) -> None:

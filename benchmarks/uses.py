@@ -9,7 +9,6 @@ Writes uses.csv into the folder given by --out, and docs/results/uses.md.
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Generator
 from itertools import groupby
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import RESULTS, replace_text, table
-from benchmarks.solvers import write_csv
+from benchmarks.rows import read_rows, write_rows
 from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.designs.wrappers import ExtraColumns
@@ -167,9 +166,9 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rows = measure(SETS[3:4] if args.quick else SETS, args.data, 1 if args.quick else args.orders)
-    write_csv(args.out / "uses.csv", rows, COLUMNS)
-    with (args.out / "uses.csv").open() as file:
-        replace_text(PAGE if args.out == RESULTS else args.out / "uses.md", page(list(csv.DictReader(file))))
+    write_rows(args.out / "uses.csv", rows, COLUMNS)
+    text = page(read_rows(args.out / "uses.csv"))
+    replace_text(PAGE if args.out == RESULTS else args.out / "uses.md", text)
 
 
 if __name__ == "__main__":
