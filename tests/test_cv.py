@@ -113,6 +113,7 @@ def test_every_label_is_spread_evenly_over_the_folds():
     counts = np.array([Y[fold.test].sum(axis=0) for fold in spread(Y, 5, 0)])
     assert (counts[:, Y.sum(axis=0) < 20].max(axis=0) - counts[:, Y.sum(axis=0) < 20].min(axis=0) <= 1).all()
     assert np.ptp([len(fold.test) for fold in spread(Y, 5, 0)]) <= 12
+    assert np.ptp([len(fold.test) for fold in spread(np.repeat(np.eye(7) > 0, 3, axis=0), 2, 0)]) <= 1
     assert np.array_equal(np.sort(np.concatenate([fold.test for fold in spread(Y, 5, 0)])), np.arange(400))
 
 

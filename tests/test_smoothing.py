@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from smoothed_reference import count_pieces, smoothed_count_risk
 
-from metrimax.measure import FBeta, PrecisionAtK, RecallAtK, TableFunction, get_measure, measures
+from metrimax.measure import FBeta, PrecisionAtK, RecallAtK, TableFunction, get_measure, measures, pieces
 from metrimax.measure import smoothing as sm
 from metrimax.measure.table_oracle import ContingencyOracle
 
@@ -293,6 +293,16 @@ def test_mu_is_checked(name, mu):
     y, s = sample()
     with pytest.raises(ValueError, match="expected a finite mu > 0"):
         get_measure(name).oracle(y).smooth(s, mu)
+
+
+@pytest.mark.parametrize("mu", [0.3, 0.01])
+def test_pieces_that_are_left_out_weigh_nothing(monkeypatch, mu):
+    y, s = sample()
+    value, cut = get_measure("jaccard").oracle(y).smooth(s, mu)
+    monkeypatch.setattr(pieces, "NEGLIGIBLE", np.inf)
+    every, whole = get_measure("jaccard").oracle(y).smooth(s, mu)
+    assert value == pytest.approx(every, rel=1e-12)
+    np.testing.assert_allclose(cut.slope, whole.slope, atol=1e-14)
 
 
 @settings(max_examples=60, deadline=None)

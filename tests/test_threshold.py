@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
+from metrimax import MeasureSVCCV
 from metrimax.measure import MCC, REGISTRY, BalancedError, FBeta, PrecisionAtK, ROCArea, TableFunction
-from metrimax.training.threshold import choose_threshold
+from metrimax.training.threshold import _curve, choose_threshold
 
 TABLE_MEASURES = sorted(name for name, kind in REGISTRY.items() if not kind().ranks)
 
@@ -111,9 +114,23 @@ def test_classes_that_the_scores_separate():
     assert threshold == 0.0
 
 
-def test_scores_in_the_wrong_order_are_no_error():
+def test_scores_in_the_wrong_order_say_nothing():
     y, scores = overlapping(30, 90, shift=-3.0)
     assert np.isfinite(choose_threshold(FBeta(), y, scores))
+    falling = _curve(np.array([3.0, 2.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), (2.0, 2.0))
+    np.testing.assert_allclose(falling, 0.5)  # not the curve that fits best, which falls
+
+
+@pytest.mark.parametrize(("positives", "rule"), [(9, "trained"), (12, "folds")])
+def test_few_examples_of_a_class_leave_the_threshold_to_training(positives, rule):
+    rng = np.random.default_rng(0)
+    y = np.arange(300) < positives
+    X = rng.normal(size=(300, 3)) + 2 * y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MeasureSVCCV("f1", Cs=[1.0], cv=3, threshold="folds").fit(X, y)
+    assert model.trained_with_["threshold"] == rule
+    assert (model.threshold_[0] == 0) == (rule == "trained")
 
 
 def test_one_class_calls_all_or_none():

@@ -18,7 +18,7 @@ from metrimax.designs import CSR, as_design
 from metrimax.io.data import take_rows
 from metrimax.protocols import Design, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto
-from metrimax.training.choose import ByFolds, explore
+from metrimax.training.choose import ByFolds, explore, mean_score
 from metrimax.training.defaults import GRID, LOSS_NAMES, RANKING_GRID, RANKINGS, Family, family
 from metrimax.training.folds import Fold, Part, Rows, spread, varied
 from metrimax.training.label import Training
@@ -63,7 +63,7 @@ def tune(arguments: argparse.Namespace) -> int:
     best = sorted(steps, key=lambda step: -step["score"] if np.isfinite(step["score"]) else np.inf)[:BEST]
     for step in best:
         note(arguments, f"on rows held out: {_line(step)}")
-    mean = float(np.nanmean([one.score for one in chosen]))
+    mean = mean_score(chosen)
     return finish(arguments, task, chosen, {"tried": len(steps), "held_out_score": mean}, held_out)
 
 

@@ -18,7 +18,7 @@ from metrimax.estimators._folds import FoldedSample
 from metrimax.estimators.capo import CAPOClassifier
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Vector
-from metrimax.training.choose import ByFolds, explore, results
+from metrimax.training.choose import ByFolds, explore, mean_score, results
 from metrimax.training.defaults import GRID, PLAIN, Family, family
 from metrimax.training.folds import Fold, Part
 from metrimax.training.label import Training
@@ -196,7 +196,7 @@ class CAPOClassifierCV(CAPOClassifier):
             rows += [{"param_B": float(B)} | row for row in explore(by.rows, Cs)]
             found.append((float(B), by.choose()))
             self._warn_of_gaps(by.solutions, "fits that choose C")
-        scores = [float(np.nanmean([one.score for one in chosen])) for _, chosen in found]
+        scores = [mean_score(chosen) for _, chosen in found]
         top = max(scores)
         B, chosen = min(
             (pair for pair, score in zip(found, scores, strict=True) if not score < top - 1e-6),

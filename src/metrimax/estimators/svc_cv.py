@@ -20,7 +20,7 @@ from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Array, Measure, Solver, Vector
-from metrimax.training.choose import ByFolds, Chosen, Row, explore, results
+from metrimax.training.choose import ByFolds, Chosen, Row, explore, mean_score, results
 from metrimax.training.defaults import GRID, PLAIN, RULES, Family, family, losses_of
 from metrimax.training.folds import Fold
 from metrimax.training.label import Training
@@ -298,7 +298,7 @@ class MeasureSVCCV(MeasureSVC):
     def _store_choice(self, rows: list[Row], chosen: list[Chosen]) -> None:
         """Set the table of candidates and the choice: one C, or one for every label."""
         self.C_ = np.array([one.C for one in chosen]) if self._multilabel else chosen[0].C
-        self.best_score_ = float(np.nanmean([one.score for one in chosen]))
+        self.best_score_ = mean_score(chosen)
         self.cv_results_ = results(rows)
         self.Cs_ = np.unique(self.cv_results_["param_C"])
 

@@ -155,6 +155,11 @@ class ByFolds:
             warn(text)
 
 
+def mean_score(chosen: list[Chosen]) -> float:
+    """The mean over the labels that have a score; nan if none has one."""
+    return float(_mean(np.array([one.score for one in chosen]), 0))
+
+
 def shrunk(pooled: Vector, positives: Vector) -> Vector:
     """How much better each candidate is than others for each label, shrunk towards the mean over labels.
 
