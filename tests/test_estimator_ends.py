@@ -64,6 +64,17 @@ def test_at_a_tiny_C_no_gap_is_negative_and_w_of_0_is_warned_about(binary, measu
     assert all(record.bound <= record.objective * (1 + 1e-12) for record in svc.history_)
 
 
+def test_a_fit_forgets_what_earlier_fits_have_learnt(binary):
+    X, y = binary
+    model = MeasureSVC("error", hinge=0, solver="dual_cd", certificate=True).fit(X, y)
+    assert model.certificate_ is not None
+    assert model.dual_coef_.shape == (1, len(y))
+    model.set_params(solver="bundle", certificate=False, kernel="rbf").fit(X, y)
+    assert model.certificate_ is None
+    assert not hasattr(model, "dual_coef_")
+    assert not hasattr(model, "coef_")
+
+
 def test_masks_and_dates_are_no_numbers(binary):
     X, y = binary
     model = MeasureSVC("f1").fit(X, y)

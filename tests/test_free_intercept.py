@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from retraining import mistakes_without
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
@@ -195,15 +195,6 @@ def test_no_intercept_is_no_free_intercept():
         verify(MeasureSVC("error", **FREE).fit(X, y), X, y)
 
 
-def without(model, X, y):
-    """Which examples the machine trained on all the others gets wrong."""
-    mistakes = np.zeros(len(y), dtype=bool)
-    for t in range(len(y)):
-        rest = np.arange(len(y)) != t
-        mistakes[t] = clone(model).fit(X[rest], y[rest]).predict(X[[t]])[0] != y[t]
-    return mistakes
-
-
 @pytest.mark.filterwarnings("ignore")
 @settings(max_examples=25, deadline=None)
 @given(
@@ -217,7 +208,7 @@ def test_free_estimates_against_retraining(seed, n, C, kernel, rho):
     """Leave-one-out is exact but for signs that rounding decides, and what is called proven is."""
     X, y = draw(seed, n, 2, 0.7)
     model = MeasureSVC("error", C=C, kernel=kernel, gamma=0.5, tol=1e-8, **FREE)
-    truth = without(model, X, y)
+    truth = mistakes_without(model, X, y)
     model.fit(X, y)
     exact, bound = leave_one_out(model, X, y, verbose=0), xi_alpha(model, X, y, rho=rho)
     assert np.count_nonzero(exact.mistakes != truth) <= exact.n_undecided
@@ -271,7 +262,7 @@ def test_lemma_1_is_not_claimed_where_it_fails():
     model = MeasureSVC("error", C=0.05, tol=1e-9, **FREE).fit(X, y)
     bound = xi_alpha(model, X, y, rho=2)
     assert bound.stable
-    assert bound.error < without(model, X, y).mean() == 1
+    assert bound.error < mistakes_without(model, X, y).mean() == 1
     assert not bound.proven
     assert leave_one_out(model, X, y, verbose=0).error == 1
 
@@ -285,7 +276,7 @@ def test_exhaustively_on_the_smallest_problems():
         if not 2 <= y.sum() <= 3:
             continue
         model = MeasureSVC("error", C=C, tol=1e-9, **FREE)
-        truth = without(model, X, y)
+        truth = mistakes_without(model, X, y)
         model.fit(X, y)
         assert not (dual_view(model, X, y).cleared() & truth).any()
         exact = leave_one_out(model, X, y, verbose=0)

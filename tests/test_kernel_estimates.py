@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from retraining import mistakes_without
 from sklearn.base import clone
 
 from metrimax import CostModel, MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
@@ -16,15 +17,6 @@ def draw(seed, n, p=2, shift=0.7):
     y = rng.random(n) < 0.4
     y[:2], y[2:4] = True, False
     return rng.normal(size=(n, p)) + shift * y[:, None], y
-
-
-def without(model, X, y):
-    """Which examples the machine trained on all the others gets wrong."""
-    mistakes = np.zeros(len(y), dtype=bool)
-    for t in range(len(y)):
-        rest = np.arange(len(y)) != t
-        mistakes[t] = clone(model).fit(X[rest], y[rest]).predict(X[[t]])[0] != y[t]
-    return mistakes
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -40,7 +32,7 @@ def test_against_retraining(seed, n, C, kernel, intercept):
     X, y = draw(seed, n)
     options = {"fit_intercept": intercept is not None, "intercept_scaling": intercept}
     model = MeasureSVC("error", C=C, kernel=kernel, gamma=0.5, tol=1e-9, max_iter=100_000, **options).fit(X, y)
-    truth = without(clone(model).set_params(solver="bundle"), X, y)
+    truth = mistakes_without(clone(model).set_params(solver="bundle"), X, y)
     exact, bound = leave_one_out(model, X, y, verbose=0), xi_alpha(model, X, y, rho=2)
     assert np.count_nonzero(exact.mistakes != truth) <= exact.n_undecided
     assert bound.proven
