@@ -99,6 +99,7 @@ def test_a_stopped_fit_goes_on(data, measure, solver, request, tmp_path):
     again = clone(clf).fit(X, y)
     done = again.history_[0].iteration
     assert half < done <= half + 1  # it counts on from there
+    assert again.n_passes_ >= again.history_[-1].n_passes > again.history_[0].n_passes > again.history_[0].iteration / 2
     assert again.n_iter_ <= 1.5 * whole.n_iter_ + 10  # and does not start over
     assert again.status_ is whole.status_
     assert abs(again.objective_ - whole.objective_) <= 1e-3 * clf.C * again.price_ * len(y)

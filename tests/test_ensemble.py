@@ -121,6 +121,14 @@ def test_weights_favour_the_member_that_knows():
         assert y[inside].mean() == pytest.approx(p[inside].mean(), abs=0.08)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_few_examples_give_members_nearly_equal_weights(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.random(12) < 0.5
+    stack = fit_stack(rng.normal(size=(12, 3)) + np.outer(y, [2.0, 0.5, 0.0]), y, np.ones(12))
+    assert np.abs(stack.weights - 1 / 3).max() < 0.7
+
+
 def test_weights_of_examples_mean_repetition_for_the_stack():
     rng = np.random.default_rng(0)
     y, scores = rng.random(60) < 0.4, rng.normal(size=(60, 2))

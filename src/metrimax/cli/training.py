@@ -101,6 +101,7 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> None:
+    """Raise for options that are wrong, before the data are read."""
     check_threads(arguments)
     positive_number("--tol", arguments.tol)
     if arguments.intercept_scaling is not None:
@@ -115,7 +116,7 @@ def check(arguments: argparse.Namespace) -> None:
     check_writable(arguments.model)
     check_apart("MODEL", arguments.model, DATA=arguments.data)
     check_report(arguments, DATA=arguments.data, MODEL=arguments.model)
-    parse_measure(arguments.measure)  # refuse invalid arguments before the data are read
+    parse_measure(arguments.measure)
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -131,6 +132,7 @@ def given_losses(arguments: argparse.Namespace) -> Losses | None:
 
 
 def load(arguments: argparse.Namespace) -> Task:
+    """The data, and what is to be trained on them."""
     plain = arguments.model_format == "svmperf"  # its files store no columns
     learning = None if plain else Learn(scale=not arguments.no_scaling)
     data = read(

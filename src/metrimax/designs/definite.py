@@ -28,13 +28,13 @@ def check_definite(K: Dense) -> None:
         v -= basis[:k].T @ (basis[:k] @ v)
         length = float(np.linalg.norm(v))
         if k and not length > 1e-8 * max(map(abs, diagonal)):
-            break  # the basis spans all that K makes of it
+            break  # K leads out of the basis no more
         beside.append(length)
         basis[k] = v / length
         v = K.rmatvec(basis[k])
         diagonal.append(float(basis[k] @ v))
         if not np.isfinite(diagonal[k]):
-            return  # of what overflows the solver will say so
+            return  # where products overflow, the solver says so
         v -= basis[: k + 1].T @ (basis[: k + 1] @ v)
     values = eigvalsh_tridiagonal(np.array(diagonal), np.array(beside[1:]))
     if values[0] < -SHARE * abs(values).max():

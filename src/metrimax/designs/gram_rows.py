@@ -1,4 +1,4 @@
-"""The values of a kernel in the place of rows that nobody has, for coordinate descent."""
+"""The values of a kernel in the place of rows, for coordinate descent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.designs.linear import Dense
+from metrimax.designs.linear import Dense, every_row
 from metrimax.protocols import Epochs, Hinges, Product, Rows, Vector, Working
 
 
@@ -63,7 +63,7 @@ class GramRows:
         working: Working | None = None,
     ) -> Epochs:
         n = len(alpha)
-        visited = working or Working(np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0)
+        visited = working or every_row(n)
         scores = self.products("scores", [w])[0]
         visits, reached, looks, count, *limits = _kernels.dual_cd(
             self._K._compiled, self._bias, self._hinges(hinges, upper), alpha, scores, visited,

@@ -197,7 +197,7 @@ class Expansion:
         return cls(kernel, support, None if kernel is None else X[support], coefficients[used])
 
     def scores(self, X: Any) -> Vector:
-        """Of new examples, block by block: the matrix of kernel values is never whole in memory."""
+        """The scores of new examples, block by block: the matrix of kernel values is never whole in memory."""
         scores = np.empty((X.shape[0], *self.coefficients.shape[1:]))
         for rows in _blocks(X.shape[0], len(self.support)):
             values = X[rows][:, self.support] if self.kernel is None else self.kernel(X[rows], self.basis)
@@ -246,7 +246,7 @@ class Gram:
         """``K w``, as ``K' w``: rows of K where w is zero are not read."""
         scores = self._K.rmatvec(w)
         square, scale = np.sum(w * scores, axis=0), np.sum(np.abs(w * scores), axis=0)
-        lost = self._rounding * np.sum(np.abs(w), axis=0) ** 2  # all there is, where K makes nothing of w
+        lost = self._rounding * np.sum(np.abs(w), axis=0) ** 2  # all that is left, where K w is zero but for rounding
         if np.any(square < -1e-6 * scale - lost):
             raise ValueError(
                 f"the kernel must be positive semidefinite, but w'Kw = {np.min(square):.3g} for one w: "
@@ -378,7 +378,7 @@ def basis_size(X: Any, cache_size: float, n_components: int | None) -> int:
 
 
 def _dtype(X: Any) -> np.dtype[Any]:
-    """Of the kernel's values."""
+    """The type of the kernel's values."""
     return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
 
@@ -397,7 +397,7 @@ def check_symmetric(K: Array) -> Array:
 
 
 def _width(X: Any) -> int:
-    """Numbers to a row."""
+    """How many numbers a row holds."""
     return int(1 + X.nnz // max(1, X.shape[0]) if is_sparse(X) else X.shape[1])
 
 

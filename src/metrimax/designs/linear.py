@@ -51,6 +51,11 @@ def columns(name: str, v: npt.ArrayLike, length: int) -> Vector:
     return aligned(np.ascontiguousarray(v, dtype=np.float64))
 
 
+def every_row(n: int) -> Working:
+    """All rows, for coordinate descent that is not told which to visit."""
+    return Working(np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0)
+
+
 class MatrixRows:
     """The rows of a matrix in memory (`protocols.RowAccess`); with a ``bias``, and one more feature of that value."""
 
@@ -96,7 +101,7 @@ class MatrixRows:
     ) -> Epochs:
         n = self._matrix.shape[0]
         again = working is None  # rows that are set aside on the way are looked at again in the end
-        visited = working or Working(np.arange(n, dtype=np.int64), -np.inf, np.inf, 0.0)
+        visited = working or every_row(n)
         sum_of_hinges = _kernels.HingeSum(squares=self.squares(), sign=hinges.sign, margin=hinges.margin, upper=upper)
         visits, reached, gap, count, *limits = _kernels.dual_cd(
             self._matrix._by_rows, self._bias, sum_of_hinges, alpha, w, visited,

@@ -100,21 +100,21 @@ def leave_one_out(
     0.03
     """
     began = time.perf_counter()
-    m = dual_view(model, X, y, sample_weight)
-    m.polish()
-    mistakes = m.wrong()
-    left_out = np.flatnonzero(m.counted & ~mistakes & ~m.cleared())
+    machine = dual_view(model, X, y, sample_weight)
+    machine.polish()
+    mistakes = machine.wrong()
+    left_out = np.flatnonzero(machine.counted & ~mistakes & ~machine.cleared())
     n_undecided = 0
     with ProgressLine("leave-one-out") as line:
         for done, t in enumerate(left_out):
             if verbose:
                 line.show(f"{done} of {len(left_out)} retrained, {time.perf_counter() - began:.1f} s")
-            score, decided = m.score_without(int(t), tol)
-            mistakes[t] = (score > 0) != m.y[t]
+            score, decided = machine.score_without(int(t), tol)
+            mistakes[t] = (score > 0) != machine.y[t]
             n_undecided += not decided
     return LeaveOneOut.count(
-        mistakes[m.counted],
-        m.y[m.counted],
+        mistakes[machine.counted],
+        machine.y[machine.counted],
         n_retrained=len(left_out),
         n_undecided=n_undecided,
         mistakes=mistakes,

@@ -107,12 +107,15 @@ def xi_alpha(
         raise ValueError(f"expected a finite rho > 0 (1 to estimate, 2 to bound), got {rho!r}")
     if R2 is not None and not 0 <= R2 < math.inf:
         raise ValueError(f"expected a finite R2 >= 0, an upper bound of K(x, x) - K(x, x'), or None, got {R2!r}")
-    m = dual_view(model, X, y, sample_weight)
-    radius = m.R2() if R2 is None else float(R2)
-    doubtful = m.doubtful(rho, radius)
-    proven = m.proves(doubtful)
-    if not proven and m.bounds(rho, radius):  # the training ended too far from the optimum
-        m.polish()
-        doubtful = m.doubtful(rho, radius)
-        proven = m.proves(doubtful)
-    return XiAlpha.count(doubtful[m.counted], m.y[m.counted], R2=radius, rho=float(rho), stable=m.stable, proven=proven)
+    machine = dual_view(model, X, y, sample_weight)
+    radius = machine.R2() if R2 is None else float(R2)
+    doubtful = machine.doubtful(rho, radius)
+    proven = machine.proves(doubtful)
+    if not proven and machine.bounds(rho, radius):  # the training ended too far from the optimum
+        machine.polish()
+        doubtful = machine.doubtful(rho, radius)
+        proven = machine.proves(doubtful)
+    counted = machine.counted
+    return XiAlpha.count(
+        doubtful[counted], machine.y[counted], R2=radius, rho=float(rho), stable=machine.stable, proven=proven
+    )

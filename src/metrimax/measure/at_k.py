@@ -132,7 +132,7 @@ class _AtK(TopMeasure):
             )
 
     def _share(self) -> tuple[float, str]:
-        """K as a number and what it counts: examples, or times the positives (p), or hundredths of the sample (%)."""
+        """The number in k, and what it counts: examples, times the positives (p), or hundredths of the sample (%)."""
         match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)([p%])", self.k) if isinstance(self.k, str) else None
         if match and float(match[1]) > 0:
             return float(match[1]), match[2]

@@ -102,6 +102,7 @@ def probe(loss: TableLoss, n_pos: int, n_neg: int, *, equal_units: bool = True, 
 
 
 def draw(n_pos: int, n_neg: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
+    """The rows and columns of tables to look at: all of a small sample, otherwise some, with both ends."""
     if (n_pos + 1) * (n_neg + 1) <= EXHAUSTIVE:
         return np.arange(n_pos + 1), np.arange(n_neg + 1)
     rows = np.arange(n_pos + 1) if n_pos < 256 else np.union1d([0, 1, n_pos - 1, n_pos], rng.integers(0, n_pos, 252))

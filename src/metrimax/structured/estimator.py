@@ -232,7 +232,7 @@ class StructuredSVM(CertifiedEstimator):
         return _by_position(X)
 
     def _outputs(self, y: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
-        """Y in the form that the problem expects."""
+        """The outputs y in the form that the problem expects."""
         return _by_position(y)
 
     def _compared(self, outputs: list[Any]) -> list[Any]:

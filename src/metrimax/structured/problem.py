@@ -184,7 +184,7 @@ def _loss(problem: StructuredProblem, i: int, y: Any, z: Any) -> float:
 
 
 def _real(vector: Any) -> Any:
-    """Features as int64 or floats: differences of unsigned, short or boolean numbers would be wrong."""
+    """Features as float64: differences of unsigned, short or boolean numbers would be wrong."""
     return vector.astype(np.float64, copy=False) if sparse.issparse(vector) else np.asarray(vector, dtype=np.float64)
 
 

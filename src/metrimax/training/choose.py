@@ -188,7 +188,7 @@ def first_best(values: Vector, Cs: Vector, splits: Vector, slack: float) -> tupl
 
 
 def _positives(sample: Sample) -> Vector:
-    """How many each label has, or what they weigh."""
+    """The number of positives of each label, or their weight."""
     weight = np.ones(len(sample.labels)) if sample.weight is None else sample.weight
     return np.asarray(weight @ (sample.labels > 0), dtype=np.float64)
 
@@ -253,6 +253,6 @@ def _column(values: list[Any]) -> npt.NDArray[Any]:
 
 
 def standard_error(scores: Vector) -> float:
-    """Of the mean over the folds; zero for one fold, which does not say."""
+    """The standard error of the mean over the folds; 0 for one fold, which does not show it."""
     known = scores[~np.isnan(scores)]
     return float(np.std(known)) / float(np.sqrt(len(known) - 1)) if len(known) > 1 else 0.0

@@ -51,7 +51,7 @@ class _Pool:
         self.measure, self.in_folds = sample.scoring(rows), [sample.scoring(test) for test in tests]
         self.varied = varied(sample.labels, sample.weight, rows)
         self.varied_in = [varied(sample.labels, sample.weight, test) for test in tests]
-        if not self.varied.any():  # nothing can be said, but by a measure that looks at no ranking
+        if not self.varied.any():  # of such labels only measures of the table say something
             self.varied[:] = not self.measure.ranks
 
     def weights(self, part: slice) -> Vector | None:
