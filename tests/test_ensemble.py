@@ -18,7 +18,10 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from metrimax import FBeta, MeasureEnsemble, PrecisionAtK
+from metrimax.estimators._ensemble_members import Target
+from metrimax.estimators._ensemble_rule import OutOfFold
 from metrimax.estimators._ensemble_stack import fit_stack
+from metrimax.estimators._targets import judge
 
 
 def sample(n=300, seed=0, noise=0.5):
@@ -308,3 +311,17 @@ def test_what_is_wrong_is_said():
         few().fit(X, np.zeros(60))
     with pytest.raises(ValueError, match="features"):
         few().fit(X, y).predict(X[:, :2])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_thresholds_of_exclusive_classes_are_kept_only_where_they_help(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=60)
+    labels = y[:, np.newaxis] == np.arange(3)
+    target = Target("multiclass", np.arange(3), y, labels, labels.mean(axis=0))
+    scores = rng.normal(size=(60, 3, 1)) + labels[:, :, np.newaxis]
+    rule = OutOfFold(FBeta(), target, scores, np.ones(60)).learn(np.arange(60))
+    found, plain = (
+        judge(FBeta(), one(scores), y, np.arange(3), None) for one in (rule, rule._replace(thresholds=np.zeros(3)))
+    )
+    assert found >= plain
