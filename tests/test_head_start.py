@@ -261,3 +261,14 @@ def test_a_path_goes_on_in_the_direction_of_its_last_step(n, p, measure):
         solutions = ask(design, along(Bundle(), oracle, design, weights, tol=1e-3))
     assert asked.call_count == 1  # of three points the third
     assert max(solution.gap for solution in solutions) <= 1e-3
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+def test_what_coordinate_descent_found_is_held_while_the_bundle_method_begins(C):
+    rng = np.random.default_rng(0)
+    y = rng.random(400) < 0.4
+    design = as_design(rng.normal(size=(400, 30)) + 0.3 * y[:, None], intercept_scaling=1.0)
+    oracle = get_measure("error").oracle(y)
+    for most in range(5, 13):
+        [solution] = run(design, [Auto(most).steps(oracle, design, C * len(y), tol=1e-3)])
+        assert solution.objective <= C * len(y) * min(one.objective for one in solution.history) * (1 + 1e-12)
