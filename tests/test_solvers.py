@@ -343,6 +343,13 @@ def test_a_run_that_cannot_go_on_says_so():
     assert solution.n_iter < 5000
 
 
+def test_a_run_that_goes_on_takes_its_time():
+    X, y = data(0, n=200, p=20, shift=0.5)
+    solution, _ = solve(X, y, "f1", 10.0, CuttingPlane(), 1e-3)
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter > 150  # far more than it may go without progress
+
+
 def test_features_whose_squares_overflow():
     X, y = data()
     for scale in (1e160, 1e300):
