@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 THRESHOLDS = ("trained", "placed")  # those of the estimators; importing them would be slow
 PRESETS = ("default", "fast", "best")
@@ -37,6 +38,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"metrimax {_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
+    for add in (_train, _convert, _tune, _predict, _evaluate, _verify, _measures, _info, _demo):
+        add(commands)
+    return parser
+
+
+def _train(commands: Any) -> None:
     train = commands.add_parser("train", help="train a model", description="Train a model and write it to a file.")
     _data_arguments(train)
     train.add_argument("model", type=_name, metavar="MODEL", help="the file to write")
@@ -52,6 +59,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _common(train)
 
+
+def _convert(commands: Any) -> None:
     convert = commands.add_parser(
         "convert",
         help="make binary shards of data larger than memory",
@@ -69,6 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _common(convert)
 
+
+def _tune(commands: Any) -> None:
     tune = commands.add_parser(
         "tune",
         help="choose C, then train",
@@ -104,6 +115,8 @@ def build_parser() -> argparse.ArgumentParser:
     tune.add_argument("--seed", type=int, default=0, help="of the folds (default: %(default)s)")
     _common(tune)
 
+
+def _predict(commands: Any) -> None:
     predict = commands.add_parser(
         "predict", help="predict labels or scores", description="Predict, one line per example."
     )
@@ -117,6 +130,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _common(predict)
 
+
+def _evaluate(commands: Any) -> None:
     evaluate = commands.add_parser(
         "evaluate",
         help="report every measure of a model on data",
@@ -128,6 +143,8 @@ def build_parser() -> argparse.ArgumentParser:
     _report_argument(evaluate, "on DATA")
     _common(evaluate)
 
+
+def _verify(commands: Any) -> None:
     verify = commands.add_parser(
         "verify",
         help="check what a model states about its training",
@@ -142,13 +159,19 @@ def build_parser() -> argparse.ArgumentParser:
     _common(verify)
     verify.set_defaults(positive=None)
 
+
+def _measures(commands: Any) -> None:
     measures = commands.add_parser("measures", help="list the measures", description="List all measures.")
     _common(measures, threads=False)
 
+
+def _info(commands: Any) -> None:
     info = commands.add_parser("info", help="describe a model file", description="Describe a model file.")
     info.add_argument("model", type=_name, metavar="MODEL", help="a model file, ours or SVM-perf's")
     _common(info, threads=False)
 
+
+def _demo(commands: Any) -> None:
     demo = commands.add_parser(
         "demo",
         help="train on rare labels of text and on a table, compare with scikit-learn, and write a report",
@@ -162,7 +185,6 @@ def build_parser() -> argparse.ArgumentParser:
         help="the page to write (default: %(default)s)",
     )
     _common(demo, threads=False)
-    return parser
 
 
 def _name(text: str) -> str:

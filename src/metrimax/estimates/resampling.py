@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,56 +96,14 @@ def estimator_table(
     X = X if hasattr(X, "shape") else np.asarray(X)
     y = column_or_1d(y)
     dual_view(model, X, y)  # raises, before any training, for models without such estimates
-    truth: Labels = np.asarray(y == model.classes_[1])
-    rng = np.random.default_rng(random_state)
-    n = len(truth)
-
-    def trained(part: Any) -> Any:
-        return clone(model).fit(*_safe_split(model, X, y, part))
-
-    def hold_out() -> Row:
-        train, test = train_test_split(np.arange(n), test_size=holdout, stratify=truth, random_state=random_state)
-        return _judge(trained(train), *_safe_split(model, X, y, test, train)).as_dict()
-
-    def cross_validate() -> Row:
-        mistakes = np.zeros(n, dtype=bool)
-        for train, test in StratifiedKFold(k, shuffle=True, random_state=random_state).split(X, truth):
-            X_test, y_test = _safe_split(model, X, y, test, train)
-            mistakes[test] = trained(train).predict(X_test) != y_test
-        return Estimate.count(mistakes, truth).as_dict()
-
-    def bootstrap() -> Row:
-        biases: list[list[float]] = []
-        while len(biases) < n_bootstrap:
-            sample = rng.integers(0, n, n)
-            if truth[sample].all() or not truth[sample].any():
-                continue
-            fitted, parts = trained(sample), (_safe_split(model, X, y, part, sample) for part in (np.arange(n), sample))
-            whole, inside = (_judge(fitted, *part).as_dict() for part in parts)
-            biases.append([whole[name] - inside[name] for name in MEASURES])
-        apparent = _judge(model, X, y).as_dict()
-        return {name: apparent[name] + bias for name, bias in zip(MEASURES, np.mean(biases, axis=0), strict=True)}
-
-    def vc_bound() -> Row:
-        d = _dimension(model, X)
-        bound = np.nan
-        if d < n:
-            deviation = (d * (np.log(2 * n / d) + 1) - np.log((1 - confidence) / 4)) / n
-            bound = _judge(model, X, y).error + 2 * float(np.sqrt(deviation))
-        return dict.fromkeys(MEASURES, np.nan) | {"error": bound}
-
-    def hoeffding() -> Row:
-        n_test = len(train_test_split(np.arange(n), test_size=holdout, stratify=truth, random_state=random_state)[1])
-        bound = hold_out()["error"] + hoeffding_deviation(n_test, confidence)
-        return dict.fromkeys(MEASURES, np.nan) | {"error": bound}
-
+    own = _Estimators(model, X, y, np.asarray(y == model.classes_[1]), holdout, confidence, random_state)
     methods: dict[str, Callable[[], Row]] = {
         "training error": lambda: _judge(model, X, y).as_dict(),
-        f"hold-out, {holdout:.0%}": hold_out,
-        f"Hoeffding bound of the hold-out, {confidence:.0%}": hoeffding,
-        f"{k}-fold cross-validation": cross_validate,
-        f"bootstrap, {n_bootstrap} samples": bootstrap,
-        f"VC bound, {confidence:.0%}": vc_bound,
+        f"hold-out, {holdout:.0%}": own.hold_out,
+        f"Hoeffding bound of the hold-out, {confidence:.0%}": own.hoeffding,
+        f"{k}-fold cross-validation": lambda: own.cross_validate(k),
+        f"bootstrap, {n_bootstrap} samples": lambda: own.bootstrap(n_bootstrap),
+        f"VC bound, {confidence:.0%}": own.vc_bound,
         "xi-alpha, rho = 1": lambda: xi_alpha(model, X, y).as_dict(),
         "xi-alpha, rho = 2": lambda: xi_alpha(model, X, y, rho=2).as_dict(),
     }
@@ -156,6 +115,67 @@ def estimator_table(
         estimates = method()
         table.append({"estimator": name} | estimates | {"seconds": time.perf_counter() - began})
     return table
+
+
+@dataclass
+class _Estimators:
+    """A fitted model and its sample, with one method for each way to estimate how well it does."""
+
+    model: Any
+    X: Any
+    y: Any
+    truth: Labels
+    holdout: float
+    confidence: float
+    random_state: int | None
+
+    def hold_out(self) -> Row:
+        train, test = self._halves()
+        return _judge(self._trained(train), *_safe_split(self.model, self.X, self.y, test, train)).as_dict()
+
+    def hoeffding(self) -> Row:
+        return _bound(self.hold_out()["error"] + hoeffding_deviation(len(self._halves()[1]), self.confidence))
+
+    def cross_validate(self, k: int) -> Row:
+        mistakes = np.zeros(len(self.truth), dtype=bool)
+        for train, test in StratifiedKFold(k, shuffle=True, random_state=self.random_state).split(self.X, self.truth):
+            X_test, y_test = _safe_split(self.model, self.X, self.y, test, train)
+            mistakes[test] = self._trained(train).predict(X_test) != y_test
+        return Estimate.count(mistakes, self.truth).as_dict()
+
+    def bootstrap(self, number: int) -> Row:
+        n, rng = len(self.truth), np.random.default_rng(self.random_state)
+        biases: list[list[float]] = []
+        while len(biases) < number:
+            sample = rng.integers(0, n, n)
+            if self.truth[sample].all() or not self.truth[sample].any():
+                continue
+            fitted = self._trained(sample)
+            parts = (_safe_split(self.model, self.X, self.y, part, sample) for part in (np.arange(n), sample))
+            whole, inside = (_judge(fitted, *part).as_dict() for part in parts)
+            biases.append([whole[name] - inside[name] for name in MEASURES])
+        apparent = _judge(self.model, self.X, self.y).as_dict()
+        return {name: apparent[name] + bias for name, bias in zip(MEASURES, np.mean(biases, axis=0), strict=True)}
+
+    def vc_bound(self) -> Row:
+        n, d = len(self.truth), _dimension(self.model, self.X)
+        if not d < n:
+            return _bound(np.nan)
+        deviation = (d * (np.log(2 * n / d) + 1) - np.log((1 - self.confidence) / 4)) / n
+        return _bound(_judge(self.model, self.X, self.y).error + 2 * float(np.sqrt(deviation)))
+
+    def _trained(self, part: Any) -> Any:
+        return clone(self.model).fit(*_safe_split(self.model, self.X, self.y, part))
+
+    def _halves(self) -> Any:
+        """The examples to train on, and those held out."""
+        every = np.arange(len(self.truth))
+        return train_test_split(every, test_size=self.holdout, stratify=self.truth, random_state=self.random_state)
+
+
+def _bound(error: float) -> Row:
+    """A bound of the error; of the other measures nothing is known."""
+    return dict.fromkeys(MEASURES, np.nan) | {"error": error}
 
 
 def hoeffding_deviation(n_test: int, confidence: float) -> float:
