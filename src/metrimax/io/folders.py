@@ -278,22 +278,11 @@ def _from_files(
             "expected files of one kind; give it (--format) if the names mislead"
         )
     text = kinds[names[0]] == "svmlight"
-    looks = []
-    for number, name in enumerate(names, 1):
-        if progress is not None:
-            progress(f"looking through file {number} of {len(names)}, {name}")
-        seen = stat_of(folder / name)
-        sizes = {"index_base": 0} if text else {"n_features": n_features}
-        data = load_data(folder / name, n_threads=n_threads, **sizes, **(reading | {"several": True}))
-        looks.append(_Look(folder / name, data, seen))
+    sizes = {"index_base": 0} if text else {"n_features": n_features}
+    how = reading | sizes | {"several": True, "n_threads": n_threads}
+    looks = [_Look.at(folder / name, how, f"{k} of {len(names)}", progress) for k, name in enumerate(names, 1)]
     looks = [look for look in looks if look.rows] or looks  # an empty file has no columns and no labels
-    base = index_base
-    if text:
-        lowest = min(look.lowest for look in looks)
-        base = int(lowest > 0) if base is None else base
-        if lowest < base:
-            first = next(look for look in looks if look.lowest < base)
-            raise FileError(f"{first.path}: expected feature indices from {base}, got {first.lowest}")
+    base = _base(looks, index_base) if text else index_base
     widths = [max(0, look.width - (base or 0)) if text else look.width for look in looks]
     if not text and len(set(widths)) > 1:
         wrong = next(k for k, width in enumerate(widths) if width != widths[0])
@@ -319,8 +308,25 @@ def _from_files(
     return Found(shards, width, labels, columns, base if text else None, groups, remarks)
 
 
+def _base(looks: list[_Look], index_base: int | None) -> int:
+    """The index of the first feature: as given, or 0 if some file has it; none may have a lower one."""
+    lowest = min(looks, key=lambda look: look.lowest)
+    base = int(lowest.lowest > 0) if index_base is None else index_base
+    if lowest.lowest < base:
+        raise FileError(f"{lowest.path}: expected feature indices from {base}, got {lowest.lowest}")
+    return base
+
+
 class _Look:
     """The result of scanning one file."""
+
+    @classmethod
+    def at(cls, path: Path, how: dict[str, Any], number: str, progress: Callable[[str], None] | None) -> _Look:
+        """Scan a file, and tell which one it is."""
+        if progress is not None:
+            progress(f"looking through file {number}, {path.name}")
+        seen = stat_of(path)
+        return cls(path, load_data(path, **how), seen)
 
     def __init__(self, path: Path, data: Data, seen: tuple[int, int, int]) -> None:
         X = data.X
