@@ -4,19 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from retraining import mistakes_without
+from retraining import draw, mistakes_without
 from sklearn.base import clone
 
 from metrimax import CostModel, MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.designs.kernel import LowRank, kernel_design
 from metrimax.estimates.dual_view import dual_view
-
-
-def draw(seed, n, p=2, shift=0.7):
-    rng = np.random.default_rng(seed)
-    y = rng.random(n) < 0.4
-    y[:2], y[2:4] = True, False
-    return rng.normal(size=(n, p)) + shift * y[:, None], y
 
 
 @pytest.mark.filterwarnings("ignore")
