@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
@@ -19,9 +18,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from metrimax._validation import is_whole
 from metrimax.estimators._ensemble_members import Member, Target, seeded
 from metrimax.protocols import Vector
+from metrimax.training.folds import Rows
 from metrimax.training.progress import ProgressLine
 
-Rows = npt.NDArray[np.intp]
 Splits = list[tuple[Rows, Rows]]
 """The rows to train on and to test on, fold by fold."""
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrimax.estimators._ensemble_folds import Rows
 from metrimax.estimators._ensemble_members import Target
 from metrimax.estimators._ensemble_stack import Stack, fit_stack
 from metrimax.estimators._targets import judge
 from metrimax.protocols import Labels, Measure, Vector
+from metrimax.training.folds import Rows
 from metrimax.training.threshold import choose_threshold
 
 GROUPS = 20
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
         return above
 
 
-class Estimate(NamedTuple):
+class Expectation(NamedTuple):
     """The measure on other data, and its standard error."""
 
     score: float
@@ -61,7 +61,7 @@ class OutOfFold(NamedTuple):
         better = not self.measure.ranks and self._judge(scores - placed, rows) > self._judge(scores, rows)
         return rule._replace(thresholds=placed) if better else rule
 
-    def estimate(self, parts: list[Rows], members: Sequence[int], seed: int) -> Estimate:
+    def estimate(self, parts: list[Rows], members: Sequence[int], seed: int) -> Expectation:
         """The measure with only these members. The rule for each part is learnt from the other parts.
 
         The standard error is that of the jackknife, which leaves out one group of rows at a time.
@@ -76,7 +76,7 @@ class OutOfFold(NamedTuple):
         left_out = [rows[groups != g] for g in range(groups.max() + 1)]
         without = np.array([self._judge(scores[left], left) for left in left_out])
         spread = np.sqrt((len(without) - 1) * np.var(without))
-        return Estimate(self._judge(scores[rows], rows), float(spread))
+        return Expectation(self._judge(scores[rows], rows), float(spread))
 
     def _judge(self, scores: Vector, rows: Rows) -> float:
         """The measure of scores (n, L) of rows."""

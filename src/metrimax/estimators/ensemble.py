@@ -29,7 +29,7 @@ from sklearn.utils.validation import (
 
 from metrimax._validation import dense, refuse_missing, warn
 from metrimax.estimators._composition import Composition
-from metrimax.estimators._ensemble_folds import CrossFit, Rows, Task, cross_fit, make_splits, tested_parts
+from metrimax.estimators._ensemble_folds import CrossFit, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
 from metrimax.estimators._ensemble_rule import OutOfFold, Rule
 from metrimax.estimators._ensemble_table import is_frame
@@ -50,6 +50,7 @@ from metrimax.estimators._targets import (
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
 from metrimax.protocols import Array, Measure, Vector
+from metrimax.training.folds import Rows
 
 CHUNK = 50_000
 """How many rows are scored at a time."""

@@ -57,7 +57,7 @@ class Mixture(NamedTuple):
     neg: Ramps
 
 
-class Family:
+class Pieces:
     """The pieces of one measure on one sample; costs are those of all units of a class, ascending."""
 
     def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float) -> None:
@@ -74,7 +74,7 @@ class Family:
         return scale * fn / self.steps[0], scale * fp / self.steps[1]
 
 
-class PlaneFamily(Family):
+class PlanePieces(Pieces):
     """The loss is the highest of planes ``c - a tp - b tn`` (in units), given as a function of the error allowed.
 
     tp and tn are counted from 0, where all are wrong. The planes of the G-mean are steep; counted from the truth,
@@ -102,22 +102,22 @@ class PlaneFamily(Family):
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h_pos), Ramps(pi, t_neg, h_neg))
 
 
-class NumberedFamily(Family):
+class NumberedPieces(Pieces):
     """About as many pieces as examples. Few of them are near the best, and only these are smoothed."""
 
-    pieces: int
+    number: int
 
     def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
-        quadratic, entropy = (mu, 0.0) if self.pieces == 1 else (0.5 * mu, 0.5 * mu)
+        quadratic, entropy = (mu, 0.0) if self.number == 1 else (0.5 * mu, 0.5 * mu)
         at = np.zeros(1, dtype=np.intp)
-        if self.pieces > 1:
+        if self.number > 1:
             exact = self.exact(pos, neg)
             at[0] = np.argmax(exact)
             best = min(self.smoothed(pos, neg, quadratic, at)[0][0], exact[at[0]])  # rounding may differ
             # smoothing only lowers values: a piece far below the best without it is so with it, too
-            at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(self.pieces))
+            at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(self.number))
         values, losses, t_pos, t_neg, h_pos, h_neg = self.smoothed(pos, neg, quadratic, at)
-        value, pi = soften(values, entropy, self.pieces)
+        value, pi = soften(values, entropy, self.number)
         return Mixture(value, _kernels.dot(pi, losses), Ramps(pi, t_pos, h_pos), Ramps(pi, t_neg, h_neg))
 
     def exact(self, pos: Vector, neg: Vector) -> Vector:
@@ -129,13 +129,13 @@ class NumberedFamily(Family):
         raise NotImplementedError
 
 
-class RowFamily(NumberedFamily):
+class RowPieces(NumberedPieces):
     """The loss is ``1 - g[j] + rise g[j] fn`` for j false positives; one piece per j."""
 
     def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, rise: float, g: Vector) -> None:
         super().__init__(pos, neg, n)
         self._rise, self._g = rise, g
-        self.pieces = len(g)
+        self.number = len(g)
 
     def exact(self, pos: Vector, neg: Vector) -> Vector:
         # hinges of the positives, and the first j negatives
@@ -154,13 +154,13 @@ class RowFamily(NumberedFamily):
         return losses + self.steps[0] * gain_pos + self.steps[1] * gain_neg, losses, t_pos, t_neg, h_pos, h_neg
 
 
-class TableFamily(Family):
+class TablePieces(Pieces):
     """Any loss: one piece per table (fn, fp). O(n+ n-)."""
 
     def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, loss: TableLoss) -> None:
         super().__init__(pos, neg, n)
         self._D = loss(np.arange(self.n_pos + 1)[:, None], np.arange(self.n_neg + 1)[None, :])
-        self._pieces = int(np.isfinite(self._D).sum())
+        self._number = int(np.isfinite(self._D).sum())
 
     def mixture(self, pos: Vector, neg: Vector, mu: float) -> Mixture:
         sides = []
@@ -169,7 +169,7 @@ class TableFamily(Family):
             t, gain = counted_sums(costs, np.arange(count + 1.0), h)
             sides.append((t, h, step * gain))
         values = self._D + sides[0][2][:, None] + sides[1][2][None, :]
-        value, pi = soften(values, mu / 2, self._pieces)
+        value, pi = soften(values, mu / 2, self._number)
         loss = float((pi * np.where(pi > 0, self._D, 0.0)).sum())
         ramps = [Ramps(pi.sum(axis=1 - axis), t, h) for axis, (t, h, _) in enumerate(sides)]
         return Mixture(value, loss, *ramps)

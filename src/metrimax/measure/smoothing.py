@@ -42,11 +42,11 @@ from metrimax._validation import check_positive
 from metrimax.measure import tables
 from metrimax.measure.pieces import (
     NONE,
-    Family,
-    PlaneFamily,
+    Pieces,
+    PlanePieces,
     Ramps,
-    RowFamily,
-    TableFamily,
+    RowPieces,
+    TablePieces,
     ramp_sums,
     ramp_thresholds,
     soften,
@@ -68,16 +68,16 @@ class ContingencySmoothing:
         Whether the truth itself is admissible. Where it is not, the plane 0 is one more piece, for R >= 0.
     """
 
-    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, family: Family, *, truth: bool) -> None:
+    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, pieces: Pieces, *, truth: bool) -> None:
         self._units = pos, neg
         self._n = n
-        self._family = family
+        self._pieces = pieces
         self._truth = truth
 
     def __call__(self, scores: Vector, mu: float) -> tuple[float, Cut]:
         check_positive("mu", mu)
         queues = [units.queue(scores) for units in self._units]
-        mixture = self._family.mixture(queues[0].costs, queues[1].costs, mu if self._truth else mu / 2)
+        mixture = self._pieces.mixture(queues[0].costs, queues[1].costs, mu if self._truth else mu / 2)
         value, share = (mixture.value, 1.0) if self._truth else above_zero(mixture.value, mu / 2)
         slope = np.zeros(len(scores))
         for units, ramps in zip(self._units, (mixture.pos, mixture.neg), strict=True):
@@ -102,7 +102,7 @@ def contingency_smoothing(
         return None
     n = pos.total + neg.total
     truth = bool(np.isfinite(loss(np.zeros(1), np.zeros(1))[0]))
-    family: Family | None = None
+    pieces: Pieces | None = None
     if count is not None and (len(count[1]) < pos.count + neg.count + 1 or not _is_linear(loss, pos.count, neg.count)):
         low, u, v = count
         flips, called = (
@@ -113,15 +113,15 @@ def contingency_smoothing(
         return searched_smoothing(search, truth=low <= pos.count < low + len(u))
     planes = _planes(loss, structure, pos.count, neg.count)
     if planes is not None:
-        family = PlaneFamily(pos, neg, n, planes)
+        pieces = PlanePieces(pos, neg, n, planes)
     elif structure == "product":
         i, j = np.arange(pos.count + 1), np.arange(neg.count + 1)
         f, g = 1 - loss(i, 0 * i), 1 - loss(0 * j, j)
         if _is_line(f):
-            family = RowFamily(pos, neg, n, 1 - float(f[1]), g)
-    if family is None and (pos.count + 1) * (neg.count + 1) <= MOST_TABLES:
-        family = TableFamily(pos, neg, n, loss)
-    return None if family is None else ContingencySmoothing(pos, neg, n, family, truth=truth)
+            pieces = RowPieces(pos, neg, n, 1 - float(f[1]), g)
+    if pieces is None and (pos.count + 1) * (neg.count + 1) <= MOST_TABLES:
+        pieces = TablePieces(pos, neg, n, loss)
+    return None if pieces is None else ContingencySmoothing(pos, neg, n, pieces, truth=truth)
 
 
 def _planes(
