@@ -78,6 +78,13 @@ def test_the_choice_is_that_of_the_folds(delta):
     assert model.report_["changed"]
 
 
+def test_of_equal_values_the_B_nearest_to_1_is_taken():
+    easy = X[:, [0]] + 5 * np.where(y, 1.0, -1.0)[:, np.newaxis]  # every candidate scores 1
+    model = CAPOClassifierCV([("nb", GaussianNB())], Cs=[1.0], cv=3).fit(easy, y)
+    assert model.best_score_ == 1
+    assert model.B_ == 1
+
+
 def test_the_best_auxiliaries_are_kept():
     noise = ("noise", DecisionTreeClassifier(max_depth=1, max_features=1, splitter="random", random_state=1))
     model = CAPOClassifierCV([noise, *AUX], Cs=[1.0], Bs=[1.0], keep=2, cv=3).fit(X, y)
