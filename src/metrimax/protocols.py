@@ -265,13 +265,19 @@ def rows_of(design: Design) -> RowAccess:
 
 
 class Ask(NamedTuple):
-    """A product that a solver asks for: ``X vector`` ("scores") or ``X' vector`` ("pull").
+    """The products that a solver asks for, in one pass: ``X v`` ("scores") or ``X' v`` ("pull") for each vector v.
 
-    Several vectors at a time are a list, and so are the answers: one pass for all of them.
+    The answer is a list, one vector for each.
     """
 
     product: Product
-    vector: Vector | list[Vector]
+    vectors: list[Vector]
+
+
+Result = TypeVar("Result")
+
+Asking = Generator[Ask, list[Vector], Result]
+"""A computation that asks for products on its way: it yields `Ask`, is sent the answers, and returns a result."""
 
 
 class Status(Enum):
@@ -421,11 +427,8 @@ Keep = Callable[[Record, Callable[[], Cuts]], None]
 """Called after every iteration, before the callback: ``state()`` returns the current state of the run."""
 
 
-Steps = Generator[Ask, Vector, Solution]
-"""A solver run: yields products it needs, receives them, returns a Solution.
-
-Written as a generator so that many labels can run in lockstep over one design, each product read once for all.
-"""
+Steps = Asking[Solution]
+"""A run of a solver. It is a generator so that many labels can run in lockstep, and one pass over X serves them all."""
 
 
 class Solver(Protocol):

@@ -16,11 +16,11 @@ from metrimax.cli.report import note
 from metrimax.cli.training import Task, check, finish, given_losses, load
 from metrimax.designs import CSR, as_design
 from metrimax.io.data import take_rows
-from metrimax.protocols import Design, Labels, Measure, Solution, Vector
+from metrimax.protocols import Design, Labels, Measure, Rows, Solution, Vector
 from metrimax.solvers import Auto
 from metrimax.training.choose import ByFolds, explore, mean_score
 from metrimax.training.defaults import GRID, LOSS_NAMES, RANKING_GRID, RANKINGS, Family, family
-from metrimax.training.folds import Fold, Part, Rows, spread, varied
+from metrimax.training.folds import Fold, Part, spread, varied
 from metrimax.training.label import Training
 from metrimax.training.progress import ProgressLine
 

@@ -20,9 +20,9 @@ from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimators._targets import weights_of
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.at_k import on_part
-from metrimax.protocols import Array, Design, Labels, Measure, Vector
+from metrimax.protocols import Array, Design, Labels, Measure, Rows, Vector
 from metrimax.solvers import side_by_side
-from metrimax.training.folds import Fold, Part, Rows, spread
+from metrimax.training.folds import Fold, Part, spread
 from metrimax.training.label import Training
 
 

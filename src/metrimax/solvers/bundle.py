@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 
-from metrimax.protocols import Arrays, Ask, Kink, Steps, Vector, made
+from metrimax.protocols import Arrays, Asking, Kink, Steps, made
 from metrimax.solvers.run_state import Run, RunSolver
 from metrimax.solvers.starts import leave_zero
 
@@ -73,7 +72,7 @@ class Bundle(RunSolver):
             yield from self._iterate(run, _Schedule(0, run.best.value, {}, seen=math.inf), math.inf)
         return (yield from run.solution())
 
-    def _iterate(self, run: Run, schedule: _Schedule, patience: float) -> Generator[Ask, Vector, Kink | None]:
+    def _iterate(self, run: Run, schedule: _Schedule, patience: float) -> Asking[Kink | None]:
         """Iterations to the end of the run, or to a kink at w = 0 where it has stayed for too long."""
         oracle, model = run.oracle, run.model
         asked = oracle.can.compiled or oracle

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 from metrimax import _kernels
 from metrimax.protocols import (
     Ask,
+    Asking,
     Cuts,
     Hinges,
     Record,
@@ -190,7 +190,7 @@ class _Problem(NamedTuple):
         upper = hinges.weight * (task.weight / task.oracle.n)
         return cls(hinges._replace(weight=upper), upper, task.weight, task.design.shape, rows_of(task.design))
 
-    def look(self, alpha: Vector, w: Vector | None = None) -> Generator[Ask, Vector, tuple[Vector, _Look, Working]]:
+    def look(self, alpha: Vector, w: Vector | None = None) -> Asking[tuple[Vector, _Look, Working]]:
         """Primal and dual value of the multipliers, and the examples to visit next.
 
         With ``w = X' (y alpha)``, which is computed afresh unless it is given.

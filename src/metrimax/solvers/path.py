@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from metrimax import _kernels
 from metrimax._validation import check_weights
-from metrimax.protocols import Ask, Callback, Cuts, Design, Oracle, Point, Solution, Solver, Vector
+from metrimax.protocols import Asking, Callback, Cuts, Design, Oracle, Point, Solution, Solver, Vector
 from metrimax.solvers.auto import Auto
 from metrimax.solvers.cut_model import kept_by_weights
 
@@ -21,7 +21,7 @@ def along(
     tol: float,
     start: Cuts | None = None,
     callback: Callback | None = None,
-) -> Generator[Ask, Vector, list[Solution]]:
+) -> Asking[list[Solution]]:
     """Solutions for every weight C kappa n of R, in the order given; the least is solved first, from ``start``."""
     check_weights(weights)
     if isinstance(solver, Auto) and len(weights) > 1:

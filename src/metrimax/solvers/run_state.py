@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from metrimax import _kernels
 from metrimax.protocols import (
     Arrays,
     Ask,
+    Asking,
     Callback,
     Cut,
     Cuts,
@@ -259,7 +260,7 @@ class Run:
         t, risk = _kernels.line_search(line, (self.lam, 0.0, 0.0, 1.0), here, None, accuracy, 1.0)
         return min(here, self.lam / 2 * t * t + risk)
 
-    def _look_again(self, w: Vector) -> Generator[Ask, Vector, None]:
+    def _look_again(self, w: Vector) -> Asking[None]:
         """The objective of the best point from freshly computed scores, free of the rounding of its moves."""
         self.model.n_passes += 1
         (scores,) = taken((yield Ask("scores", [w])))

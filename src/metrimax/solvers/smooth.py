@@ -13,14 +13,13 @@ estimate of the Lipschitz constant; O'Donoghue & Candes (2015) for the restarts.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 
 from metrimax import _kernels
 from metrimax._validation import check_positive, check_whole
-from metrimax.protocols import Ask, Point, Status, Steps, Vector, made, required
+from metrimax.protocols import Asking, Point, Status, Steps, Vector, made, required
 from metrimax.solvers.bundle import START
 from metrimax.solvers.cut_model import combine
 from metrimax.solvers.run_state import Best, Run, RunSolver
@@ -62,7 +61,7 @@ class _Smooth:
             return True
         return False
 
-    def move(self, point: Point, value: float | None = None) -> Generator[Ask, Vector, tuple[Best, Point]]:
+    def move(self, point: Point, value: float | None = None) -> Asking[tuple[Best, Point]]:
         """The smoothed objective at a point and the slope of its risk, if not yet known; the cut joins the model."""
         value = self.risk(point.scores) if value is None else value
         [slope] = yield from self.run.model.add([self.cut.loss], [self.cut.slope])

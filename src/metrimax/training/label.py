@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from metrimax.measure.base_loss import PAPER, Losses
 from metrimax.measure.place import place, place_if_it_pays
 from metrimax.measure.plain import PlainOracle
 from metrimax.measure.shifted import Shifted
-from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Oracle, Solution, Solver, Status, Vector
+from metrimax.protocols import Ask, Asking, Callback, Design, Labels, Measure, Oracle, Solution, Solver, Status, Vector
 from metrimax.training import few_rows
 from metrimax.training.certificate import Certificate, certify
 from metrimax.training.resume import ResumedRun, identity
@@ -135,17 +135,17 @@ class LabelSample:
         check_weights([weight])
         return weight
 
-    def identity(self) -> Generator[Ask, Vector, tuple[str, Vector]]:
+    def identity(self) -> Asking[tuple[str, Vector]]:
         """The name of the file that keeps the state of this label, and a probe of the rows of X."""
         about = type(self.training.solver).__name__, self.training.measure.name, self.training.losses
         return identity(about, (self.labels, self.weight, self.offset), self.oracle, self.design)
 
-    def finished(self, solution: Solution) -> Generator[Ask, Vector, FittedLabel]:
+    def finished(self, solution: Solution) -> Asking[FittedLabel]:
         """The label with its solution, and the threshold that the measure or the training scores give it."""
         measure, price = self.training.measure, self.of_measure.price
         if not measure.ranks and self.training.threshold == "trained":
             return FittedLabel(solution, price, 0.0)
-        scores = yield Ask("scores", solution.w)
+        (scores,) = yield Ask("scores", [solution.w])
         scores = scores if self.offset is None else scores + self.offset
         if measure.ranks:
             threshold = measure.threshold(self.labels, scores, self.weight)
@@ -153,7 +153,7 @@ class LabelSample:
         rule = place_if_it_pays if self.training.threshold == "auto" else place
         return FittedLabel(solution, price, rule(measure, self.labels, scores, self.weight))
 
-    def certified(self, fitted: FittedLabel, C: float) -> Generator[Ask, Vector, FittedLabel]:
+    def certified(self, fitted: FittedLabel, C: float) -> Asking[FittedLabel]:
         """The label with the bound of a certificate that is kept, as good as was asked for, or as the solver's own."""
         training, weight, solution = self.training, self.risk_weight(C), fitted.solution
         plain = PlainOracle(training.measure, self.labels, self.weight, training.losses)
@@ -189,7 +189,7 @@ def _oracle(losses: Losses, of_measure: Oracle, labels: Labels, weight: Vector |
 
 def fit_label(
     training: Training, design: Design, labels: Labels, weight: Vector | None, C: float, offset: Vector | None = None
-) -> Generator[Ask, Vector, FittedLabel]:
+) -> Asking[FittedLabel]:
     """Train one label for one C: its oracle, its solution, its threshold."""
     sample = prepare(training, design, labels, weight, offset)
     if isinstance(sample, FittedLabel):

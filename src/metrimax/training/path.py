@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from metrimax._validation import check_grid, check_positive, check_whole, refuse
 from metrimax.designs import as_design, is_design
 from metrimax.designs.linear import is_sparse
 from metrimax.measure import get_measure
-from metrimax.protocols import Ask, Callback, Cuts, Design, Labels, Measure, Solution, Vector
+from metrimax.protocols import Asking, Callback, Cuts, Design, Labels, Measure, Solution, Vector
 from metrimax.solvers import Auto, along
 from metrimax.training.label import FittedLabel, LabelSample, Training, prepare
 from metrimax.training.lockstep import run
@@ -26,15 +26,13 @@ GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 
 def fit_path(
     training: Training, design: Design, labels: Labels, weight: Vector | None, Cs: Sequence[float] | Vector
-) -> Generator[Ask, Vector, list[FittedLabel]]:
+) -> Asking[list[FittedLabel]]:
     """Train one label for every C."""
     sample = prepare(training, design, labels, weight)
     return (yield from fit_sample(sample, Cs))
 
 
-def fit_sample(
-    sample: LabelSample | FittedLabel, Cs: Sequence[float] | Vector
-) -> Generator[Ask, Vector, list[FittedLabel]]:
+def fit_sample(sample: LabelSample | FittedLabel, Cs: Sequence[float] | Vector) -> Asking[list[FittedLabel]]:
     """Train a label that is prepared for every C: one oracle, and solutions that start from those before them."""
     if isinstance(sample, FittedLabel):
         return [sample] * len(Cs)
@@ -51,7 +49,7 @@ def fit_sample(
     return fitted
 
 
-def _resumed(sample: LabelSample, weights: list[float]) -> Generator[Ask, Vector, list[Solution]]:
+def _resumed(sample: LabelSample, weights: list[float]) -> Asking[list[Solution]]:
     """Solutions for every weight, each begun from what was kept of it, or from the cuts of the one before.
 
     The cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file.

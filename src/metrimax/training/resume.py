@@ -16,7 +16,7 @@ import numpy as np
 
 from metrimax._validation import warn
 from metrimax.io.checkpoints import KeptRun
-from metrimax.protocols import Array, Ask, Callback, Cuts, Design, Oracle, Record, Solution, Steps, Vector
+from metrimax.protocols import Array, Ask, Asking, Callback, Cuts, Design, Oracle, Record, Solution, Steps, Vector
 from metrimax.training.trust import above, believed, pack, risk_at
 
 PROBED = 0.0, 0.01, 0.1, 1.0, 10.0
@@ -39,7 +39,7 @@ class ResumedRun:
 
     def solve(
         self, steps: Callable[..., Steps], oracle: Oracle, design: Design, start: Cuts | None = None, *, save: bool
-    ) -> Generator[Ask, Vector, Solution]:
+    ) -> Asking[Solution]:
         """The solution, counted from the beginning, of a run from what was kept of it, or else from ``start``.
 
         ``steps`` takes a start, a callback and what keeps the state. With ``save``, for others follow, the last one is
@@ -65,7 +65,7 @@ class ResumedRun:
             n_passes=solution.n_passes + self._before.n_passes,
         )
 
-    def _restored(self, oracle: Oracle, design: Design, *, others: bool) -> Generator[Ask, Vector, Cuts | None]:
+    def _restored(self, oracle: Oracle, design: Design, *, others: bool) -> Asking[Cuts | None]:
         """The state that was kept, or with ``others`` that of another C; None where there is none to go on from."""
         found = self._run.load()
         if found is not None:
@@ -80,9 +80,7 @@ class ResumedRun:
                 return None if start is None else start.elsewhere()
         return None
 
-    def _solve(
-        self, steps: Callable[..., Steps], start: Cuts | None, doubted: bool
-    ) -> Generator[Ask, Vector, Solution]:
+    def _solve(self, steps: Callable[..., Steps], start: Cuts | None, doubted: bool) -> Asking[Solution]:
         """Solve from the saved state; if its bound is above the objective, which is impossible, start anew."""
         self._doubted = doubted
         try:
@@ -134,7 +132,7 @@ class _FalseBound(Exception):
 
 def identity(
     about: tuple[Any, ...], arrays: tuple[Array | None, ...], oracle: Oracle, design: Design
-) -> Generator[Ask, Vector, tuple[str, Vector]]:
+) -> Asking[tuple[str, Vector]]:
     """The name of a problem, and what X does to fixed vectors, the scale of X included; one pass.
 
     Measures of one name may have other parameters, or compare other labellings, so that the cuts of the one do not hold
@@ -142,7 +140,7 @@ def identity(
     """
     rng = np.random.default_rng(0)
     values = [f"{risk_at(oracle, size * rng.normal(size=design.shape[0])):.9g}" for size in PROBED]
-    scores = yield Ask("scores", rng.normal(size=design.shape[1]))
+    (scores,) = yield Ask("scores", [rng.normal(size=design.shape[1])])
     probe = np.append(rng.normal(size=(4, len(scores))) @ scores, np.linalg.norm(scores))
     rows = [f"{value:.{DIGITS}g}" for value in probe]
     told = *about, float(oracle.price), float(oracle.n), values, rows, design.shape
