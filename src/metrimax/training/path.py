@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from metrimax._validation import check_grid, check_positive, check_whole, refuse_missing, warn
+from metrimax import _kernels
+from metrimax._validation import check_grid, check_positive, check_weights, check_whole, refuse_missing, warn
 from metrimax.designs import as_design, is_design
 from metrimax.designs.linear import is_sparse
 from metrimax.measure import get_measure
-from metrimax.protocols import Asking, Callback, Cuts, Design, Labels, Measure, Solution, Vector
-from metrimax.solvers import Auto, along
+from metrimax.protocols import Asking, Callback, Cuts, Design, Labels, Measure, Oracle, Point, Solution, Solver, Vector
+from metrimax.solvers import Auto, kept_by_weights
 from metrimax.training.label import FittedLabel, LabelSample, Training, prepare
 from metrimax.training.lockstep import run
 from metrimax.training.resume import ResumedRun
@@ -65,6 +66,48 @@ def _resumed(sample: LabelSample, weights: list[float]) -> Asking[list[Solution]
         solutions[k] = yield from run.solve(steps, sample.oracle, sample.design, cuts, save=True)
         cuts = run.cuts
     return [solutions[k] for k in range(len(weights))]
+
+
+def along(
+    solver: Solver,
+    oracle: Oracle,
+    design: Design,
+    weights: Sequence[float] | Vector,
+    *,
+    tol: float,
+    start: Cuts | None = None,
+    callback: Callback | None = None,
+) -> Asking[list[Solution]]:
+    """Solutions for every weight C kappa n of R, in the order given; the least is solved first, from ``start``."""
+    check_weights(weights)
+    if isinstance(solver, Auto) and len(weights) > 1:
+        solver = solver.for_path(oracle, design)
+    solutions: dict[int, Solution] = {}
+    before: Point | None = None
+    for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
+        weight = float(weights[k])
+        if start is not None and start.best is not None:
+            last, risk = start.best
+            if before is not None:
+                start = replace(start, best=further(oracle, design, 1 / weight, before, last, risk, tol))
+            before = last
+        steps = solver.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
+        start = None  # the run has taken it over: views would keep alive what it has outgrown
+        solutions[k], start = (yield from steps).parted()
+    return [solutions[k] for k in range(len(weights))]
+
+
+def further(
+    oracle: Oracle, design: Design, lam: float, before: Point, last: Point, risk: float, tol: float
+) -> tuple[Point, float]:
+    """The point on the line through the last two solutions with the least objective at the next C."""
+    rep, scores = last.rep - before.rep, last.scores - before.scores
+    dual = rep if kept_by_weights(design) else scores
+    cross, bend = _kernels.dot(last.rep, dual), _kernels.dot(rep, dual)
+    parabola = lam, last.square, cross, bend
+    t, risk = _kernels.line_search(oracle.line(last.scores, scores), parabola, risk, None, tol, 1.0)
+    square = last.square + 2 * t * cross + t * t * bend
+    return Point(last.rep + t * rep, last.scores + t * scores, square), risk
 
 
 @dataclass(frozen=True)
