@@ -11,7 +11,7 @@ import numpy as np
 from metrimax import _kernels
 from metrimax._validation import is_number
 from metrimax.measure.classification import ErrorRate
-from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle
+from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.within import CompiledOracle
 from metrimax.protocols import (
@@ -271,6 +271,11 @@ def wants_base_loss(measure: Measure) -> bool:
 
 
 def _counts_errors(measure: ContingencyMeasure) -> bool:
-    sample = np.arange(12) < 5  # with very few examples, or as many of both classes, a measure may look like errors
-    margins = ContingencyOracle(measure, sample).margins
-    return margins is not None and bool(np.isclose(*margins))
+    """Whether ``D = cost (fn + fp)``, with all labellings admitted."""
+    n_pos, n_neg = 5.0, 7.0  # with fewer examples, or as many of both classes, a measure may look like errors
+    fn, fp = (mistakes.ravel() for mistakes in np.mgrid[0 : n_pos + 1, 0 : n_neg + 1])
+    table = n_pos - fn, fp, fn, n_neg - fp
+    if measure.counts(n_pos, n_neg) is not None or measure.admissible(*table) is not None:
+        return False
+    loss = measure.table_loss(*table)
+    return bool(np.allclose(loss, loss[-1] * (fn + fp) / (n_pos + n_neg)))

@@ -89,7 +89,6 @@ class Bundle(RunSolver):
             moves = yield from model.propose(steps, losses, slopes, run.precision, run.tol, schedule.both)
             if moves:
                 steps.search(asked, (yield from model.scores(moves)))
-                moves.clear()
                 run.moved(steps.square, steps.risk)
             if run.done() or run.iterations == self.max_iter:
                 break

@@ -36,7 +36,7 @@ class Fold(NamedTuple):
     test: Rows
 
 
-class Part(NamedTuple):
+class FoldData(NamedTuple):
     """The training data of one fold.
 
     ``outside`` gives the scores of the test rows for weights (p, m). It is None where rows cannot be taken out of the
@@ -73,7 +73,7 @@ class Sample(Protocol):
     def together(self) -> bool:
         """Whether the scores of all labels decide together, as for several exclusive classes."""
 
-    def parts(self, batch: list[int]) -> AbstractContextManager[list[Part]]:
+    def parts(self, batch: list[int]) -> AbstractContextManager[list[FoldData]]:
         """The training data of the folds of a batch, over one design that is freed when the context ends."""
 
     def scoring(self, rows: Rows) -> Measure:
@@ -112,7 +112,7 @@ def blocks(sample: Sample, variants: int) -> list[range]:
     return [range(at, min(at + size, L)) for at in range(0, L, size)]
 
 
-def _held_out(part: Part, label: int, losses: Sequence[Losses], Cs: Vector) -> Asking[Held]:
+def _held_out(part: FoldData, label: int, losses: Sequence[Losses], Cs: Vector) -> Asking[Held]:
     """Train one label with all losses and every C, and score the rows held out; weights are not kept."""
     sample = prepare(part.training, part.design, part.labels[:, label], part.weight)
     slim, columns = [], []

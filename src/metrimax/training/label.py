@@ -73,9 +73,10 @@ class Training:
         constant.
     losses : Losses
         The measure's risk and the base losses.
-    threshold : {"trained", "placed", "auto"}
-        Where training puts it, or where the measure is best on the training scores; "auto" places it only where that is
-        better by more than one mistake in each class costs. Measures of rankings have a rule of their own.
+    rule : {"trained", "placed", "auto"}
+        Where the threshold is: where training puts it, or where the measure is best on the training scores. "auto"
+        places it only where that is better by more than one mistake in each class costs. Measures of rankings have a
+        rule of their own.
     callback : callable or None
     checkpoint : Checkpoint or None
         Runs go on from the states kept there, and keep their own.
@@ -88,7 +89,7 @@ class Training:
     tol: float
     kind: str = "binary"
     losses: Losses = PAPER
-    threshold: str = "trained"
+    rule: str = "trained"
     callback: Callback | None = None
     checkpoint: Checkpoint | None = None
     certificate: bool = False
@@ -125,7 +126,9 @@ class LabelSample:
     oracle: Oracle
 
     def beside(self, losses: Losses) -> LabelSample:
-        """The same sample trained with other losses."""
+        """The same sample trained with these losses."""
+        if losses == self.training.losses:
+            return self
         oracle = _oracle(losses, self.of_measure, self.labels, self.weight, self.offset)
         return replace(self, training=replace(self.training, losses=losses), oracle=oracle)
 
@@ -143,14 +146,14 @@ class LabelSample:
     def finished(self, solution: Solution) -> Asking[FittedLabel]:
         """The label with its solution, and the threshold that the measure or the training scores give it."""
         measure, price = self.training.measure, self.of_measure.price
-        if not measure.ranks and self.training.threshold == "trained":
+        if not measure.ranks and self.training.rule == "trained":
             return FittedLabel(solution, price, 0.0)
         (scores,) = yield Ask("scores", [solution.w])
         scores = scores if self.offset is None else scores + self.offset
         if measure.ranks:
             threshold = measure.threshold(self.labels, scores, self.weight)
             return FittedLabel(solution, price, threshold, threshold)
-        rule = place_if_it_pays if self.training.threshold == "auto" else place
+        rule = place_if_it_pays if self.training.rule == "auto" else place
         return FittedLabel(solution, price, rule(measure, self.labels, scores, self.weight))
 
     def certified(self, fitted: FittedLabel, C: float) -> Asking[FittedLabel]:
