@@ -105,8 +105,8 @@ class Capabilities:
     hinges: Callable[[], Hinges] | None = None  #: the risk as a sum over examples, for dual coordinate descent
     mistakes: Callable[[], Hinges] | None = None  #: the hinges of the error rate, on which a solver may start
     kink: Callable[[], Kink | None] | None = None  #: labellings that all have the loss R(0): the way out of w = 0
-    within: Callable[[Rows], Oracle] | None = None  #: the risk where only some rows may flip, of their scores
-    at_k: float | None = None  #: the number of predicted positives, where all labellings have the same
+    within: Callable[[Rows], Oracle] | None = None  #: the risk of the labellings in which only some rows may flip
+    at_k: float | None = None  #: k, where every labelling has k predicted positives
     base: float | None = None  #: the base losses of the best constant score
 
 

@@ -18,7 +18,7 @@ MEMORY = 20
 """Past steps that make up the quasi-Newton matrix."""
 
 VAIN = 8
-"""After so many directions in a row that led nowhere twice as many plain iterations follow; next time four times."""
+"""After this many directions in a row without a step, twice as many plain iterations follow; next time four times."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Bundle(RunSolver):
     max_iter : int
         Most iterations.
     plain : float
-        So many plain iterations come first, at least.
+        Plain iterations at the beginning, at least.
     patience : float
-        Where w = 0 is the best point after so many iterations, and a kink of the risk, `leave_zero` shows the way out.
+        Where w = 0, a kink of the risk, is still the best point after this many iterations, `leave_zero` takes over.
     stride : float
         The new cut is taken at ``best + stride (minimiser - best)``, and nearer after searches that found no step.
     accuracy : float
@@ -73,7 +73,7 @@ class Bundle(RunSolver):
         return (yield from run.solution())
 
     def _iterate(self, run: Run, schedule: _Schedule, patience: float) -> Asking[Kink | None]:
-        """Iterations to the end of the run, or to a kink at w = 0 where it has stayed for too long."""
+        """Iterate to the end of the run; or return the kink at w = 0, if the run has stayed there for too long."""
         oracle, model = run.oracle, run.model
         asked = oracle.can.compiled or oracle
         steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, MEMORY)
@@ -126,7 +126,9 @@ class _Schedule:
         return {"numbers": np.array([self._plain, self._rest, self._pause, self.mu, min(self.seen, 1e18)])}
 
     def next(self, in_vain: int, run: Run) -> bool:
-        """Decide on the next iteration, after so many directions in vain; whether past slopes are to be forgotten."""
+        """The kind of the next iteration, after ``in_vain`` directions without a step; returns whether to drop past
+        slopes.
+        """
         forget = False
         self.seen += 1
         self._plain -= 1

@@ -103,7 +103,7 @@ class CutModel:
     ) -> Asking[list[Vector]]:
         """Append cuts, free their slopes, and minimise the model to within ``precision``.
 
-        Returns the minimiser, or None if the gap is within ``tol``.
+        Returns the directions to search; none if the gap is within ``tol``.
         """
         vectors, images = (yield from self.pulled(slopes)) if slopes else ([], [])
         slopes.clear()  # 7 % of the memory of a fit on 1,000,000 x 10

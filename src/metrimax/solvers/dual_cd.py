@@ -52,8 +52,8 @@ class DualCD(TaskSolver):
     max_iter : int
         Most passes over the data.
     limit : float
-        The run ends with MAX_ITER where it looks like needing more passes than that, unless it looks like being near
-        its end, and after twice as many.
+        The run ends with MAX_ITER where it seems to need more passes than this and is not near its end; and after twice
+        as many in any case.
 
     References
     ----------
@@ -104,7 +104,7 @@ class DualCD(TaskSolver):
             late = passes + left > self.limit and (left > passes / 4 or passes > 2 * self.limit)
             if not (ended or late) and passes < shown + SHOW:
                 continue
-            # the true gap, and whom to visit next; from w afresh where that may be the end
+            # the true gap, and which examples to visit next; w is computed afresh where this may be the end
             afresh = gap <= NEAR * tol * weight or late or passes + 1 >= self.max_iter
             w, now, working = yield from problem.look(alpha, None if afresh else w)
             passes += now.passes

@@ -48,7 +48,7 @@ class _Smooth:
         return value
 
     def error(self, point: Point) -> float:
-        """By how much the cut last found, at this point, misses the exact risk there: a gap that only mu can close."""
+        """The exact objective at a point less that of the cut last found there: a gap that only a smaller mu closes."""
         risk = self.cut.loss + _kernels.dot(self.cut.slope, point.scores)
         return self.run.offer(point)[0] - (self.run.lam / 2 * point.square + risk)
 
@@ -96,7 +96,7 @@ class _Smooth:
         return here
 
     def sharpen(self, error: float, *, stuck: bool) -> bool:
-        """Let mu fall where the smoothing error is most of the gap, or where nothing moves; whether it did."""
+        """Lower mu if the smoothing error is most of the gap, or if no step was found; returns whether it did."""
         if self.fixed:
             if stuck:
                 self.run.status = Status.STALLED

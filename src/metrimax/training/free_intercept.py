@@ -142,7 +142,7 @@ class FreeHinges(NamedTuple):
         return cls(hinges._replace(weight=upper), upper)
 
     def look(self, task: Task, alpha: Vector) -> Asking[tuple[Vector, FreePoint, float]]:
-        """The weights of multipliers, with the best bias as the last one; what they come to; and the passes read."""
+        """The weights of multipliers, with the best bias as the last one; their `FreePoint`; and the passes read."""
         slope = self.hinges.sign * alpha
         w, scores, passes = np.zeros(task.design.shape[1]), np.zeros(len(alpha)), 0.0
         if alpha.any():

@@ -69,7 +69,7 @@ class Training:
     measure, solver, tol
         The measure to train for, the solver, and the gap to reach.
     kind : str
-        Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a
+        The kind of target. Unless it is "binary", a label may be the same for all examples; its classifier is then
         constant.
     losses : Losses
         The measure's risk and the base losses.
@@ -157,7 +157,7 @@ class LabelSample:
         return FittedLabel(solution, price, rule(measure, self.labels, scores, self.weight))
 
     def certified(self, fitted: FittedLabel, C: float) -> Asking[FittedLabel]:
-        """The label with the bound of a certificate that is kept, as good as was asked for, or as the solver's own."""
+        """The label with a certificate, and the bound that it proves: the solver's, or as much as ``tol`` asks for."""
         training, weight, solution = self.training, self.risk_weight(C), fitted.solution
         plain = PlainOracle(training.measure, self.labels, self.weight, training.losses)
         enough = solution.objective - 0.98 * training.tol * weight  # rounding may take a little off it

@@ -23,7 +23,7 @@ PROBED = 0.0, 0.01, 0.1, 1.0, 10.0
 """Sizes of the scores at which the risks of two runs are compared."""
 
 DIGITS = 8
-"""Those of the products with X that a file's name tells: more would differ with the order of sums."""
+"""Digits of the products with X that go into a file's name: further ones depend on the order of sums."""
 
 _NOTHING = Record(0, 0, np.inf, -np.inf, 0, 0.0)
 
@@ -40,10 +40,10 @@ class ResumedRun:
     def solve(
         self, steps: Callable[..., Steps], oracle: Oracle, design: Design, start: Cuts | None = None, *, save: bool
     ) -> Asking[Solution]:
-        """The solution, counted from the beginning, of a run from what was kept of it, or else from ``start``.
+        """The solution of a run that goes on from its saved state, counted from its beginning; else from ``start``.
 
-        ``steps`` takes a start, a callback and what keeps the state. With ``save``, for others follow, the last one is
-        written too.
+        ``steps`` takes ``start``, ``callback`` and ``keep``. With ``save`` the last state is written too, for the runs
+        that follow.
         """
         try:
             with _terminated_by_exit(self):
@@ -66,7 +66,7 @@ class ResumedRun:
         )
 
     def _restored(self, oracle: Oracle, design: Design, *, others: bool) -> Asking[Cuts | None]:
-        """The state that was kept, or with ``others`` that of another C; None where there is none to go on from."""
+        """The saved state, or with ``others`` that of a run at another C; None where there is none."""
         found = self._run.load()
         if found is not None:
             start = yield from believed(found[0], oracle, design)
@@ -102,7 +102,7 @@ class ResumedRun:
 
     @property
     def cuts(self) -> Cuts | None:
-        """The cuts of the state that was offered last."""
+        """The cuts of the last state."""
         return None if self._state is None else self._state().elsewhere()
 
     def __call__(self, record: Record) -> Any:
@@ -133,10 +133,10 @@ class _FalseBound(Exception):
 def identity(
     about: tuple[Any, ...], arrays: tuple[Array | None, ...], oracle: Oracle, design: Design
 ) -> Asking[tuple[str, Vector]]:
-    """The name of a problem, and what X does to fixed vectors, the scale of X included; one pass.
+    """A name for the problem, and a probe of X: its products with fixed vectors, in one pass.
 
-    Measures of one name may have other parameters, or compare other labellings, so that the cuts of the one do not hold
-    for the other: the risk is told by its values too, at scores of all sizes.
+    Two measures of one name may differ in parameters, or in the labellings they compare, and then the cuts of one do
+    not hold for the other. So the name depends on values of the risk too, at scores of several sizes.
     """
     rng = np.random.default_rng(0)
     values = [f"{risk_at(oracle, size * rng.normal(size=design.shape[0])):.9g}" for size in PROBED]
@@ -151,7 +151,7 @@ def identity(
 
 
 _open: list[ResumedRun] = []
-"""Runs that are not at their end, in the main thread."""
+"""Runs in the main thread that have not ended."""
 
 
 @contextmanager

@@ -154,7 +154,7 @@ def _bound(claim: Claim, oracle: PlainOracle, design: Design, units: float, max_
             certificate = Certificate(*claim.certificate)
             (proven,) = run(design, [certificate.bound(oracle, design, units)])
         except ValueError as error:
-            return Check("bound", False, f"the certificate is none: {error}")
+            return Check("bound", False, f"the certificate is invalid: {error}")
         number = len(certificate.multipliers)
         if proven >= least:
             return Check(
@@ -165,7 +165,7 @@ def _bound(claim: Claim, oracle: PlainOracle, design: Design, units: float, max_
         return Check(
             "bound",
             False,
-            f"the certificate proves a bound of {proven:.9g}, {claim.bound:.9g} is stated: one is changed",
+            f"the certificate proves a bound of {proven:.9g}, {claim.bound:.9g} is stated: one of them was changed",
         )
     (found,) = run(design, [certify(oracle, design, units, claim.w, goal=least, max_iter=max_iter)])
     if found.bound >= least:
