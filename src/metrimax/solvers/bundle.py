@@ -126,9 +126,7 @@ class _Schedule:
         return {"numbers": np.array([self._plain, self._rest, self._pause, self.mu, min(self.seen, 1e18)])}
 
     def next(self, in_vain: int, run: Run) -> bool:
-        """The kind of the next iteration, after ``in_vain`` directions without a step; returns whether to drop past
-        slopes.
-        """
+        """Choose the next iteration, after so many directions without a step; returns whether to drop past slopes."""
         forget = False
         self.seen += 1
         self._plain -= 1
