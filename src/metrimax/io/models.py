@@ -28,7 +28,7 @@ from metrimax.protocols import Vector
 MAGIC = b"metrimax-model"
 VERSION = 3
 PLAIN = 2
-"""The version of models that treat no columns: earlier readers take them."""
+"""The version of models without treated columns, which earlier readers can read."""
 RULE = ("coef", "intercept", "threshold")
 CERTIFICATE = ("points", "multipliers", "labels_of_points")
 KINDS = ("binary", "multiclass", "multilabel", "ranking")
