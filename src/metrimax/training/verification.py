@@ -100,7 +100,7 @@ def verify_label(
     if used.min() == used.max():
         return [_constant(claim, bool(used[0]))]
     if claim.constant:
-        return [Check("label", False, "the label varies in these data, in training it did not: they are other data")]
+        return [Check("label", False, "the label varies in these data but did not in training: these are other data")]
     oracle = PlainOracle(measure, labels, weight, claim.losses)
     units = claim.C * oracle.unit
     scores = design.matvec(claim.w)
