@@ -19,7 +19,7 @@ from metrimax.estimators.capo import CAPOClassifier
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Vector
 from metrimax.training.choose import ByFolds, explore, mean_score, results
-from metrimax.training.defaults import GRID, PLAIN, Family, family
+from metrimax.training.defaults import GRID, RISK_ALONE, Family, family
 from metrimax.training.folds import Fold, FoldData
 from metrimax.training.label import Training
 
@@ -233,7 +233,7 @@ class CAPOClassifierCV(CAPOClassifier):
 
     def _family(self, measure: Measure, *, together: bool) -> Family:
         """The candidates: those that the parameters leave open, and that the solver can train."""
-        left_open = family(measure, measure, together=together) if self._sums else PLAIN
+        left_open = family(measure, measure, together=together) if self._sums else RISK_ALONE
         return left_open.given(self.losses() if names_losses(self) else None, self.threshold)
 
     def _check_parameters(self) -> None:

@@ -90,14 +90,19 @@ def solve(
     solver: Solver, oracle: Oracle, design: Design, weight: float, *, tol: float, callback: Callback | None = None
 ) -> Steps:
     """Minimise ``1/2 |w|^2 + weight R(w)``, on few rows if the solver may choose how and one class is rare."""
-    start: Cuts | None = None
     if isinstance(solver, Auto) and (sign := _of_classes(oracle, design)) is not None:
-        few = _FewRows(Task(oracle, design, weight, tol, callback=callback), sign, solver.max_iter)
-        solution = yield from few.rounds()
-        if solution is not None:
-            return solution
-        start = yield from few.everything()
-    return (yield from solver.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
+        return _on_few_rows(solver, Task(oracle, design, weight, tol, callback=callback), sign)
+    return solver.steps(oracle, design, weight, tol=tol, callback=callback)
+
+
+def _on_few_rows(solver: Auto, task: Task, sign: Vector) -> Steps:
+    """On few rows; and then on all of them, if too many matter or a round takes too long."""
+    few = _FewRows(task, sign, solver.max_iter)
+    solution = yield from few.rounds()
+    if solution is not None:
+        return solution
+    start = yield from few.everything()
+    return (yield from solver.solve(replace(task, start=start)))
 
 
 def _of_classes(oracle: Oracle, design: Design) -> Vector | None:
