@@ -254,16 +254,6 @@ def required(offered: Offered | None, what: str) -> Offered:
     return offered
 
 
-def rows_of(design: Design) -> RowAccess:
-    """The rows of X, which coordinate descent needs; raises where the design gives none."""
-    kind = type(design).__name__
-    return required(
-        design.rows,
-        f"dual coordinate descent needs the rows of X, which {kind} does not give: pass X as an array or a sparse "
-        "matrix, or use solver='bundle'",
-    )
-
-
 class Ask(NamedTuple):
     """The products that a solver asks for, in one pass: ``X v`` ("scores") or ``X' v`` ("pull") for each vector v.
 

@@ -11,7 +11,7 @@ import numpy as np
 from metrimax import _kernels
 from metrimax._validation import is_number
 from metrimax.measure.classification import ErrorRate
-from metrimax.measure.contingency import ContingencyMeasure
+from metrimax.measure.contingency import ContingencyMeasure, ContingencyOracle
 from metrimax.measure.sample import SampleOracle
 from metrimax.measure.within import CompiledOracle
 from metrimax.protocols import (
@@ -87,8 +87,8 @@ class Losses:
             return SumOracle([(risk * oracle.price * oracle.n, oracle)], len(y), oracle.n, risk * oracle.price)
         positive, weight = y > 0, self._weights(y > 0, sample_weight)
         if not (risk or self.logistic):  # a plain SVM: use the oracle of the error rate, which offers more
-            errors = ErrorRate().oracle(positive, weight)
-            errors.price = self.hinge  # type: ignore[misc]
+            errors = ContingencyOracle(ErrorRate(), positive, weight)
+            errors.price = self.hinge
             return errors
         size = float(len(y)) if weight is None else float(weight.sum())
         base = BaseOracle(positive, weight, self.hinge, self.logistic)

@@ -24,10 +24,9 @@ from metrimax.protocols import (
     Working,
     made,
     required,
-    rows_of,
 )
 from metrimax.solvers.cut_model import taken
-from metrimax.solvers.run_state import Task, TaskSolver
+from metrimax.solvers.run_state import Task, TaskSolver, rows_of
 
 FIRST, FALL = 0.3, 3.0
 """Accuracy of the first round, relative to the largest margin; each round divides what the last one left by `FALL`."""

@@ -22,10 +22,12 @@ from metrimax.protocols import (
     Oracle,
     Point,
     Record,
+    RowAccess,
     Solution,
     Status,
     Steps,
     Vector,
+    required,
 )
 from metrimax.solvers.cut_model import CutModel, taken
 
@@ -49,6 +51,16 @@ class Task:
     start: Cuts | None = None
     callback: Callback | None = None
     keep: Keep | None = None
+
+
+def rows_of(design: Design) -> RowAccess:
+    """The rows of X, which coordinate descent needs; raises where the design gives none."""
+    kind = type(design).__name__
+    return required(
+        design.rows,
+        f"dual coordinate descent needs the rows of X, which {kind} does not give: pass X as an array or a sparse "
+        "matrix, or use solver='bundle'",
+    )
 
 
 class TaskSolver:

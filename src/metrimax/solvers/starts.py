@@ -27,23 +27,9 @@ from dataclasses import replace
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import (
-    Ask,
-    Asking,
-    Cuts,
-    Design,
-    Hinges,
-    Kink,
-    Oracle,
-    Point,
-    Vector,
-    Working,
-    made,
-    required,
-    rows_of,
-)
+from metrimax.protocols import Ask, Asking, Cuts, Design, Hinges, Kink, Oracle, Point, Vector, Working, made, required
 from metrimax.solvers.cut_model import kept_by_weights, taken
-from metrimax.solvers.run_state import Task
+from metrimax.solvers.run_state import Task, rows_of
 
 EPOCHS = 5
 """Passes of coordinate descent in a start."""

@@ -10,22 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import (
-    Ask,
-    Asking,
-    Cuts,
-    Hinges,
-    Record,
-    Solution,
-    Status,
-    Steps,
-    Vector,
-    made,
-    required,
-    rows_of,
-)
+from metrimax.protocols import Ask, Asking, Cuts, Hinges, Record, Solution, Status, Steps, Vector, made, required
 from metrimax.solvers.cut_model import taken
-from metrimax.solvers.run_state import Task, TaskSolver
+from metrimax.solvers.run_state import Task, TaskSolver, rows_of
 
 FALL, MOST = 3.0, 100.0
 """A round of sweeps divides the largest violation by `FALL`, and ends after so many passes at the latest."""
