@@ -24,9 +24,10 @@ from metrimax.designs import as_design
 from metrimax.designs.wrappers import ExtraColumns
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
-from metrimax.solvers import SOLVERS, along, side_by_side
+from metrimax.solvers import SOLVERS, side_by_side
 from metrimax.training.defaults import GRID
 from metrimax.training.lockstep import run
+from metrimax.training.path import along
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "uses.md"
 SETS = [  # name, rows

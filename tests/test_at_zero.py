@@ -16,8 +16,9 @@ from test_head_start import Watched, ask
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Cuts, Point, Status, made
-from metrimax.solvers import Auto, Bundle, Hybrid, along
+from metrimax.solvers import Auto, Bundle, Hybrid
 from metrimax.solvers.starts import _with_total, leave_zero
+from metrimax.training.path import along
 
 KINKED = ["f1", "fbeta", "jaccard", "gmean", "min_tpr_tnr", "prbep", "precision_at_k", "recall_at_k"]
 SMOOTH = ["error", "cost", "balanced_error", "mcc", "kappa", "qmean", "ae", "rae", "kld", "nkld"]

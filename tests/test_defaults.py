@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from paper import PAPER
 
-from metrimax import CostModel, MeasureSVC, PrecisionAtK, verify
-from metrimax.measure import REGISTRY
+from metrimax import CostModel, FBeta, MeasureSVC, MeasureSVCCV, PrecisionAtK, verify
+from metrimax.measure import REGISTRY, ContingencyMeasure, get_measure
+from metrimax.measure.base_loss import wants_base_loss
+from metrimax.measure.table_oracle import ContingencyOracle
 
 rng = np.random.default_rng(1)
 y = np.arange(300) < 40
@@ -95,3 +97,35 @@ def test_the_risk_left_out_is_logistic_regression():
 def test_no_rule_of_another_name():
     with pytest.raises(ValueError, match="unknown threshold 'folds': expected one of trained, placed, auto, or None"):
         MeasureSVC("f1", threshold="folds").fit(X, y)
+
+
+@pytest.mark.parametrize(("estimator", "samples"), [(MeasureSVC, 1), (MeasureSVCCV, 6)])
+def test_one_oracle_of_the_measure_for_each_sample_trained_on(estimator, samples, monkeypatch):
+    """All rows, and for the choice the five folds: none more, whatever the losses and C, and none to look at F1."""
+    made = []
+
+    class Counted(FBeta):
+        def oracle(self, y, sample_weight=None):
+            made.append(len(y))
+            return super().oracle(y, sample_weight)
+
+    class Probe(ContingencyOracle):
+        def __init__(self, *sample):
+            built.append(sample)
+            super().__init__(*sample)
+
+    built = []
+    for module in ("contingency", "base_loss"):
+        monkeypatch.setattr(f"metrimax.measure.{module}.ContingencyOracle", Probe, raising=False)
+    estimator(Counted()).fit(X, y)
+    assert len(made) == len(built) == samples
+    assert made[-1] == len(y)
+
+
+@pytest.mark.parametrize("measure", [*sorted(REGISTRY), CostModel(fn=3), CostModel(fn=2, fp=2), FBeta(0.1)])
+def test_a_measure_that_counts_errors_is_known_by_its_table(measure):
+    measure = get_measure(measure)
+    if measure.ranks or not isinstance(measure, ContingencyMeasure):
+        return
+    margins = ContingencyOracle(measure, np.arange(12) < 5).margins
+    assert wants_base_loss(measure) == (margins is None or not np.isclose(*margins))

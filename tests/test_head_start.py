@@ -11,11 +11,12 @@ from scipy import sparse
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
-from metrimax.solvers import Auto, Bundle, DualCD, Hybrid, path
-from metrimax.solvers.path import along, further
+from metrimax.solvers import Auto, Bundle, DualCD, Hybrid
 from metrimax.solvers.run_state import Task
 from metrimax.solvers.starts import after_epochs
+from metrimax.training import path
 from metrimax.training.lockstep import run
+from metrimax.training.path import along, further
 
 SHAPES = [(60, 8), (40, 90)]  # cuts are kept by weights, and by slopes and scores
 

@@ -11,8 +11,9 @@ from scipy import sparse
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Cut
-from metrimax.solvers import Auto, Bundle, Hybrid, along
+from metrimax.solvers import Auto, Bundle, Hybrid
 from metrimax.training.lockstep import run
+from metrimax.training.path import along
 
 
 class Other:

@@ -14,7 +14,7 @@ from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure import get_measure
 from metrimax.measure.base_loss import wants_base_loss
 from metrimax.measure.place import place, place_if_it_pays
-from metrimax.training.defaults import PLAIN, family
+from metrimax.training.defaults import RISK_ALONE, family
 from metrimax.training.threshold import choose_threshold
 
 
@@ -97,7 +97,7 @@ def test_which_measures_take_base_losses_by_default():
     for name in (*top, "roc_area"):
         assert family(get_measure(name), get_measure(name)).thresholds == ("trained",)
         assert family(get_measure(name), get_measure("f1")).thresholds == ("trained", "folds")
-    assert family(get_measure("error"), get_measure("error")) == PLAIN
+    assert family(get_measure("error"), get_measure("error")) == RISK_ALONE
     assert not any(wants_base_loss(measure) for measure in (get_measure("error"), CostModel(fn=2, fp=2)))
 
 

@@ -16,8 +16,9 @@ from sklearn.svm import LinearSVC
 from metrimax.designs import Dense, as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Ask, Cuts, Status
-from metrimax.solvers import SOLVERS, Auto, Bundle, CuttingPlane, along
+from metrimax.solvers import SOLVERS, Auto, Bundle, CuttingPlane
 from metrimax.training.lockstep import run
+from metrimax.training.path import along
 
 #: the solvers that take every measure, to any tolerance (accelerated gradients are slow beyond 1e-2)
 GENERAL = {name: solver for name, solver in SOLVERS.items() if name not in ("dual_cd", "agm")}
@@ -258,7 +259,7 @@ def test_fewer_runs_are_open_where_vectors_are_long(monkeypatch):
         nonlocal opened, closed, most
         opened += 1
         most = max(most, opened - closed)
-        yield Ask("scores", np.zeros(4))
+        yield Ask("scores", [np.zeros(4)])
         closed += 1
 
     run(as_design(np.eye(4)), (steps() for _ in range(50)))
@@ -275,8 +276,8 @@ def test_runs_that_begin_later_fall_into_step():
 
     def steps(k):
         for _ in range(3 + 5 * (k % 2)):  # half of them end early and leave their places to others
-            yield Ask("pull", np.ones(4))
-            yield Ask("scores", np.ones(4))
+            yield Ask("pull", [np.ones(4)])
+            yield Ask("scores", [np.ones(4)])
 
     run(Counted(np.eye(4)), (steps(k) for k in range(96)))
     full = [count for count in served if count >= 16]
@@ -303,7 +304,7 @@ def test_runs_that_end_at_once_leave_their_place_to_others():
         yield
 
     def later(k):
-        got = yield Ask("scores", np.zeros(3))
+        (got,) = yield Ask("scores", [np.zeros(3)])
         return k + int(got.sum())
 
     design = as_design(np.eye(3))

@@ -105,8 +105,8 @@ class Capabilities:
     hinges: Callable[[], Hinges] | None = None  #: the risk as a sum over examples, for dual coordinate descent
     mistakes: Callable[[], Hinges] | None = None  #: the hinges of the error rate, on which a solver may start
     kink: Callable[[], Kink | None] | None = None  #: labellings that all have the loss R(0): the way out of w = 0
-    within: Callable[[Rows], Oracle] | None = None  #: the risk where only some rows may flip, of their scores
-    at_k: float | None = None  #: the number of predicted positives, where all labellings have the same
+    within: Callable[[Rows], Oracle] | None = None  #: the risk of the labellings in which only some rows may flip
+    at_k: float | None = None  #: k, where every labelling has k predicted positives
     base: float | None = None  #: the base losses of the best constant score
 
 
@@ -254,24 +254,20 @@ def required(offered: Offered | None, what: str) -> Offered:
     return offered
 
 
-def rows_of(design: Design) -> RowAccess:
-    """The rows of X, which coordinate descent needs; raises where the design gives none."""
-    kind = type(design).__name__
-    return required(
-        design.rows,
-        f"dual coordinate descent needs the rows of X, which {kind} does not give: pass X as an array or a sparse "
-        "matrix, or use solver='bundle'",
-    )
-
-
 class Ask(NamedTuple):
-    """A product that a solver asks for: ``X vector`` ("scores") or ``X' vector`` ("pull").
+    """The products that a solver asks for, in one pass: ``X v`` ("scores") or ``X' v`` ("pull") for each vector v.
 
-    Several vectors at a time are a list, and so are the answers: one pass for all of them.
+    The answer is a list, one vector for each.
     """
 
     product: Product
-    vector: Vector | list[Vector]
+    vectors: list[Vector]
+
+
+Result = TypeVar("Result")
+
+Asking = Generator[Ask, list[Vector], Result]
+"""A computation that asks for products on its way: it yields `Ask`, is sent the answers, and returns a result."""
 
 
 class Status(Enum):
@@ -421,11 +417,8 @@ Keep = Callable[[Record, Callable[[], Cuts]], None]
 """Called after every iteration, before the callback: ``state()`` returns the current state of the run."""
 
 
-Steps = Generator[Ask, Vector, Solution]
-"""A solver run: yields products it needs, receives them, returns a Solution.
-
-Written as a generator so that many labels can run in lockstep over one design, each product read once for all.
-"""
+Steps = Asking[Solution]
+"""A run of a solver. It is a generator so that many labels can run in lockstep, and one pass over X serves them all."""
 
 
 class Solver(Protocol):

@@ -2,6 +2,8 @@
 //
 // Problem   min over w of  1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i <w, x_i>)
 // Dual      max over a of  sum_i margin_i a_i - 1/2 |sum_i a_i sign_i x_i|^2,    0 <= a_i <= upper_i
+// Input     the rows x_i, or a kernel matrix; sign, margin and upper; multipliers a and their w; which rows to visit
+// Output    a and w, moved; the rows left to visit, and an estimate of the gap
 //
 // One step minimises exactly along one coordinate; w = sum_i a_i sign_i x_i is kept beside a, so a step costs two
 // passes over one row. Examples at a bound whose gradient says that they stay there are set aside (shrinking) and

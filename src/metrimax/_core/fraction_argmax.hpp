@@ -2,6 +2,10 @@
 //
 //     D(i, j) = (a[0] + a[1] i + a[2] j) / (b[0] + b[1] i + b[2] j),   b[0] + b[1] i + b[2] j > 0
 //
+// Problem  max over (i, j) of  D(i, j) + P[i] + N[j],    with P and N as in table_argmax.hpp
+// Input    a and b; the costs of both classes, ascending
+// Output   the best i and j, and the value there
+//
 // D is computed for each table that is visited, so the mistakes of the two classes may weigh differently. Then no
 // number of predicted positives is shared by many tables. The cross-differences of D must never be positive (Monge).
 #pragma once

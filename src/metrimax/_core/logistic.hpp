@@ -1,5 +1,9 @@
-// The base losses that may stand beside a measure's risk: weighted sums of hinges and logistic losses of the examples.
-// Plain C++17, no Python.
+// The base losses that may stand beside a measure's risk. Plain C++17, no Python.
+//
+//     R(s) = 1/n sum_i weight_i (hinge max(0, 1 - y_i s_i) + logistic log(1 + exp(-y_i s_i)))
+//
+// Input    scores of a sample; the share of every example, y_i weight_i / n; the weights of the two losses
+// Output   loss and slope of the plane that touches R there, or the risk and its rise along a line
 #pragma once
 
 #include "clones.hpp"

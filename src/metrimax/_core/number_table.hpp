@@ -1,8 +1,11 @@
 // Comma-separated values of the plain kind: every line has the same number of cells, and all of them are finite decimal
 // numbers but those of some columns, which are kept as text.
-// Input: the bytes below the header, in pieces of whole lines. Output: the numbers by rows and the cells of text; or
-// "not plain", for whatever asks for a reader of quotes, gaps and names. Spaces around a number do not count; blank
-// lines are plain at the end alone. Threads read consecutive pieces, as in svmlight.hpp.
+//
+// Input    the bytes below the header, in pieces of whole lines
+// Output   the numbers by rows and the cells of text; or "not plain", where quotes, gaps or names need another reader
+//
+// Spaces around a number do not count. Blank lines are plain at the end alone. Threads read consecutive pieces, as in
+// svmlight.hpp.
 #pragma once
 
 #include "growing.hpp"

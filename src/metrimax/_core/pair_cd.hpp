@@ -3,6 +3,8 @@
 // Problem   min over w, b of  1/2 |w|^2 + sum_i upper_i max(0, margin_i - sign_i (<w, x_i> + b))
 // Dual      max over a of     sum_i margin_i a_i - 1/2 |sum_i a_i sign_i x_i|^2,
 //           0 <= a_i <= upper_i,  sum_i sign_i a_i = 0
+// Input     the rows x_i, or a kernel matrix; sign, margin and upper; feasible multipliers a and their w
+// Output    a and w, moved until no pair is violated by more than an accuracy
 //
 // With lead_i = sign_i margin_i - <w, x_i> the dual rises along (sign_i a_i up, sign_j a_j down) where lead_i > lead_j.
 // One step maximises exactly along such a pair (Platt 1999), and keeps the sum. A multiplier may go up where

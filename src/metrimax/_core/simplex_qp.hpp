@@ -1,5 +1,9 @@
-// The small quadratic program over the cuts:
-//     min over a of  1/2 a'Ha - b'a   subject to  a >= 0, sum(a) = 1,      H = scale * G positive semidefinite.
+// The small quadratic program over the cuts.
+//
+// Problem  min over a of  1/2 a'Ha - b'a   subject to  a >= 0, sum(a) = 1,      H = scale * G positive semidefinite
+// Input    G, b and scale; the a to begin with
+// Output   a, to an accuracy of the objective
+//
 // A primal active-set method (Nocedal & Wright 2006, Algorithm 16.3). On the free set F it minimises with the equality
 // alone, through the Cholesky factor of M = H_FF + sigma 11' (on the plane sum(a) = 1 this adds a constant). A column
 // that depends on the others leaves a direction d with Hd = 0, sum(d) = 0: the objective is linear along it, so the

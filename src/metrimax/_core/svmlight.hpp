@@ -1,11 +1,14 @@
 // The svmlight/libsvm text format, read strictly:
+//
 //     label[,label...] [qid:int] index:value index:value ... [# comment]
+//
+// Input    the bytes of the file, in pieces of whole lines
+// Output   rows in the order of the file, or the first error with its line and column
+//
 // Indices are whole numbers and increase strictly within a line; labels and values are finite decimal numbers. A line
-// that holds no more than a comment is skipped, and so is a blank one unless the caller forbids it.
-// Input: the bytes of the file, in pieces of whole lines. Output: rows in the order of the file, or the first error
-// with its line and column. Threads read consecutive pieces, cut behind line ends, so the result does not depend on
-// their number. `SvmlightTable` gathers the rows in the arrays that are kept: beside them, memory holds a piece at a
-// time.
+// that holds no more than a comment is skipped, and so is a blank one unless the caller forbids it. Threads read
+// consecutive pieces, cut behind line ends, so the result does not depend on their number. `SvmlightTable` gathers the
+// rows in the arrays that are kept: beside them, memory holds a piece at a time.
 #pragma once
 
 #include "growing.hpp"

@@ -1,12 +1,13 @@
-// The most violated labelling of measures of the contingency table (Joachims 2005, Algorithm 2), without
-// looking at every table.
+// The most violated labelling of measures of the contingency table, without looking at every table.
 //
-// The cost of a flip is the margin it gives up: cost = y * score, in both classes. With each class sorted by
-// ascending cost, the best labelling with a given table flips the first i positives (false negatives) and the
-// first j negatives (false positives), so all that is left is
-//     max over (i, j) of  D(i, j) + P[i] + N[j],    P[i] = -step * sum(cost[:i]), N likewise (both concave).
-// i and j count units: examples, or steps of weight. Only candidates are sorted: the `first` units of a class
-// flip in every optimum and stand before them with the sum of their costs.
+// Problem  max over (i, j) of  D(i, j) + P[i] + N[j],    P[i] = -step * sum(cost[:i]), N likewise (both concave)
+// Input    the losses D by their structure; the costs of both classes, ascending
+// Output   the best i and j, and the value there
+//
+// The cost of a flip is the margin it gives up: cost = y * score, in both classes. With each class sorted by ascending
+// cost, the best labelling with a given table flips the first i positives (false negatives) and the first j negatives
+// (false positives): Joachims (2005), Algorithm 2. i and j count units: examples, or steps of weight. Only candidates
+// are sorted: the `first` units of a class flip in every optimum and stand before them with the sum of their costs.
 #pragma once
 
 #include "clones.hpp"

@@ -16,11 +16,11 @@ from metrimax.cli.report import note
 from metrimax.cli.training import Task, check, finish, given_losses, load
 from metrimax.designs import CSR, as_design
 from metrimax.io.data import take_rows
-from metrimax.protocols import Design, Labels, Measure, Solution, Vector
+from metrimax.protocols import Design, Labels, Measure, Rows, Solution, Vector
 from metrimax.solvers import Auto
 from metrimax.training.choose import ByFolds, explore, mean_score
 from metrimax.training.defaults import GRID, LOSS_NAMES, RANKING_GRID, RANKINGS, Family, family
-from metrimax.training.folds import Fold, Part, Rows, spread, varied
+from metrimax.training.folds import Fold, FoldData, spread, varied
 from metrimax.training.label import Training
 from metrimax.training.progress import ProgressLine
 
@@ -142,7 +142,7 @@ class FoldedTask:
         return as_design(X, intercept_scaling=self.task.scaling, n_threads=self.arguments.threads)
 
     @contextmanager
-    def parts(self, batch: list[int]) -> Iterator[list[Part]]:
+    def parts(self, batch: list[int]) -> Iterator[list[FoldData]]:
         arguments, X, L = self.arguments, self.task.data.X, self.labels.shape[1]
         solver = Auto(max_iter=arguments.max_iter, labels=L * len(batch))
         if self._shared:
@@ -152,23 +152,21 @@ class FoldedTask:
         with ProgressLine(title, arguments.tol, shown) as line:
             callback = None if arguments.quiet else line
             kind = self.task.trained_as
-            training = Training(
-                self.task.whole, solver, arguments.tol, kind, threshold=self.threshold, callback=callback
-            )
+            training = Training(self.task.whole, solver, arguments.tol, kind, rule=self.threshold, callback=callback)
             if self._shared:  # rows held out get weight 0, so that each pass serves all folds
                 design = self._design(X)
                 yield [
-                    Part(self.folds[k].test, self._on(training, k), design, self.labels, self._held_out(k))
+                    FoldData(self.folds[k].test, self._on(training, k), design, self.labels, self._held_out(k))
                     for k in batch
                 ]
             else:
                 yield [self._taken_out(X, training, k) for k in batch]
         note(arguments, f"{title} done")
 
-    def _taken_out(self, X: Any, training: Training, k: int) -> Part:
+    def _taken_out(self, X: Any, training: Training, k: int) -> FoldData:
         train, test = self.folds[k]
         design, others = (self._design(take_rows(X, rows)) for rows in self.folds[k])
-        return Part(test, self._on(training, k), design, self.labels[train], None, others.matvec)
+        return FoldData(test, self._on(training, k), design, self.labels[train], None, others.matvec)
 
     def _on(self, training: Training, k: int) -> Training:
         """The training of one fold. Its groups are those of all rows if the rows held out stay in the design."""

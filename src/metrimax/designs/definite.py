@@ -28,7 +28,7 @@ def check_definite(K: Dense) -> None:
         v -= basis[:k].T @ (basis[:k] @ v)
         length = float(np.linalg.norm(v))
         if k and not length > 1e-8 * max(map(abs, diagonal)):
-            break  # K leads out of the basis no more
+            break  # K maps the span of the basis into itself
         beside.append(length)
         basis[k] = v / length
         v = K.rmatvec(basis[k])

@@ -122,7 +122,7 @@ def _products(X: Any, Y: Any) -> Vector:
 
 
 def _squared_distances(X: Any, Y: Any) -> Vector:
-    """``|x|^2 - 2 x.y + |y|^2``, where little may be left of large numbers: in double precision, about the mean of Y.
+    """``|x|^2 - 2 x.y + |y|^2``, in double precision and about the mean of Y, because large terms cancel.
 
     Some features at a time, or of sparse Y some rows, so that there is no copy of all of Y in this precision.
     """
@@ -135,7 +135,7 @@ def _squared_distances(X: Any, Y: Any) -> Vector:
         centre = Y.sum(axis=0, dtype=np.float64) / max(1, Y.shape[0])
         for some in _blocks(X.shape[1], max(values.shape)):
             _add_squared_distances(values, X[:, some] - centre[some], Y[:, some] - centre[some])
-    return np.maximum(values, 0.0, out=values)  # rounding may leave less than nothing of a distance
+    return np.maximum(values, 0.0, out=values)  # rounding may make a distance negative
 
 
 def _add_squared_distances(values: Vector, A: Any, B: Any) -> None:
@@ -281,7 +281,8 @@ class LowRank(Dense):
     kernel : Kernel
     X : ndarray or CSR matrix (n, p)
     basis : ndarray of int
-        Examples that span the map. Those that depend on the others (to 1e-9 of the largest diagonal entry) go.
+        Examples that span the map. Those that depend on the others (to 1e-9 of the largest diagonal entry) are left
+        out.
     dtype : numpy type
         Of the features.
     n_threads : int or None

@@ -147,7 +147,7 @@ class _Matrix:
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what the kernels look at, which is made anew."""
+        """Without the records of the kernels, which are made anew."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_compiled", "_by_rows")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

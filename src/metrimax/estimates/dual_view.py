@@ -83,7 +83,7 @@ def _no_estimate(model: Any) -> ValueError:
 
 
 def _refuse_other_machines(model: MeasureSVC) -> None:
-    """Whatever is more than a hyperplane in the space of X or of its kernel, trained for its measure alone."""
+    """Raise unless the model is a hyperplane in the space of X or of its kernel, trained for its measure alone."""
     if hasattr(model, "aux_weights_"):
         came, remedy = "auxiliaries beside X", "judge it by cross-validation"
     elif (losses := model.losses()).base:  # what cross-validation took for None
@@ -129,7 +129,7 @@ def _from_svc(model: SVC, X: Any, y: Labels, weight: Vector, scores: Vector) -> 
     if model.shape_fit_[0] != len(y):
         raise _other_sample(model.shape_fit_[0], len(y))
     coefficients, support, upper = as_vector(model.dual_coef_), model.support_, model.C * weight
-    kept = model.support_vectors_  # of a kernel that is a matrix or a function there are none
+    kept = model.support_vectors_  # none, if the kernel is a matrix or a function
     other = np.any((coefficients > 0) != y[support]) or (kept.shape[0] and abs(X[support] - kept).max() > 0)
     if other or np.any(np.abs(coefficients) > upper[support] * (1 + 1e-6)):
         raise _other_sample(model.shape_fit_[0], len(y))
@@ -169,7 +169,7 @@ def _sample(model: MeasureSVC, X: Any) -> Sample:
 
 
 def _from_hinges(model: Any, sample: Sample, hinges: Hinges, scores: Vector) -> HingeMachine | PairMachine:
-    """``hinges.weight`` holds the upper bounds of the multipliers."""
+    """The machine of a `MeasureSVC` or `LinearSVC`; ``hinges.weight`` holds the upper bounds of the multipliers."""
     free = isinstance(model, MeasureSVC) and model._is_free
     bias = 1.0 if free else _bias(model)
     design = sample.design(bias, n_threads=getattr(model, "n_threads", None))

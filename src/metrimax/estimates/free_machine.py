@@ -34,7 +34,7 @@ class FreeMachine(Machine):
         return self.sample.part(np.flatnonzero(self.counted)).radius()
 
     def bounds(self, rho: float, R2: float) -> bool:
-        """Whether more training can make the count a bound: there is no such rule, each example is looked at."""
+        """Whether the count is a bound at the optimum: not in general, so each example is looked at."""
         return False
 
     def proves(self, doubtful: Mask) -> bool:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from metrimax.estimates.sample import Sample
 from metrimax.measure.hinge_sum import HingeSum
-from metrimax.protocols import Design, Hinges, Labels, RowAccess, Solution, Vector, required, rows_of
+from metrimax.protocols import Design, Hinges, Labels, RowAccess, Solution, Vector, required
 from metrimax.solvers import Bundle
+from metrimax.solvers.run_state import rows_of
 from metrimax.training.lockstep import run
 
 Mask = npt.NDArray[np.bool_]

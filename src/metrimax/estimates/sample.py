@@ -99,7 +99,7 @@ class KernelSample(Sample):
 
 @dataclass
 class GramSample(Sample):
-    """Examples of which the kernel's values are all there is: ``X`` holds them, (n, n)."""
+    """Examples that are known by the kernel's values alone: ``X`` holds these, (n, n)."""
 
     X: Any
 

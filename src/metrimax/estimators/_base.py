@@ -61,7 +61,7 @@ def check_standard_errors(number: Any) -> None:
 
 def trained_with(training: Training, C: float, scaling: float | str | None = None) -> dict[str, Any]:
     """The problem that a model was trained for, in plain types: its ``trained_with_``."""
-    settings = {"C": float(C), **asdict(training.losses), "threshold": training.threshold}
+    settings = {"C": float(C), **asdict(training.losses), "threshold": training.rule}
     return settings | {"intercept_scaling": scaling}
 
 

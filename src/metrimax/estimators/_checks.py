@@ -25,7 +25,7 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
     """
     if _is_plain(X) and type(y) is np.ndarray and y.shape == X.shape[:1] and _is_finite(y, "biuf"):
         estimator.n_features_in_ = X.shape[1]
-        estimator.__dict__.pop("feature_names_in_", None)
+        vars(estimator).pop("feature_names_in_", None)
         return X, y
     if X is None:
         raise ValueError("expected X, the rows of features, got None")

@@ -17,8 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from metrimax._validation import is_whole
 from metrimax.estimators._ensemble_members import Member, Target, seeded
-from metrimax.protocols import Vector
-from metrimax.training.folds import Rows
+from metrimax.protocols import Rows, Vector
 from metrimax.training.progress import ProgressLine
 
 Splits = list[tuple[Rows, Rows]]

@@ -10,8 +10,7 @@ import numpy as np
 from metrimax.estimators._ensemble_members import Target
 from metrimax.estimators._ensemble_stack import Stack, fit_stack
 from metrimax.estimators._targets import judge
-from metrimax.protocols import Labels, Measure, Vector
-from metrimax.training.folds import Rows
+from metrimax.protocols import Labels, Measure, Rows, Vector
 from metrimax.training.threshold import choose_threshold
 
 GROUPS = 20

@@ -20,9 +20,9 @@ from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimators._targets import weights_of
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.at_k import on_part
-from metrimax.protocols import Array, Design, Labels, Measure, Vector
+from metrimax.protocols import Array, Design, Labels, Measure, Rows, Vector
 from metrimax.solvers import side_by_side
-from metrimax.training.folds import Fold, Part, Rows, spread
+from metrimax.training.folds import Fold, FoldData, spread
 from metrimax.training.label import Training
 
 
@@ -77,12 +77,14 @@ class FoldedSample:
         return [list(every)] if is_design(self.X) else [[k] for k in every]
 
     @contextmanager
-    def parts(self, batch: list[int]) -> Iterator[list[Part]]:
+    def parts(self, batch: list[int]) -> Iterator[list[FoldData]]:
         solver = side_by_side(self.training.solver, self.labels.shape[1] * len(batch))
         if is_design(self.X):  # rows held out get weight 0, so that all folds share one design and each pass over it
             shown, told, name = self.X, "", "folds"
             design = as_design(self.owner._features(self.X), intercept_scaling=self.scaling)
-            made = [Part(self.folds[k].test, self._training(k), design, self.labels, self._held_out(k)) for k in batch]
+            made = [
+                FoldData(self.folds[k].test, self._training(k), design, self.labels, self._held_out(k)) for k in batch
+            ]
         else:
             shown, told, name = None, f", fold {batch[0] + 1} of {len(self.folds)}", f"fold-{batch[0]}"
             made = [self._taken_out(k) for k in batch]
@@ -96,7 +98,7 @@ class FoldedSample:
         share = len(self.folds[k].train) / len(self.y)
         return replace(self.training, measure=on_part(self.training.measure, share))
 
-    def _taken_out(self, k: int) -> Part:
+    def _taken_out(self, k: int) -> FoldData:
         train, test = self.folds[k]
         X_train, _ = _safe_split(self.owner, self.X, self.y, train)
         X_test, _ = _safe_split(self.owner, self.X, self.y, test, train)
@@ -104,7 +106,7 @@ class FoldedSample:
         features = self.owner._features(X_train, 1 if self.one_thread else None)
         design = as_design(features, intercept_scaling=self.scaling)
         outside = self._scores(features, X_test)
-        return Part(test, self._training(k), design, self.labels[train], weight, outside)
+        return FoldData(test, self._training(k), design, self.labels[train], weight, outside)
 
     def _scores(self, features: Design, X: Any) -> Callable[[Vector], Vector]:
         """A function that turns weights of the features and the intercept into scores of the rows of X."""

@@ -142,9 +142,9 @@ def _check_machine(training: Training) -> None:
             f"balanced_error, got {measure.name}: train for one of these and give {measure.name} as scoring, or choose "
             "selection='cv'"
         )
-    if training.losses.base or training.threshold != "trained":
+    if training.losses.base or training.rule != "trained":
         raise ValueError(
             "selection='xi_alpha' estimates machines with hinge=0 and threshold='trained', got "
-            f"hinge={training.losses.hinge!r} and threshold={training.threshold!r}: leave them out, or choose "
+            f"hinge={training.losses.hinge!r} and threshold={training.rule!r}: leave them out, or choose "
             "selection='cv'"
         )

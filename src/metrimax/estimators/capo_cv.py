@@ -19,8 +19,8 @@ from metrimax.estimators.capo import CAPOClassifier
 from metrimax.measure import get_measure
 from metrimax.protocols import Callback, Measure, Vector
 from metrimax.training.choose import ByFolds, explore, mean_score, results
-from metrimax.training.defaults import GRID, PLAIN, Family, family
-from metrimax.training.folds import Fold, Part
+from metrimax.training.defaults import GRID, RISK_ALONE, Family, family
+from metrimax.training.folds import Fold, FoldData
 from metrimax.training.label import Training
 
 B_GRID: Vector = np.array([0.1, 1.0, 10.0])
@@ -233,7 +233,7 @@ class CAPOClassifierCV(CAPOClassifier):
 
     def _family(self, measure: Measure, *, together: bool) -> Family:
         """The candidates: those that the parameters leave open, and that the solver can train."""
-        left_open = family(measure, measure, together=together) if self._sums else PLAIN
+        left_open = family(measure, measure, together=together) if self._sums else RISK_ALONE
         return left_open.given(self.losses() if names_losses(self) else None, self.threshold)
 
     def _check_parameters(self) -> None:
@@ -249,7 +249,7 @@ class FoldedAdaptation(FoldedSample):
 
     outputs: Vector
 
-    def _taken_out(self, k: int) -> Part:
+    def _taken_out(self, k: int) -> FoldData:
         train, test = self.folds[k]
         outputs, owner = self.outputs, self.owner
         F, F_test = np.ascontiguousarray(outputs[train]), np.ascontiguousarray(outputs[test])
@@ -267,4 +267,4 @@ class FoldedAdaptation(FoldedSample):
             return scores if self.scaling is None else scores + self.scaling * W[-1]
 
         whole = as_design(design, intercept_scaling=self.scaling)
-        return Part(test, self._training(k), whole, self.labels[train], self._weight_of(train), outside)
+        return FoldData(test, self._training(k), whole, self.labels[train], self._weight_of(train), outside)

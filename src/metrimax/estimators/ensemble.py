@@ -49,8 +49,7 @@ from metrimax.estimators._targets import (
 )
 from metrimax.measure import get_measure
 from metrimax.measure.positive import doubtful_positive
-from metrimax.protocols import Array, Measure, Vector
-from metrimax.training.folds import Rows
+from metrimax.protocols import Array, Measure, Rows, Vector
 
 CHUNK = 50_000
 """How many rows are scored at a time."""

@@ -19,10 +19,10 @@ from metrimax.estimators._targets import check_weight
 from metrimax.estimators.ranker import MeasureRanker, _grades, _grouped, _groups_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import Grouped
-from metrimax.protocols import Callback, Labels, Measure, Solver, Vector
+from metrimax.protocols import Callback, Labels, Measure, Rows, Solver, Vector
 from metrimax.training.choose import ByFolds, explore, results
-from metrimax.training.defaults import PLAIN, RANKING_GRID, RANKINGS, Family
-from metrimax.training.folds import Fold, Rows, spread
+from metrimax.training.defaults import RANKING_GRID, RANKINGS, RISK_ALONE, Family
+from metrimax.training.folds import Fold, spread
 from metrimax.training.label import Training, intercept_scaling
 
 
@@ -209,8 +209,8 @@ class MeasureRankerCV(MeasureRanker):
     def _family(self) -> Family:
         """The candidates: those that the parameters leave open, and that the solver can train."""
         if names_losses(self):
-            return PLAIN.given(self.losses(), None)
-        return RANKINGS if self._sums else PLAIN
+            return RISK_ALONE.given(self.losses(), None)
+        return RANKINGS if self._sums else RISK_ALONE
 
     def _scoring(self) -> Measure:
         return self._measure() if self.scoring is None else MeasureRanker(self.scoring, k=self.k)._measure()

@@ -21,7 +21,7 @@ from metrimax.measure import get_measure
 from metrimax.measure.base_loss import Losses
 from metrimax.protocols import Array, Measure, Solver, Vector
 from metrimax.training.choose import ByFolds, Chosen, Row, explore, mean_score, results
-from metrimax.training.defaults import GRID, PLAIN, RULES, Family, family, losses_of
+from metrimax.training.defaults import GRID, RISK_ALONE, RULES, Family, family, losses_of
 from metrimax.training.folds import Fold
 from metrimax.training.label import Training
 
@@ -330,7 +330,7 @@ class MeasureSVCCV(MeasureSVC):
     def _family(self, measure: Measure, scoring: Measure, *, together: bool) -> Family:
         """The candidates: those that the parameters leave open, and that the selection and the solver can handle."""
         able = self.selection != "xi_alpha" and self._sums
-        left_open = family(measure, scoring, together=together) if able else PLAIN
+        left_open = family(measure, scoring, together=together) if able else RISK_ALONE
         check_rule(self.threshold, RULES)
         return left_open.given(self.plain().losses() if names_losses(self) else None, self.threshold)
 

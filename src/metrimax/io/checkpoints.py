@@ -24,7 +24,7 @@ from metrimax.io.sealing import parse_json
 from metrimax.protocols import Arrays, Record, Vector
 
 MINUTES = 2.0
-"""Between two saves; more where a save takes longer than a twentieth of that."""
+"""Minutes between two saves; more where a save takes longer than a twentieth of that."""
 
 FORMAT, VERSION = "metrimax-checkpoint", 2
 

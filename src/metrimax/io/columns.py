@@ -174,7 +174,7 @@ def as_json(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 
 def from_json(entries: Any) -> list[Column]:
-    """The columns of a model file; ValueError where the entries are none."""
+    """The columns of a model file; ValueError where an entry does not describe a column."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError("expected columns as a list of objects")
     columns = [_column(entry) for entry in entries]

@@ -39,7 +39,7 @@ class Data:
     feature_names: list[str] | None = None
     groups: Array | None = None
     columns: list[Column] | None = None  #: how text, gaps and numbers of a table were treated
-    remarks: Sequence[str] = ()  #: sentences on that
+    remarks: Sequence[str] = ()  #: remarks on that
 
     @property
     def n(self) -> int:

@@ -60,7 +60,7 @@ class Labelled:
         if len(unknown):
             raise FileError(
                 f"{self.name}: expected labels among {_names(values)}, those that the model was fitted on, got "
-                f"{_names(unknown)} as well: leave the labels out that it does not know, or give y"
+                f"{_names(unknown)} as well: leave out the labels that it does not know, or give y"
             )
         if isinstance(self.labels, list):
             return indicator_matrix(self.labels, values).astype(int)

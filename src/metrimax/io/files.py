@@ -72,7 +72,7 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
     """
     try:
         if Path(path).exists() and not Path(path).is_file():
-            with open(path, "wb") as special:  # by its own name: /dev/fd/3 leads to what has no other
+            with open(path, "wb") as special:  # not its real path: what /dev/fd/3 leads to has none
                 yield special
             return
         target = Path(os.path.realpath(path))
@@ -83,7 +83,7 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
                 settle(file)
                 os.replace(beside, target)
         except BaseException:
-            with suppress(OSError):  # it may have its name already: the error to tell of is the first
+            with suppress(OSError):  # if it has its name already, the first error is the one to raise
                 os.unlink(beside)
             raise
         settle_folder(target.parent)

@@ -187,7 +187,7 @@ def _check_entries(parts: tuple[Any, ...], columns: int, names: Any, base: Any, 
     """Raise ValueError where a manifest is impossible."""
     if parts not in (DENSE, SPARSE):
         raise ValueError(f"expected the parts {list(DENSE)} or {list(SPARSE)}, got {list(parts)!r:.100}")
-    if not 0 <= columns < 2**48:  # weights for more of them no machine can address
+    if not 0 <= columns < 2**48:  # no machine can address weights for more of them
         raise ValueError(f"expected a number of columns below 2^48, got {columns}")
     if names is not None and not are_names(names, columns):
         raise ValueError(f"expected feature_names as {columns} strings or null, got {names!r:.100}")

@@ -27,8 +27,8 @@ from metrimax.protocols import Vector
 
 MAGIC = b"metrimax-model"
 VERSION = 3
-PLAIN = 2
-"""The version of models that treat no columns: earlier readers take them."""
+WITHOUT_COLUMNS = 2
+"""The version of models without treated columns, which earlier readers can read."""
 RULE = ("coef", "intercept", "threshold")
 CERTIFICATE = ("points", "multipliers", "labels_of_points")
 KINDS = ("binary", "multiclass", "multilabel", "ranking")
@@ -204,7 +204,7 @@ def save_model(path: Name, model: LinearModel) -> None:
         header["columns"] = as_json(model.columns)
     rest = json.dumps(header, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n" + body
     digest = hashlib.sha256(rest).hexdigest().encode("ascii")
-    write_bytes(path, MAGIC + b" %d %s\n" % (PLAIN if model.columns is None else VERSION, digest) + rest)
+    write_bytes(path, MAGIC + b" %d %s\n" % (WITHOUT_COLUMNS if model.columns is None else VERSION, digest) + rest)
 
 
 def load_model(path: Name, *, limit: Limit = None) -> LinearModel:
@@ -284,9 +284,9 @@ def _parse(path: Name, raw: bytes) -> LinearModel:
     described: dict[str, Any] = {key: header.get(key) for key in keys}
     rule = intercept - threshold if version == 1 else intercept  # version 1 stored intercept and threshold separately
     kept = _unstacked(fail, arrays, len(coef)) if "points" in arrays else None
-    if (version > PLAIN) != ("columns" in header):  # the first line is not under the checksum
+    if (version > WITHOUT_COLUMNS) != ("columns" in header):  # the first line is not under the checksum
         raise fail(f"expected columns in version {VERSION}, and in no other, got version {version}: it is damaged")
-    columns = _columns(fail, header, coef.shape[1]) if version > PLAIN else None
+    columns = _columns(fail, header, coef.shape[1]) if version > WITHOUT_COLUMNS else None
     return LinearModel(coef, rule, threshold, **described, certificates=kept, columns=columns)
 
 

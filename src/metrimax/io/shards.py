@@ -183,7 +183,7 @@ def read_ahead(path: Path) -> None:
     try:
         handle = os.open(path, os.O_RDONLY)
     except OSError:
-        return  # who reads it will say what is wrong
+        return  # whatever is wrong, the read that follows says it
     try:
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_WILLNEED)
     finally:

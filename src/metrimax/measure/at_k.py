@@ -333,7 +333,7 @@ class TopOracle(SampleOracle):
         return self.mean_cut(scores, 0.0)
 
     def mean_cut(self, scores: Vector, mu: float) -> Cut:
-        """As the cut; without weights, those of about the merit of the last one are called positive in part."""
+        """Like the cut; without weights, examples of about the merit of the k-th are called positive in part."""
         self.check(scores)
         if self.compiled is not None:
             return Cut(*self.compiled.cut(scores, mu))

@@ -87,8 +87,8 @@ class Losses:
             return SumOracle([(risk * oracle.price * oracle.n, oracle)], len(y), oracle.n, risk * oracle.price)
         positive, weight = y > 0, self._weights(y > 0, sample_weight)
         if not (risk or self.logistic):  # a plain SVM: use the oracle of the error rate, which offers more
-            errors = ErrorRate().oracle(positive, weight)
-            errors.price = self.hinge  # type: ignore[misc]
+            errors = ContingencyOracle(ErrorRate(), positive, weight)
+            errors.price = self.hinge
             return errors
         size = float(len(y)) if weight is None else float(weight.sum())
         base = BaseOracle(positive, weight, self.hinge, self.logistic)
@@ -271,6 +271,11 @@ def wants_base_loss(measure: Measure) -> bool:
 
 
 def _counts_errors(measure: ContingencyMeasure) -> bool:
-    sample = np.arange(12) < 5  # with very few examples, or as many of both classes, a measure may look like errors
-    margins = ContingencyOracle(measure, sample).margins
-    return margins is not None and bool(np.isclose(*margins))
+    """Whether ``D = cost (fn + fp)``, with all labellings admitted."""
+    n_pos, n_neg = 5.0, 7.0  # with fewer examples, or as many of both classes, a measure may look like errors
+    fn, fp = (mistakes.ravel() for mistakes in np.mgrid[0 : n_pos + 1, 0 : n_neg + 1])
+    table = n_pos - fn, fp, fn, n_neg - fp
+    if measure.counts(n_pos, n_neg) is not None or measure.admissible(*table) is not None:
+        return False
+    loss = measure.table_loss(*table)
+    return bool(np.allclose(loss, loss[-1] * (fn + fp) / (n_pos + n_neg)))

@@ -8,8 +8,8 @@ above a level: precision is tp of tp + fp, recall tp of tp + fn, the true negati
 * `score` looks at the ranking, as precision at k does: the best value over all thresholds on the scores given, 0 where
   the constraint holds for none.
 * `threshold` leaves a margin. It is the best place at which the constraint would hold on other data with the
-  ``confidence`` asked for: if the proportion were only the level, so many good ones or more would come about with
-  probability ``1 - confidence`` at most (the exact binomial test; Clopper & Pearson 1934). Where there is no such
+  ``confidence`` asked for: if the true proportion were only the level, this many good ones or more would have a
+  probability of at most ``1 - confidence`` (the exact binomial test; Clopper & Pearson 1934). Where there is no such
   place, it is the one that is most likely to keep the level; if even that is less likely than not, and calling nothing
   keeps the constraint, nothing is called. `shortfall` says what was done. Scores of the training rows are better than
   those of others: the margin holds for scores out of fold.
@@ -87,8 +87,8 @@ class Constrained(ContingencyMeasure):
     def threshold(self, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
         """The best threshold that keeps the constraint with confidence.
 
-        If none does, the one of the least `doubt`; if that is above `EVEN`, the one at which the constraint says
-        nothing, as the precision does where nothing is called, if there is such a one.
+        If there is none, the one with the least `doubt`. If that is above `EVEN` and there is a threshold at which the
+        constraint says nothing, that one: the precision says nothing where no example is called positive.
         """
         places, table, copies = _places(np.asarray(y) > 0, scores, sample_weight)
         doubt = self.doubt(*table, copies=copies)
@@ -102,7 +102,7 @@ class Constrained(ContingencyMeasure):
     def doubt(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector, copies: float = 1.0) -> Vector:
         """The p-value of the binomial test: the probability of ``good`` or more if the true proportion were the level.
 
-        ``copies`` is the number of equal examples that have the spread of those weighted with 1 in all.
+        ``copies`` is the number of equal examples with the same spread as weights with the sum 1.
         """
         good, bad = (part * copies for part in self.proportion(tp, fp, fn, tn))
         if self.level >= 1:  # no finite sample proves a proportion of 1

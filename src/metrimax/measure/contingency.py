@@ -99,7 +99,7 @@ class ContingencyMeasure:
         return None
 
     def by_count(self, m: Vector, n_pos: float, n_neg: float) -> tuple[Vector | float, Vector | float] | None:
-        """``u, v`` with ``D = u + v tp`` for m = tp + fp, of the structure "count"; None: to be had from `table_loss`.
+        """``u, v`` with ``D = u + v tp`` for m = tp + fp, of the structure "count"; None: computed from `table_loss`.
 
         A coefficient that does not depend on m is one number. This is a shortcut that saves time and memory: a class
         that overrides `table_loss` overrides `by_count` too.

@@ -45,15 +45,14 @@ class Grouped:
     Parameters
     ----------
     measure : Measure
-        What is looked at in every group.
+        The measure of each group.
     groups : array-like (n,)
         The group, or query, of every example; equal entries belong together.
 
     Notes
     -----
-    Groups whose labels do not vary have no better or worse ranking: they are left out, of the risk and of the mean.
-    A k larger than a group, counted by weight, means all of it, so that such a group counts in the mean and not in the
-    risk.
+    Groups whose labels do not vary have no better or worse ranking: they are left out, of the risk and of the mean. If
+    k exceeds the weight of a group it means the whole group, which then counts in the mean and not in the risk.
 
     Examples
     --------

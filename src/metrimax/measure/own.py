@@ -26,7 +26,7 @@ SIZES = ((1, 1), (3, 7), (7, 3), (5, 995), (995, 5), (50, 50), (210, 790), (790,
 """Positives and negatives of the tables looked at: limits on counts and on rates hold for some of them at least."""
 
 SAME = 1e-9
-"""Values that differ by no more are the same."""
+"""Values that differ by no more are equal."""
 
 
 class _Nature(NamedTuple):
@@ -45,7 +45,7 @@ class TableFunction(ContingencyMeasure):
         ``math.sqrt``) is called table by table, which is slower.
     kind : {"score", "loss"}, optional
         What the function is. By default it is a score if its value is higher with all right than with all wrong, on
-        tables of several sizes, and a loss if it is lower. Where that does not settle it, it has to be said.
+        tables of several sizes, and a loss if it is lower. If they are equal it must be given.
     where : callable, optional
         Predicate of (tp, fp, fn, tn): which tables a labelling may have. All, by default.
 

@@ -114,7 +114,7 @@ class NumberedPieces(Pieces):
             exact = self.exact(pos, neg)
             at[0] = np.argmax(exact)
             best = min(self.smoothed(pos, neg, quadratic, at)[0][0], exact[at[0]])  # rounding may differ
-            # smoothing only lowers values: a piece far below the best without it is so with it, too
+            # smoothing only lowers values: a piece far below the best without it is also far below with it
             at = np.flatnonzero(exact >= best - NEGLIGIBLE * entropy / np.log(self.number))
         values, losses, t_pos, t_neg, h_pos, h_neg = self.smoothed(pos, neg, quadratic, at)
         value, pi = soften(values, entropy, self.number)

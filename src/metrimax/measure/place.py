@@ -14,7 +14,7 @@ that of rounding.
 
 
 def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
-    """The middle of the thresholds that are as good on these scores as can be told.
+    """The threshold that is best on these scores: the middle of all that are about as good.
 
     Zero if none is better. Otherwise halfway between two scores that follow one another. The best such place of a
     sample with few positives depends on single examples. So all places count as equal that are behind it by no more

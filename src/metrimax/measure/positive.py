@@ -13,9 +13,9 @@ from metrimax.protocols import Labels, Measure
 
 
 def doubtful_positive(measure: Measure, classes: Sequence[Any], labels: Labels) -> str:
-    """A sentence, where two classes have names, the greater one is the more frequent, and the measure depends on which
-    is positive: someone who trains F1 on "fraud" and "legit" means the fraud. Empty otherwise, and for classes that are
-    numbers. Examples are counted without their weights, so balanced weights change nothing here.
+    """A warning if two classes have names, the greater one is the more frequent, and the measure depends on which is
+    positive: someone who trains F1 on "fraud" and "legit" means the fraud. Otherwise, and for classes that are numbers,
+    an empty string. Examples are counted without their weights, so balanced weights change nothing here.
     """
     if len(classes) != 2 or not all(isinstance(name, str) for name in classes):
         return ""

@@ -19,8 +19,8 @@ from metrimax.protocols import Capabilities, Cut, Labels, Oracle, Vector
 class RankingMeasure:
     """A measure of the order of the scores. A subclass gives the loss and the oracle.
 
-    All have R of at least the loss of the ranking by scores: of all rankings, that one has the greatest sum over its
-    swapped pairs (a lower grade above a higher one) of the differences of scores, and it is among those compared.
+    R is at least the loss of the ranking by scores. That ranking is among those compared, and of all of them it has the
+    greatest sum of score differences over its swapped pairs (a lower grade above a higher one).
     """
 
     name: ClassVar[str]
@@ -39,7 +39,7 @@ class RankingMeasure:
     def parts(
         self, y: npt.ArrayLike, z: npt.ArrayLike, sample_weight: npt.ArrayLike | None
     ) -> tuple[Labels, Vector, Vector]:
-        """Labels, scores and weights of what has any, both classes present."""
+        """Labels, scores and weights of the examples with a weight above 0; raises unless both classes are there."""
         positive, s = np.asarray(y) > 0, np.asarray(z, dtype=np.float64)
         weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         positive, s, weight = positive[weight > 0], s[weight > 0], weight[weight > 0]

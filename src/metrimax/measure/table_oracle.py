@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from metrimax.measure.contingency import ContingencyMeasure
 
 SCANNED_UNITS = 2**9
-"""Weights are divided into no more units per class, or examples, where the search looks at all pairs of them."""
+"""Most units per class (or examples, if there are more) where the search looks at all pairs of units."""
 
 ROUNDING = 1e-13
-"""A loss that falls by no more than this, relative to the greatest, with one more mistake is taken to rise."""
+"""A loss counts as rising if one more mistake lowers it by no more than this, relative to the greatest loss."""
 
 
 class ContingencyOracle(SampleOracle):
@@ -58,7 +58,7 @@ class ContingencyOracle(SampleOracle):
         self.compiled = None if unequal else self._compile(self.pos, self.neg, self.size)
 
     def _find_structure(self) -> None:
-        """The structure that the measure declares, if it holds for these units; otherwise what a look at D finds."""
+        """The structure that the measure declares, if it holds for these units; otherwise what `tables.probe` finds."""
         declared, equal_units = self._measure.structure, self.pos.unit == self.neg.unit
         if declared is not None and (equal_units or declared != "count"):
             self.structure = declared
@@ -127,7 +127,7 @@ class ContingencyOracle(SampleOracle):
         return Cut(self._loss_of(*flips), slope)
 
     def mean_cut(self, scores: Vector, mu: float) -> Cut:
-        """With the table of the cut; flips of about the same cost are shared out, where the search is compiled."""
+        """A mean of labellings with the table of the cut, where the search is compiled; otherwise the cut itself."""
         self.check(scores)
         return self(scores) if self.compiled is None else Cut(*self.compiled.cut(scores, mu))
 
@@ -185,7 +185,7 @@ class ContingencyOracle(SampleOracle):
         return None
 
     def _by_class(self, positive: Vector | float, negative: Vector | float) -> Vector:
-        """A value for every example, by its class; zero for those without weight, who are in neither."""
+        """A value for every example, by its class; zero for those without weight, which are in neither."""
         everyone = len(self.pos.members) + len(self.neg.members) == self.size
         if everyone and not isinstance(negative, np.ndarray):
             values = np.full(self.size, negative)  # mostly the larger class

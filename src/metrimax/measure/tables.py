@@ -64,7 +64,8 @@ class Fraction(NamedTuple):
     def is_monge(self, n_pos: float, n_neg: float) -> bool:
         """Whether D is defined on all tables, and no cross-difference is positive.
 
-        The mixed derivative has the sign of ``2 b1 b2 above - (a1 b2 + a2 b1) below``. That is linear: corners tell.
+        The mixed derivative has the sign of ``2 b1 b2 above - (a1 b2 + a2 b1) below``. It is linear: look at the
+        corners.
         """
         (_, a1, a2), (_, b1, b2) = self
         for table in ((1, 0, 0), (1, n_pos, 0), (1, 0, n_neg), (1, n_pos, n_neg)):

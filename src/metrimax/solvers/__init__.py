@@ -6,7 +6,6 @@ from metrimax.solvers.auto import Auto, side_by_side
 from metrimax.solvers.bundle import Bundle, CuttingPlane, Hybrid
 from metrimax.solvers.cut_model import kept_by_weights
 from metrimax.solvers.dual_cd import DualCD
-from metrimax.solvers.path import along
 from metrimax.solvers.smooth import AGM, LBFGS
 
 SOLVERS: dict[str, type[Any]] = {
@@ -28,7 +27,6 @@ __all__ = [
     "CuttingPlane",
     "DualCD",
     "Hybrid",
-    "along",
     "kept_by_weights",
     "side_by_side",
 ]

@@ -18,14 +18,15 @@ LINGER = 8
 """Iterations at w = 0 after which `leave_zero` is called. Without it, up to 100 times as many (results/at_zero.md)."""
 
 EASY = 30
-"""Passes that coordinate descent may look like needing on a sum of hinges before the bundle method takes over. Without
-the descent: 1.3 for the error rate on 41 to 1,000 features.
+"""Where coordinate descent on a sum of hinges seems to need more passes than this, the bundle method takes over.
+Without the descent: 1.3 for the error rate on 41 to 1,000 features.
 """
 
 MANY, TEXT, LOOSE = 200, 1000, 10.0
-"""Data can nearly be separated with more than `MANY` features (for sums of hinges more than `TEXT`: on fewer descent
-goes on) and C such that an example would give itself a score of more than `LOOSE` times the margin. Then a few epochs
-of coordinate descent are a good start. Without: 1.6 for F1 on text and 1.5 for the error rate.
+"""Data count as nearly separable if they have more than `MANY` features and C |x|^2, the score that an example can give
+itself, is more than `LOOSE` times the margin. Then a few epochs of coordinate descent are a good start. Sums of hinges
+need more than `TEXT` features: on fewer the descent goes on to the end. Without: 1.6 for F1 on text and 1.5 for the
+error rate.
 """
 
 
@@ -35,8 +36,8 @@ class Auto(TaskSolver):
 
     * Where the data can nearly be separated: a few epochs of coordinate descent, on the risk if it is a sum of hinges
       and on the mistakes if not (they count as passes and not as iterations).
-    * Sums of hinges (error, cost, balanced error) otherwise: coordinate descent to the end, unless it looks like taking
-      long. Then the bundle method takes over, from w = 0, with the plane that the multipliers make up as its first cut.
+    * Other sums of hinges (error, cost, balanced error): coordinate descent to the end, unless it seems to take long.
+      Then the bundle method takes over, from w = 0, with the plane that the multipliers make up as its first cut.
     * All others begin at w = 0. Coordinate descent helps out where a run does not get away from there.
 
     Iterations are plain for labels side by side, which share every pass, and for base losses on over `MANY` features.
@@ -61,7 +62,7 @@ class Auto(TaskSolver):
         return self._bundle(oracle, design).solve(task)
 
     def for_path(self, oracle: Oracle, design: Design) -> DualCD | Bundle:
-        """The choice for a path over C, each point of which starts near its solution: the cheapest iterations do."""
+        """The solver for a path over C. Each run starts near its solution, so the cheapest iterations are enough."""
         if design.shape[1] > TEXT and _has_hinges(oracle, design):
             return DualCD(self.max_iter)
         return replace(self._bundle(oracle, design), plain=math.inf)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 
-from metrimax.protocols import Arrays, Ask, Kink, Steps, Vector, made
+from metrimax.protocols import Arrays, Asking, Kink, Steps, made
 from metrimax.solvers.run_state import Run, RunSolver
 from metrimax.solvers.starts import leave_zero
 
@@ -19,7 +18,7 @@ MEMORY = 20
 """Past steps that make up the quasi-Newton matrix."""
 
 VAIN = 8
-"""After so many directions in a row that led nowhere twice as many plain iterations follow; next time four times."""
+"""After this many directions in a row without a step, twice as many plain iterations follow; next time four times."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,9 @@ class Bundle(RunSolver):
     max_iter : int
         Most iterations.
     plain : float
-        So many plain iterations come first, at least.
+        Plain iterations at the beginning, at least.
     patience : float
-        Where w = 0 is the best point after so many iterations, and a kink of the risk, `leave_zero` shows the way out.
+        Where w = 0, a kink of the risk, is still the best point after this many iterations, `leave_zero` takes over.
     stride : float
         The new cut is taken at ``best + stride (minimiser - best)``, and nearer after searches that found no step.
     accuracy : float
@@ -73,8 +72,8 @@ class Bundle(RunSolver):
             yield from self._iterate(run, _Schedule(0, run.best.value, {}, seen=math.inf), math.inf)
         return (yield from run.solution())
 
-    def _iterate(self, run: Run, schedule: _Schedule, patience: float) -> Generator[Ask, Vector, Kink | None]:
-        """Iterations to the end of the run, or to a kink at w = 0 where it has stayed for too long."""
+    def _iterate(self, run: Run, schedule: _Schedule, patience: float) -> Asking[Kink | None]:
+        """Iterate to the end of the run; or return the kink at w = 0, if the run has stayed there for too long."""
         oracle, model = run.oracle, run.model
         asked = oracle.can.compiled or oracle
         steps = model.steps(run.best.point, run.best.risk, self.stride, self.accuracy, MEMORY)
@@ -90,7 +89,6 @@ class Bundle(RunSolver):
             moves = yield from model.propose(steps, losses, slopes, run.precision, run.tol, schedule.both)
             if moves:
                 steps.search(asked, (yield from model.scores(moves)))
-                moves.clear()
                 run.moved(steps.square, steps.risk)
             if run.done() or run.iterations == self.max_iter:
                 break
@@ -128,7 +126,7 @@ class _Schedule:
         return {"numbers": np.array([self._plain, self._rest, self._pause, self.mu, min(self.seen, 1e18)])}
 
     def next(self, in_vain: int, run: Run) -> bool:
-        """Decide on the next iteration, after so many directions in vain; whether past slopes are to be forgotten."""
+        """Choose the next iteration, after so many directions without a step; returns whether to drop past slopes."""
         forget = False
         self.seen += 1
         self._plain -= 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 from metrimax import _kernels
 from metrimax.protocols import (
     Ask,
+    Asking,
     Cuts,
     Hinges,
     Record,
@@ -24,10 +24,9 @@ from metrimax.protocols import (
     Working,
     made,
     required,
-    rows_of,
 )
 from metrimax.solvers.cut_model import taken
-from metrimax.solvers.run_state import Task, TaskSolver
+from metrimax.solvers.run_state import Task, TaskSolver, rows_of
 
 FIRST, FALL = 0.3, 3.0
 """Accuracy of the first round, relative to the largest margin; each round divides what the last one left by `FALL`."""
@@ -52,8 +51,8 @@ class DualCD(TaskSolver):
     max_iter : int
         Most passes over the data.
     limit : float
-        The run ends with MAX_ITER where it looks like needing more passes than that, unless it looks like being near
-        its end, and after twice as many.
+        The run ends with MAX_ITER where it seems to need more passes than this and is not near its end; and after twice
+        as many in any case.
 
     References
     ----------
@@ -104,7 +103,7 @@ class DualCD(TaskSolver):
             late = passes + left > self.limit and (left > passes / 4 or passes > 2 * self.limit)
             if not (ended or late) and passes < shown + SHOW:
                 continue
-            # the true gap, and whom to visit next; from w afresh where that may be the end
+            # the true gap, and which examples to visit next; w is computed afresh where this may be the end
             afresh = gap <= NEAR * tol * weight or late or passes + 1 >= self.max_iter
             w, now, working = yield from problem.look(alpha, None if afresh else w)
             passes += now.passes
@@ -190,7 +189,7 @@ class _Problem(NamedTuple):
         upper = hinges.weight * (task.weight / task.oracle.n)
         return cls(hinges._replace(weight=upper), upper, task.weight, task.design.shape, rows_of(task.design))
 
-    def look(self, alpha: Vector, w: Vector | None = None) -> Generator[Ask, Vector, tuple[Vector, _Look, Working]]:
+    def look(self, alpha: Vector, w: Vector | None = None) -> Asking[tuple[Vector, _Look, Working]]:
         """Primal and dual value of the multipliers, and the examples to visit next.
 
         With ``w = X' (y alpha)``, which is computed afresh unless it is given.

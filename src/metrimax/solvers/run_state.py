@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from metrimax import _kernels
 from metrimax.protocols import (
     Arrays,
     Ask,
+    Asking,
     Callback,
     Cut,
     Cuts,
@@ -21,10 +22,12 @@ from metrimax.protocols import (
     Oracle,
     Point,
     Record,
+    RowAccess,
     Solution,
     Status,
     Steps,
     Vector,
+    required,
 )
 from metrimax.solvers.cut_model import CutModel, taken
 
@@ -32,8 +35,8 @@ STALL = 100
 """A run stops after this many iterations in which the gap fell by less than a millionth."""
 
 LITTLE = 0.01
-"""A share that does not count: of the tolerance, for the small program and for rounding in the scores; of the gap, for
-an iteration after which the next cut is exact.
+"""A share that is negligible: of the tolerance, for the accuracy of the small program and for rounding in the scores;
+of the gap, for what an iteration has gained, after which the next cut is exact.
 """
 
 
@@ -48,6 +51,16 @@ class Task:
     start: Cuts | None = None
     callback: Callback | None = None
     keep: Keep | None = None
+
+
+def rows_of(design: Design) -> RowAccess:
+    """The rows of X, which coordinate descent needs; raises where the design gives none."""
+    kind = type(design).__name__
+    return required(
+        design.rows,
+        f"dual coordinate descent needs the rows of X, which {kind} does not give: pass X as an array or a sparse "
+        "matrix, or use solver='bundle'",
+    )
 
 
 class TaskSolver:
@@ -96,7 +109,7 @@ class Run:
         self._at_zero = self._zero.loss
         self._base = oracle.can.base
         self._alike = self._at_zero if self._base is None else self._of_equal_scores()
-        self._held: tuple[Vector | None, float] = None, self._at_zero  # the best that is not on the way; None: w = 0
+        self._held: tuple[Vector | None, float] = None, self._at_zero  # a better point, not continued from; None: w = 0
         self._milestone, self._idle = np.inf, 0
         self._began = time.perf_counter()
         self.iterations = 0
@@ -146,9 +159,9 @@ class Run:
     def tol(self) -> float:
         """The largest gap to end with: as given, in units of the risk; for a sum, relative to what has been gained.
 
-        Beside the risk of a rare class the base losses may be less than that tolerance altogether. So the gap has to be
-        small against what training has gained over the best of equal scores, which tell the shares of the classes and
-        nothing else. What is small against the base losses of those is no gain.
+        Where one class is rare, all base losses together may be less than that tolerance. So the gap has to be small
+        relative to the gain over the best constant score, which knows only the shares of the classes. A gain that is
+        small relative to the base losses of that score does not count.
         """
         if self._base is None:
             return self._given
@@ -215,7 +228,7 @@ class Run:
         return False
 
     def solution(self, *, drifted: bool = False) -> Steps:
-        """The best point with its certificate; ``drifted``: its scores may have parted from its weights on the way."""
+        """The best point with its certificate; ``drifted``: its scores may differ from X w by accumulated rounding."""
         w = yield from self.model.weights(self.best.point)
         if (drifted or self.model.lost > LITTLE * self.tol) and w.any():
             yield from self._look_again(w)
@@ -259,7 +272,7 @@ class Run:
         t, risk = _kernels.line_search(line, (self.lam, 0.0, 0.0, 1.0), here, None, accuracy, 1.0)
         return min(here, self.lam / 2 * t * t + risk)
 
-    def _look_again(self, w: Vector) -> Generator[Ask, Vector, None]:
+    def _look_again(self, w: Vector) -> Asking[None]:
         """The objective of the best point from freshly computed scores, free of the rounding of its moves."""
         self.model.n_passes += 1
         (scores,) = taken((yield Ask("scores", [w])))

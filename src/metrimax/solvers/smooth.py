@@ -13,14 +13,13 @@ estimate of the Lipschitz constant; O'Donoghue & Candes (2015) for the restarts.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 
 from metrimax import _kernels
 from metrimax._validation import check_positive, check_whole
-from metrimax.protocols import Ask, Point, Status, Steps, Vector, made, required
+from metrimax.protocols import Asking, Point, Status, Steps, Vector, made, required
 from metrimax.solvers.bundle import START
 from metrimax.solvers.cut_model import combine
 from metrimax.solvers.run_state import Best, Run, RunSolver
@@ -49,7 +48,7 @@ class _Smooth:
         return value
 
     def error(self, point: Point) -> float:
-        """By how much the cut last found, at this point, misses the exact risk there: a gap that only mu can close."""
+        """The exact objective at a point less that of the cut last found there: a gap that only a smaller mu closes."""
         risk = self.cut.loss + _kernels.dot(self.cut.slope, point.scores)
         return self.run.offer(point)[0] - (self.run.lam / 2 * point.square + risk)
 
@@ -62,7 +61,7 @@ class _Smooth:
             return True
         return False
 
-    def move(self, point: Point, value: float | None = None) -> Generator[Ask, Vector, tuple[Best, Point]]:
+    def move(self, point: Point, value: float | None = None) -> Asking[tuple[Best, Point]]:
         """The smoothed objective at a point and the slope of its risk, if not yet known; the cut joins the model."""
         value = self.risk(point.scores) if value is None else value
         [slope] = yield from self.run.model.add([self.cut.loss], [self.cut.slope])
@@ -97,7 +96,7 @@ class _Smooth:
         return here
 
     def sharpen(self, error: float, *, stuck: bool) -> bool:
-        """Let mu fall where the smoothing error is most of the gap, or where nothing moves; whether it did."""
+        """Lower mu if the smoothing error is most of the gap, or if no step was found; returns whether it did."""
         if self.fixed:
             if stuck:
                 self.run.status = Status.STALLED

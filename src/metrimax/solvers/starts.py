@@ -22,15 +22,14 @@ point near it they find a lower one, or come back.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cuts, Design, Hinges, Kink, Oracle, Point, Vector, Working, made, required, rows_of
+from metrimax.protocols import Ask, Asking, Cuts, Design, Hinges, Kink, Oracle, Point, Vector, Working, made, required
 from metrimax.solvers.cut_model import kept_by_weights, taken
-from metrimax.solvers.run_state import Task
+from metrimax.solvers.run_state import Task, rows_of
 
 EPOCHS = 5
 """Passes of coordinate descent in a start."""
@@ -44,17 +43,17 @@ BESIDE = 2.0
 
 def plane_cut(
     design: Design, weight: float, w: Vector, dual_coef: Vector, loss: float, n_passes: float = 0.0
-) -> Generator[Ask, Vector, Cuts]:
+) -> Asking[Cuts]:
     """The cut of a sum of hinges that given multipliers define; ``loss`` is their sum times the margins."""
-    vectors: tuple[Vector, ...] = (w,)
+    vectors = [w]
     if not kept_by_weights(design):
-        vectors, n_passes = (dual_coef, (yield Ask("scores", w))), n_passes + 1
+        vectors, n_passes = [dual_coef, *(yield Ask("scores", vectors))], n_passes + 1
     gram = np.array([[rows_of(design).square(w, dual_coef, vectors[-1]) / weight**2]])
     rows = tuple(-vector[np.newaxis] / weight for vector in vectors)
     return Cuts(np.array([loss / weight]), gram, rows, n_passes=n_passes)
 
 
-def after_epochs(task: Task) -> Generator[Ask, Vector, Cuts]:
+def after_epochs(task: Task) -> Asking[Cuts]:
     """A few epochs on the hinges make up a plane; on the mistakes, where the risk is no sum of hinges, a point.
 
     That is where the exact objective is least in the direction of the epochs; no cut comes of it.
@@ -70,7 +69,7 @@ def after_epochs(task: Task) -> Generator[Ask, Vector, Cuts]:
         cuts = yield from plane_cut(design, weight, w, coefficients, _kernels.dot(hinges.margin, alpha), passes)
         return replace(cuts, seconds=time.perf_counter() - began)
     rep = w if by_weights else coefficients
-    scores = np.ascontiguousarray((yield Ask("scores", w)))
+    (scores,) = yield Ask("scores", [w])
     zero, square = np.zeros(len(scores)), _kernels.dot(w, w)
     parabola = 1 / weight, 0.0, 0.0, square
     t, risk = _kernels.line_search(oracle.line(zero, scores), parabola, oracle(zero).loss, None, task.tol, 1.0)
@@ -85,7 +84,7 @@ def after_epochs(task: Task) -> Generator[Ask, Vector, Cuts]:
     )
 
 
-def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: float) -> Generator[Ask, Vector, Cuts]:
+def leave_zero(oracle: Oracle, kink: Kink, design: Design, weight: float, tol: float) -> Asking[Cuts]:
     """The plane at w = 0 with the least slope, as a cut, and a point in its direction to start from.
 
     No point where the cut proves that w = 0 is optimal within ``tol``. Otherwise the point is better than w = 0, unless

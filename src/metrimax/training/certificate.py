@@ -11,14 +11,14 @@ never a false one. `certify` finds them by a method of its own, in plain NumPy, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from metrimax.designs import ExtraColumns, WithIntercept
-from metrimax.protocols import Ask, Cut, Design, Product, Vector
+from metrimax.protocols import Ask, Asking, Cut, Design, Product, Vector
 
 Search = Callable[[Vector], Cut]
 """An oracle as a function that returns cuts."""
@@ -61,7 +61,7 @@ class Certificate:
                 f"points of shape {self.points.shape} and multipliers of shape {self.multipliers.shape}, or others"
             )
 
-    def bound(self, search: Search, design: Design, weight: float) -> Generator[Ask, Vector, float]:
+    def bound(self, search: Search, design: Design, weight: float) -> Asking[float]:
         """The bound on J that it proves: X is read once for the scores of all points, and once for the slope."""
         if not len(self.points):
             return 0.0
@@ -91,7 +91,7 @@ class Certified(NamedTuple):
 
 def certify(
     search: Search, design: Design, weight: float, w: Vector, *, goal: float, max_iter: int = 1000
-) -> Generator[Ask, Vector, Certified]:
+) -> Asking[Certified]:
     """Bound ``min J`` from below by cutting planes around the best point known, w at first.
 
     Ends when the bound reaches ``goal``, when a point has a J below it, so that no bound does, or after ``max_iter``
@@ -141,7 +141,7 @@ class _Model:
         self._losses, self._gram = np.empty(0), np.empty((0, 0))
         self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
 
-    def add(self, points: list[Vector]) -> Generator[Ask, Vector, list[_Tried]]:
+    def add(self, points: list[Vector]) -> Asking[list[_Tried]]:
         """Add the cuts at some points, in one pass; returns the objectives of the points."""
         scores = yield from _products("scores", points)
         cuts = [self._search(row) for row in scores]
@@ -234,13 +234,12 @@ def _equal_gains(Q: Vector, b: Vector) -> Vector:
     return wanted
 
 
-def _products(product: Product, vectors: list[Vector]) -> Generator[Ask, Vector, list[Vector]]:
+def _products(product: Product, vectors: list[Vector]) -> Asking[list[Vector]]:
     """The products with several vectors, in one pass."""
-    answers = yield Ask(product, [np.ascontiguousarray(vector) for vector in vectors])
-    return list(answers)
+    return (yield Ask(product, [np.ascontiguousarray(vector) for vector in vectors]))
 
 
-def _square(design: Design, w: Vector) -> Generator[Ask, Vector, float]:
+def _square(design: Design, w: Vector) -> Asking[float]:
     """The squared length of w."""
     if _euclidean(design):
         return float(w @ w)

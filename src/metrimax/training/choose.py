@@ -53,8 +53,8 @@ class Chosen(NamedTuple):
 
     def training(self, training: Training, checkpoint: Checkpoint | None = None) -> Training:
         """How the label is trained at the end."""
-        threshold = "trained" if self.rule == "folds" else self.rule
-        return replace(training, losses=self.losses, threshold=threshold, checkpoint=checkpoint)
+        rule = "trained" if self.rule == "folds" else self.rule
+        return replace(training, losses=self.losses, rule=rule, checkpoint=checkpoint)
 
     def threshold_of(self, fitted: FittedLabel) -> FittedLabel:
         """The label with the threshold of the folds, if it has one."""

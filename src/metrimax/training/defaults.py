@@ -53,7 +53,7 @@ class Family(NamedTuple):
         )
 
 
-PLAIN = Family((PAPER,), ("trained",))
+RISK_ALONE = Family((PAPER,), ("trained",))
 """The measure's own risk alone, as Joachims (2005) has it."""
 
 BOTH, LOGISTIC = Losses(logistic=1.0), Losses(risk=0.0, logistic=1.0)
@@ -71,7 +71,7 @@ def family(measure: Measure, scoring: Measure, *, together: bool = False) -> Fam
     that of training. Several classes of which the highest is called (``together``) have no thresholds of their own.
     """
     if not wants_base_loss(measure):
-        return PLAIN
+        return RISK_ALONE
     if isinstance(scoring, Constrained) and not together:
         return Family((BOTH, LOGISTIC), ("folds",))  # training scores are too good to keep a constraint by
     placed = isinstance(scoring, ContingencyMeasure) and not scoring.ranks and not together

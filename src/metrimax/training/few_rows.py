@@ -12,7 +12,6 @@ for the direction of steepest descent at w = 0. If half of the rows matter, the 
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from metrimax import _kernels
 from metrimax.protocols import (
     Ask,
+    Asking,
     Callback,
     Cuts,
     Design,
@@ -77,30 +77,32 @@ class Part:
 
     def drive(self, steps: Steps) -> Solution:
         """Run a solver to its end."""
-        answer: Any = None
-        while True:
-            try:
-                ask = steps.send(answer)
-            except StopIteration as stop:
-                solution: Solution = stop.value
-                return solution
-            several = isinstance(ask.vector, list)
-            answer = self.rows.products(ask.product, ask.vector if isinstance(ask.vector, list) else [ask.vector])
-            answer = answer if several else answer[0]
+        try:
+            ask = next(steps)
+            while True:
+                ask = steps.send(self.rows.products(*ask))
+        except StopIteration as stop:
+            solution: Solution = stop.value
+            return solution
 
 
 def solve(
     solver: Solver, oracle: Oracle, design: Design, weight: float, *, tol: float, callback: Callback | None = None
 ) -> Steps:
     """Minimise ``1/2 |w|^2 + weight R(w)``, on few rows if the solver may choose how and one class is rare."""
-    start: Cuts | None = None
     if isinstance(solver, Auto) and (sign := _of_classes(oracle, design)) is not None:
-        few = _FewRows(Task(oracle, design, weight, tol, callback=callback), sign, solver.max_iter)
-        solution = yield from few.rounds()
-        if solution is not None:
-            return solution
-        start = yield from few.everything()
-    return (yield from solver.steps(oracle, design, weight, tol=tol, start=start, callback=callback))
+        return _on_few_rows(solver, Task(oracle, design, weight, tol, callback=callback), sign)
+    return solver.steps(oracle, design, weight, tol=tol, callback=callback)
+
+
+def _on_few_rows(solver: Auto, task: Task, sign: Vector) -> Steps:
+    """On few rows; and then on all of them, if too many matter or a round takes too long."""
+    few = _FewRows(task, sign, solver.max_iter)
+    solution = yield from few.rounds()
+    if solution is not None:
+        return solution
+    start = yield from few.everything()
+    return (yield from solver.solve(replace(task, start=start)))
 
 
 def _of_classes(oracle: Oracle, design: Design) -> Vector | None:
@@ -132,13 +134,14 @@ class _FewRows:
         self._w, self._scores = np.zeros(self._design.shape[1]), np.zeros(self._design.shape[0])
         self._best = self._w
 
-    def rounds(self) -> Generator[Ask, Vector, Solution | None]:
+    def rounds(self) -> Asking[Solution | None]:
         """The solution; None if too many rows matter, or a round takes too long."""
         task, run, model = self._task, self._run, self._run.model
         yield from self._begin()
         while True:
             found = self._round()
-            self._w, self._scores = found.w, np.ascontiguousarray((yield Ask("scores", found.w)))
+            self._w = found.w
+            (self._scores,) = taken((yield Ask("scores", [found.w])))
             model.n_passes += 1
             value, cut = run.offer(Point(np.empty(0), self._scores, _kernels.dot(found.w, found.w)))
             if run.best.value == value:
@@ -187,12 +190,13 @@ class _FewRows:
         self._cuts = replace(required(found.cuts, "expected the cuts of a bundle method").elsewhere(), given=True)
         return found
 
-    def _begin(self) -> Generator[Ask, Vector, None]:
+    def _begin(self) -> Asking[None]:
         """The rows to begin with."""
         zero = np.zeros(len(self._scores))
         steepest = self._oracle.mean_cut(zero, self._run.objective)
         (direction,) = taken((yield Ask("pull", [np.ascontiguousarray(steepest.slope)])))
-        self._scores = -(yield Ask("scores", direction))
+        (scores,) = taken((yield Ask("scores", [direction])))
+        self._scores = -scores
         self._run.model.n_passes += 2
         self._add(FEW)
 
@@ -228,7 +232,7 @@ class _FewRows:
             self._cuts = self._carried(rows, risk, vectors, images)
         self._rows, self._part, self._risk = rows, part, risk
 
-    def everything(self) -> Generator[Ask, Vector, Cuts]:
+    def everything(self) -> Asking[Cuts]:
         """A start for all rows: the cuts, the last point, and the run so far."""
         vectors, images = self._vectors(), None
         if not kept_by_weights(self._design):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.measure.base_loss import Losses
-from metrimax.protocols import Ask, Design, Labels, Measure, Vector
+from metrimax.protocols import Ask, Asking, Design, Labels, Measure, Rows, Vector
 from metrimax.training.label import FittedLabel, LabelSample, Training, prepare
 from metrimax.training.lockstep import run
 from metrimax.training.path import fit_sample
-
-Rows = npt.NDArray[np.intp]
 
 AT_ONCE = 2**25
 """Most out-of-fold scores in memory, 256 MB: where there are more, labels are trained block by block."""
@@ -38,7 +36,7 @@ class Fold(NamedTuple):
     test: Rows
 
 
-class Part(NamedTuple):
+class FoldData(NamedTuple):
     """The training data of one fold.
 
     ``outside`` gives the scores of the test rows for weights (p, m). It is None where rows cannot be taken out of the
@@ -75,7 +73,7 @@ class Sample(Protocol):
     def together(self) -> bool:
         """Whether the scores of all labels decide together, as for several exclusive classes."""
 
-    def parts(self, batch: list[int]) -> AbstractContextManager[list[Part]]:
+    def parts(self, batch: list[int]) -> AbstractContextManager[list[FoldData]]:
         """The training data of the folds of a batch, over one design that is freed when the context ends."""
 
     def scoring(self, rows: Rows) -> Measure:
@@ -114,7 +112,7 @@ def blocks(sample: Sample, variants: int) -> list[range]:
     return [range(at, min(at + size, L)) for at in range(0, L, size)]
 
 
-def _held_out(part: Part, label: int, losses: Sequence[Losses], Cs: Vector) -> Generator[Ask, Vector, Held]:
+def _held_out(part: FoldData, label: int, losses: Sequence[Losses], Cs: Vector) -> Asking[Held]:
     """Train one label with all losses and every C, and score the rows held out; weights are not kept."""
     sample = prepare(part.training, part.design, part.labels[:, label], part.weight)
     slim, columns = [], []
@@ -125,7 +123,8 @@ def _held_out(part: Part, label: int, losses: Sequence[Losses], Cs: Vector) -> G
             columns.append(part.outside(np.column_stack([one.solution.w for one in fitted])))
         else:
             for one in fitted:
-                columns.append((yield Ask("scores", one.solution.w))[part.test, np.newaxis])
+                (scores,) = yield Ask("scores", [one.solution.w])
+                columns.append(scores[part.test, np.newaxis])
         slim += [one.slim() for one in fitted]
     return Held(slim, np.column_stack(columns))
 

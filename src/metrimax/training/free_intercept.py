@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Cuts, Hinges, Record, Solution, Status, Steps, Vector, made, required, rows_of
+from metrimax.protocols import Ask, Asking, Cuts, Hinges, Record, Solution, Status, Steps, Vector, made, required
 from metrimax.solvers.cut_model import taken
-from metrimax.solvers.run_state import Task, TaskSolver
+from metrimax.solvers.run_state import Task, TaskSolver, rows_of
 
 FALL, MOST = 3.0, 100.0
 """A round of sweeps divides the largest violation by `FALL`, and ends after so many passes at the latest."""
@@ -129,8 +128,8 @@ class FreeHinges(NamedTuple):
         upper = hinges.weight * (task.weight / task.oracle.n)
         return cls(hinges._replace(weight=upper), upper)
 
-    def look(self, task: Task, alpha: Vector) -> Generator[Ask, Vector, tuple[Vector, FreePoint, float]]:
-        """The weights of multipliers, with the best bias as the last one; what they come to; and the passes read."""
+    def look(self, task: Task, alpha: Vector) -> Asking[tuple[Vector, FreePoint, float]]:
+        """The weights of multipliers, with the best bias as the last one; their `FreePoint`; and the passes read."""
         slope = self.hinges.sign * alpha
         w, scores, passes = np.zeros(task.design.shape[1]), np.zeros(len(alpha)), 0.0
         if alpha.any():

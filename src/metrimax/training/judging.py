@@ -26,8 +26,8 @@ class Judged(NamedTuple):
     """Candidates (losses, C) and their scores by the measure; nan where there is none.
 
     ``pooled`` is by label, candidate and threshold, on the test rows of all folds together; ``splits`` by label, fold,
-    candidate and threshold; ``thresholds`` are those of the folds, by label and candidate, and ``reach`` the greatest
-    level that any threshold would keep surely, of a measure with a constraint.
+    candidate and threshold; ``thresholds`` are those of the folds, by label and candidate; ``reach`` is, for a measure
+    with a constraint, the greatest level that a threshold keeps with confidence.
     """
 
     candidates: list[Candidate]
@@ -51,7 +51,7 @@ class _Pool:
         self.measure, self.in_folds = sample.scoring(rows), [sample.scoring(test) for test in tests]
         self.varied = varied(sample.labels, sample.weight, rows)
         self.varied_in = [varied(sample.labels, sample.weight, test) for test in tests]
-        if not self.varied.any():  # of such labels only measures of the table say something
+        if not self.varied.any():  # for such labels only measures of the table are defined
             self.varied[:] = not self.measure.ranks
 
     def weights(self, part: slice) -> Vector | None:
@@ -67,7 +67,7 @@ class _Pool:
         return choose_threshold(measure, y, scores, self.weight)
 
     def reach(self, label: int, scores: Vector) -> float:
-        """The greatest level of a constraint that a threshold keeps surely; nan where there is none."""
+        """The greatest level of a constraint that a threshold keeps with confidence; nan where there is none."""
         if not isinstance(self.measure, Constrained):
             return np.nan
         return self.measure.reach(self.truth[:, label], scores, self.weight)

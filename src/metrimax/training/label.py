@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from metrimax.measure.base_loss import PAPER, Losses
 from metrimax.measure.place import place, place_if_it_pays
 from metrimax.measure.plain import PlainOracle
 from metrimax.measure.shifted import Shifted
-from metrimax.protocols import Ask, Callback, Design, Labels, Measure, Oracle, Solution, Solver, Status, Vector
+from metrimax.protocols import Ask, Asking, Callback, Design, Labels, Measure, Oracle, Solution, Solver, Status, Vector
 from metrimax.training import few_rows
 from metrimax.training.certificate import Certificate, certify
 from metrimax.training.resume import ResumedRun, identity
@@ -69,13 +69,14 @@ class Training:
     measure, solver, tol
         The measure to train for, the solver, and the gap to reach.
     kind : str
-        Other than for two classes ("binary"), a label may be the same for all examples; its classifier is then a
+        The kind of target. Unless it is "binary", a label may be the same for all examples; its classifier is then
         constant.
     losses : Losses
         The measure's risk and the base losses.
-    threshold : {"trained", "placed", "auto"}
-        Where training puts it, or where the measure is best on the training scores; "auto" places it only where that is
-        better by more than one mistake in each class costs. Measures of rankings have a rule of their own.
+    rule : {"trained", "placed", "auto"}
+        Where the threshold is: where training puts it, or where the measure is best on the training scores. "auto"
+        places it only where that is better by more than one mistake in each class costs. Measures of rankings have a
+        rule of their own.
     callback : callable or None
     checkpoint : Checkpoint or None
         Runs go on from the states kept there, and keep their own.
@@ -88,7 +89,7 @@ class Training:
     tol: float
     kind: str = "binary"
     losses: Losses = PAPER
-    threshold: str = "trained"
+    rule: str = "trained"
     callback: Callback | None = None
     checkpoint: Checkpoint | None = None
     certificate: bool = False
@@ -125,7 +126,9 @@ class LabelSample:
     oracle: Oracle
 
     def beside(self, losses: Losses) -> LabelSample:
-        """The same sample trained with other losses."""
+        """The same sample trained with these losses."""
+        if losses == self.training.losses:
+            return self
         oracle = _oracle(losses, self.of_measure, self.labels, self.weight, self.offset)
         return replace(self, training=replace(self.training, losses=losses), oracle=oracle)
 
@@ -135,26 +138,26 @@ class LabelSample:
         check_weights([weight])
         return weight
 
-    def identity(self) -> Generator[Ask, Vector, tuple[str, Vector]]:
+    def identity(self) -> Asking[tuple[str, Vector]]:
         """The name of the file that keeps the state of this label, and a probe of the rows of X."""
         about = type(self.training.solver).__name__, self.training.measure.name, self.training.losses
         return identity(about, (self.labels, self.weight, self.offset), self.oracle, self.design)
 
-    def finished(self, solution: Solution) -> Generator[Ask, Vector, FittedLabel]:
+    def finished(self, solution: Solution) -> Asking[FittedLabel]:
         """The label with its solution, and the threshold that the measure or the training scores give it."""
         measure, price = self.training.measure, self.of_measure.price
-        if not measure.ranks and self.training.threshold == "trained":
+        if not measure.ranks and self.training.rule == "trained":
             return FittedLabel(solution, price, 0.0)
-        scores = yield Ask("scores", solution.w)
+        (scores,) = yield Ask("scores", [solution.w])
         scores = scores if self.offset is None else scores + self.offset
         if measure.ranks:
             threshold = measure.threshold(self.labels, scores, self.weight)
             return FittedLabel(solution, price, threshold, threshold)
-        rule = place_if_it_pays if self.training.threshold == "auto" else place
+        rule = place_if_it_pays if self.training.rule == "auto" else place
         return FittedLabel(solution, price, rule(measure, self.labels, scores, self.weight))
 
-    def certified(self, fitted: FittedLabel, C: float) -> Generator[Ask, Vector, FittedLabel]:
-        """The label with the bound of a certificate that is kept, as good as was asked for, or as the solver's own."""
+    def certified(self, fitted: FittedLabel, C: float) -> Asking[FittedLabel]:
+        """The label with a certificate, and the bound that it proves: the solver's, or as much as ``tol`` asks for."""
         training, weight, solution = self.training, self.risk_weight(C), fitted.solution
         plain = PlainOracle(training.measure, self.labels, self.weight, training.losses)
         enough = solution.objective - 0.98 * training.tol * weight  # rounding may take a little off it
@@ -189,7 +192,7 @@ def _oracle(losses: Losses, of_measure: Oracle, labels: Labels, weight: Vector |
 
 def fit_label(
     training: Training, design: Design, labels: Labels, weight: Vector | None, C: float, offset: Vector | None = None
-) -> Generator[Ask, Vector, FittedLabel]:
+) -> Asking[FittedLabel]:
     """Train one label for one C: its oracle, its solution, its threshold."""
     sample = prepare(training, design, labels, weight, offset)
     if isinstance(sample, FittedLabel):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from itertools import islice
 
 import numpy as np
 
 from metrimax import _kernels
-from metrimax.protocols import Ask, Design, Product, Vector
+from metrimax.protocols import Ask, Asking, Design, Product, Result, Vector
 
-Result = TypeVar("Result")
+Multiply = Callable[[Product, list[Vector]], list[Vector]]
+"""Several products of X in one pass."""
 
 OPEN = 32
 """Most runs open at a time: enough to read X once for many."""
@@ -20,7 +21,7 @@ LENGTH = 2**17
 """Numbers in one cut of each open run, about: with long vectors fewer runs are open, down to `TOGETHER`."""
 
 
-def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[Result]:
+def run(design: Design, runs: Iterable[Asking[Result]]) -> list[Result]:
     """Drive solver runs to their end, in lockstep, and return their results in order.
 
     In each round one product ``X W`` serves all runs that wait for scores. Where none does, one ``X' S`` serves all
@@ -28,7 +29,7 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
     the next, which is taken from ``runs`` only then. If a run or a product fails, the others are closed, so that they
     can save their checkpoints.
     """
-    begun: dict[int, Generator[Ask, Vector, Result]] = {}
+    begun: dict[int, Asking[Result]] = {}
     try:
         return _drive(design, runs, begun)
     finally:
@@ -36,78 +37,50 @@ def run(design: Design, runs: Iterable[Generator[Ask, Vector, Result]]) -> list[
             steps.close()
 
 
-def _drive(
-    design: Design, runs: Iterable[Generator[Ask, Vector, Result]], begun: dict[int, Generator[Ask, Vector, Result]]
-) -> list[Result]:
+def _drive(design: Design, runs: Iterable[Asking[Result]], begun: dict[int, Asking[Result]]) -> list[Result]:
     """Drive the runs; ``begun`` holds those that have not ended."""
     most = min(OPEN, TOGETHER * max(1, round(LENGTH / max(1, min(design.shape)) / TOGETHER)))
-    pending = enumerate(runs)
+    multiply, pending = _multiplier(design), enumerate(runs)
     results: dict[int, Result] = {}
-    waiting: list[tuple[int, Generator[Ask, Vector, Result], Ask]] = []
+    waiting: list[tuple[int, Asking[Result], Ask]] = []
 
-    def resume(k: int, steps: Generator[Ask, Vector, Result], answer: Vector | list[Vector] | None) -> None:
+    def resume(k: int, steps: Asking[Result], answers: list[Vector] | None = None) -> None:
         begun[k] = steps
         try:
-            waiting.append((k, steps, steps.send(answer)))  # type: ignore[arg-type]
+            waiting.append((k, steps, next(steps) if answers is None else steps.send(answers)))
         except StopIteration as stop:
             results[k] = stop.value
             del begun[k]
 
     while True:
         while len(waiting) < most and (following := next(pending, None)) is not None:
-            resume(*following, None)  # it may end at once and leave its place to the next
+            resume(*following)  # it may end at once and leave its place to the next
         if not waiting:
             return [results[k] for k in range(len(results))]
         if len(waiting) == 1:  # the last one, or the only one
             k, steps, ask = waiting.pop()
-            results[k] = _to_its_end(design, steps, ask)
+            results[k] = _to_its_end(multiply, steps, ask)
             del begun[k]
             continue
         product: Product = "scores" if any(ask.product == "scores" for _, _, ask in waiting) else "pull"
         group = [one for one in waiting if one[2].product == product]
         waiting[:] = [one for one in waiting if one[2].product != product]
-        for k, steps, answer in _answers(design, product, group):
-            resume(k, steps, answer)
+        answers = iter(multiply(product, [vector for _, _, ask in group for vector in ask.vectors]))
+        for k, steps, ask in group:
+            resume(k, steps, list(islice(answers, len(ask.vectors))))
 
 
-def _to_its_end(design: Design, steps: Generator[Ask, Vector, Result], ask: Ask) -> Result:
+def _to_its_end(multiply: Multiply, steps: Asking[Result], ask: Ask) -> Result:
     """Drive a single run, with as few calls as possible: on small data they take most of the time."""
-    multiply = _multiplier(design)
-    while True:
-        product, vector = ask
-        del ask  # what it gave is let go of as soon as the product is made
-        answer: Any
-        if isinstance(vector, list):
-            answer = multiply(product, vector)
-        else:
-            (answer,) = multiply(product, [vector])
-        del vector
-        try:
-            ask = steps.send(answer)
-        except StopIteration as stop:
-            result: Result = stop.value
-            return result
+    try:
+        while True:
+            ask = steps.send(multiply(*ask))
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
 
 
-def _answers(
-    design: Design, product: Product, group: list[tuple[int, Generator[Ask, Vector, Result], Ask]]
-) -> Iterator[tuple[int, Generator[Ask, Vector, Result], Vector | list[Vector]]]:
-    """The products that the runs of a group asked for, by one pass; vectors are freed as soon as they are used."""
-    vectors = [one for _, _, ask in group for one in _listed(ask.vector)]
-    runs = [(k, steps, isinstance(ask.vector, list), len(_listed(ask.vector))) for k, steps, ask in group]
-    group.clear()
-    rows = _multiplier(design)(product, vectors)[::-1]
-    vectors.clear()
-    for k, steps, several, count in runs:
-        mine = [rows.pop() for _ in range(count)]
-        yield k, steps, mine if several else mine.pop()
-
-
-def _listed(vector: Vector | list[Vector]) -> list[Vector]:
-    return vector if isinstance(vector, list) else [vector]
-
-
-def _multiplier(design: Design) -> Callable[[Product, list[Vector]], list[Vector]]:
+def _multiplier(design: Design) -> Multiply:
     """A function that multiplies several vectors in one pass: the design's own, or a product with a matrix."""
     if design.rows is not None:
         return design.rows.products

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from metrimax._validation import check_grid, check_positive, check_whole, refuse_missing, warn
+from metrimax import _kernels
+from metrimax._validation import check_grid, check_positive, check_weights, check_whole, refuse_missing, warn
 from metrimax.designs import as_design, is_design
 from metrimax.designs.linear import is_sparse
 from metrimax.measure import get_measure
-from metrimax.protocols import Ask, Callback, Cuts, Design, Labels, Measure, Solution, Vector
-from metrimax.solvers import Auto, along
+from metrimax.protocols import Asking, Callback, Cuts, Design, Labels, Measure, Oracle, Point, Solution, Solver, Vector
+from metrimax.solvers import Auto, kept_by_weights
 from metrimax.training.label import FittedLabel, LabelSample, Training, prepare
 from metrimax.training.lockstep import run
 from metrimax.training.resume import ResumedRun
@@ -26,15 +27,13 @@ GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 
 def fit_path(
     training: Training, design: Design, labels: Labels, weight: Vector | None, Cs: Sequence[float] | Vector
-) -> Generator[Ask, Vector, list[FittedLabel]]:
+) -> Asking[list[FittedLabel]]:
     """Train one label for every C."""
     sample = prepare(training, design, labels, weight)
     return (yield from fit_sample(sample, Cs))
 
 
-def fit_sample(
-    sample: LabelSample | FittedLabel, Cs: Sequence[float] | Vector
-) -> Generator[Ask, Vector, list[FittedLabel]]:
+def fit_sample(sample: LabelSample | FittedLabel, Cs: Sequence[float] | Vector) -> Asking[list[FittedLabel]]:
     """Train a label that is prepared for every C: one oracle, and solutions that start from those before them."""
     if isinstance(sample, FittedLabel):
         return [sample] * len(Cs)
@@ -51,7 +50,7 @@ def fit_sample(
     return fitted
 
 
-def _resumed(sample: LabelSample, weights: list[float]) -> Generator[Ask, Vector, list[Solution]]:
+def _resumed(sample: LabelSample, weights: list[float]) -> Asking[list[Solution]]:
     """Solutions for every weight, each begun from what was kept of it, or from the cuts of the one before.
 
     The cuts hold for every C, but a path drops those that serve no more: each of its solutions has its file.
@@ -67,6 +66,48 @@ def _resumed(sample: LabelSample, weights: list[float]) -> Generator[Ask, Vector
         solutions[k] = yield from run.solve(steps, sample.oracle, sample.design, cuts, save=True)
         cuts = run.cuts
     return [solutions[k] for k in range(len(weights))]
+
+
+def along(
+    solver: Solver,
+    oracle: Oracle,
+    design: Design,
+    weights: Sequence[float] | Vector,
+    *,
+    tol: float,
+    start: Cuts | None = None,
+    callback: Callback | None = None,
+) -> Asking[list[Solution]]:
+    """Solutions for every weight C kappa n of R, in the order given; the least is solved first, from ``start``."""
+    check_weights(weights)
+    if isinstance(solver, Auto) and len(weights) > 1:
+        solver = solver.for_path(oracle, design)
+    solutions: dict[int, Solution] = {}
+    before: Point | None = None
+    for k in sorted(range(len(weights)), key=lambda k: float(weights[k])):
+        weight = float(weights[k])
+        if start is not None and start.best is not None:
+            last, risk = start.best
+            if before is not None:
+                start = replace(start, best=further(oracle, design, 1 / weight, before, last, risk, tol))
+            before = last
+        steps = solver.steps(oracle, design, weight, tol=tol, start=start, callback=callback)
+        start = None  # the run has taken it over: views would keep alive what it has outgrown
+        solutions[k], start = (yield from steps).parted()
+    return [solutions[k] for k in range(len(weights))]
+
+
+def further(
+    oracle: Oracle, design: Design, lam: float, before: Point, last: Point, risk: float, tol: float
+) -> tuple[Point, float]:
+    """The point on the line through the last two solutions with the least objective at the next C."""
+    rep, scores = last.rep - before.rep, last.scores - before.scores
+    dual = rep if kept_by_weights(design) else scores
+    cross, bend = _kernels.dot(last.rep, dual), _kernels.dot(rep, dual)
+    parabola = lam, last.square, cross, bend
+    t, risk = _kernels.line_search(oracle.line(last.scores, scores), parabola, risk, None, tol, 1.0)
+    square = last.square + 2 * t * cross + t * t * bend
+    return Point(last.rep + t * rep, last.scores + t * scores, square), risk
 
 
 @dataclass(frozen=True)

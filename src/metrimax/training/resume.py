@@ -16,14 +16,14 @@ import numpy as np
 
 from metrimax._validation import warn
 from metrimax.io.checkpoints import KeptRun
-from metrimax.protocols import Array, Ask, Callback, Cuts, Design, Oracle, Record, Solution, Steps, Vector
+from metrimax.protocols import Array, Ask, Asking, Callback, Cuts, Design, Oracle, Record, Solution, Steps, Vector
 from metrimax.training.trust import above, believed, pack, risk_at
 
 PROBED = 0.0, 0.01, 0.1, 1.0, 10.0
 """Sizes of the scores at which the risks of two runs are compared."""
 
 DIGITS = 8
-"""Those of the products with X that a file's name tells: more would differ with the order of sums."""
+"""Digits of the products with X that go into a file's name: further ones depend on the order of sums."""
 
 _NOTHING = Record(0, 0, np.inf, -np.inf, 0, 0.0)
 
@@ -39,11 +39,11 @@ class ResumedRun:
 
     def solve(
         self, steps: Callable[..., Steps], oracle: Oracle, design: Design, start: Cuts | None = None, *, save: bool
-    ) -> Generator[Ask, Vector, Solution]:
-        """The solution, counted from the beginning, of a run from what was kept of it, or else from ``start``.
+    ) -> Asking[Solution]:
+        """The solution of a run that goes on from its saved state, counted from its beginning; else from ``start``.
 
-        ``steps`` takes a start, a callback and what keeps the state. With ``save``, for others follow, the last one is
-        written too.
+        ``steps`` takes ``start``, ``callback`` and ``keep``. With ``save`` the last state is written too, for the runs
+        that follow.
         """
         try:
             with _terminated_by_exit(self):
@@ -65,8 +65,8 @@ class ResumedRun:
             n_passes=solution.n_passes + self._before.n_passes,
         )
 
-    def _restored(self, oracle: Oracle, design: Design, *, others: bool) -> Generator[Ask, Vector, Cuts | None]:
-        """The state that was kept, or with ``others`` that of another C; None where there is none to go on from."""
+    def _restored(self, oracle: Oracle, design: Design, *, others: bool) -> Asking[Cuts | None]:
+        """The saved state, or with ``others`` that of a run at another C; None where there is none."""
         found = self._run.load()
         if found is not None:
             start = yield from believed(found[0], oracle, design)
@@ -80,9 +80,7 @@ class ResumedRun:
                 return None if start is None else start.elsewhere()
         return None
 
-    def _solve(
-        self, steps: Callable[..., Steps], start: Cuts | None, doubted: bool
-    ) -> Generator[Ask, Vector, Solution]:
+    def _solve(self, steps: Callable[..., Steps], start: Cuts | None, doubted: bool) -> Asking[Solution]:
         """Solve from the saved state; if its bound is above the objective, which is impossible, start anew."""
         self._doubted = doubted
         try:
@@ -104,7 +102,7 @@ class ResumedRun:
 
     @property
     def cuts(self) -> Cuts | None:
-        """The cuts of the state that was offered last."""
+        """The cuts of the last state."""
         return None if self._state is None else self._state().elsewhere()
 
     def __call__(self, record: Record) -> Any:
@@ -134,15 +132,15 @@ class _FalseBound(Exception):
 
 def identity(
     about: tuple[Any, ...], arrays: tuple[Array | None, ...], oracle: Oracle, design: Design
-) -> Generator[Ask, Vector, tuple[str, Vector]]:
-    """The name of a problem, and what X does to fixed vectors, the scale of X included; one pass.
+) -> Asking[tuple[str, Vector]]:
+    """A name for the problem, and a probe of X: its products with fixed vectors, in one pass.
 
-    Measures of one name may have other parameters, or compare other labellings, so that the cuts of the one do not hold
-    for the other: the risk is told by its values too, at scores of all sizes.
+    Two measures of one name may differ in parameters, or in the labellings they compare, and then the cuts of one do
+    not hold for the other. So the name depends on values of the risk too, at scores of several sizes.
     """
     rng = np.random.default_rng(0)
     values = [f"{risk_at(oracle, size * rng.normal(size=design.shape[0])):.9g}" for size in PROBED]
-    scores = yield Ask("scores", rng.normal(size=design.shape[1]))
+    (scores,) = yield Ask("scores", [rng.normal(size=design.shape[1])])
     probe = np.append(rng.normal(size=(4, len(scores))) @ scores, np.linalg.norm(scores))
     rows = [f"{value:.{DIGITS}g}" for value in probe]
     told = *about, float(oracle.price), float(oracle.n), values, rows, design.shape
@@ -153,7 +151,7 @@ def identity(
 
 
 _open: list[ResumedRun] = []
-"""Runs that are not at their end, in the main thread."""
+"""Runs in the main thread that have not ended."""
 
 
 @contextmanager

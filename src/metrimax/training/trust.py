@@ -8,14 +8,13 @@ its quasi-Newton pairs among it, decides where the run looks next, and nothing e
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 
 from metrimax import _kernels
 from metrimax._validation import warn
-from metrimax.protocols import Arrays, Ask, Cuts, Design, Oracle, Point, Vector
+from metrimax.protocols import Arrays, Ask, Asking, Cuts, Design, Oracle, Point, Vector
 from metrimax.solvers import kept_by_weights
 
 ROUNDING = 1e-8
@@ -53,7 +52,7 @@ def above(bound: float, objective: float) -> bool:
     return not bound <= objective + ROUNDING * max(1e-3, abs(objective))
 
 
-def believed(arrays: Arrays, oracle: Oracle, design: Design) -> Generator[Ask, Vector, Cuts | None]:
+def believed(arrays: Arrays, oracle: Oracle, design: Design) -> Asking[Cuts | None]:
     """The state, checked against the data; None, with a warning, where it does not fit them."""
     try:
         cuts = unpack(arrays)
@@ -79,7 +78,7 @@ def _check_shapes(cuts: Cuts, design: Design) -> None:
         raise ValueError(f"expected cuts of shape {shapes[0]} and a point, got {[rows.shape for rows in cuts.rows]}")
 
 
-def _checked(cuts: Cuts, oracle: Oracle, design: Design) -> Generator[Ask, Vector, Cuts]:
+def _checked(cuts: Cuts, oracle: Oracle, design: Design) -> Asking[Cuts]:
     """The cuts with their Gram matrix and point computed again; ValueError where a cut is above the risk."""
     assert cuts.best is not None
     rep, rows = cuts.best[0].rep, cuts.rows[0]
@@ -91,7 +90,7 @@ def _checked(cuts: Cuts, oracle: Oracle, design: Design) -> Generator[Ask, Vecto
     else:
         secret = np.random.default_rng().normal(size=len(rep))
         pulled = yield Ask("pull", [rep, mean, secret])
-        scores, along, image = yield Ask("scores", list(pulled))
+        scores, along, image = yield Ask("scores", pulled)
         square, gram = _kernels.dot(rep, scores), rows @ cuts.rows[1].T
         if not _images(rows, cuts.rows[1], secret, image):
             raise ValueError("its vectors are not products with X")

@@ -100,7 +100,7 @@ def verify_label(
     if used.min() == used.max():
         return [_constant(claim, bool(used[0]))]
     if claim.constant:
-        return [Check("label", False, "the label varies in these data, in training it did not: they are other data")]
+        return [Check("label", False, "the label varies in these data but did not in training: these are other data")]
     oracle = PlainOracle(measure, labels, weight, claim.losses)
     units = claim.C * oracle.unit
     scores = design.matvec(claim.w)
@@ -154,7 +154,7 @@ def _bound(claim: Claim, oracle: PlainOracle, design: Design, units: float, max_
             certificate = Certificate(*claim.certificate)
             (proven,) = run(design, [certificate.bound(oracle, design, units)])
         except ValueError as error:
-            return Check("bound", False, f"the certificate is none: {error}")
+            return Check("bound", False, f"the certificate is invalid: {error}")
         number = len(certificate.multipliers)
         if proven >= least:
             return Check(
@@ -165,7 +165,7 @@ def _bound(claim: Claim, oracle: PlainOracle, design: Design, units: float, max_
         return Check(
             "bound",
             False,
-            f"the certificate proves a bound of {proven:.9g}, {claim.bound:.9g} is stated: one is changed",
+            f"the certificate proves a bound of {proven:.9g}, {claim.bound:.9g} is stated: one of them was changed",
         )
     (found,) = run(design, [certify(oracle, design, units, claim.w, goal=least, max_iter=max_iter)])
     if found.bound >= least:
