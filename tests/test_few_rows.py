@@ -294,13 +294,29 @@ def test_some_rows_of_a_matrix(kind, dtype):
     index = np.int64 if kind == "csr64" else np.int32
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     stored = X if kind.startswith("csr") else np.asarray(X.toarray(), order=kind)
-    rows = np.array([0, 3, 4, 39])
-    part = as_design(stored, intercept_scaling=2.5).rows.some(rows)
-    w, slope = rng.normal(size=31), rng.normal(size=4)
-    dense = reference.with_intercept(X.toarray(), 2.5)[rows]
-    assert_allclose(part.products("scores", [w])[0], dense @ w, rtol=1e-6)
-    assert_allclose(part.products("pull", [slope])[0], dense.T @ slope, rtol=1e-6, atol=1e-12)
-    assert part.in_order
+    for rows in (np.array([0, 3, 4, 39]), np.arange(2, 36)):
+        part, features = as_design(stored, intercept_scaling=2.5).rows.some(rows)
+        assert len(np.unique(features)) == len(features) > min(len(rows), 30)
+        w, slope = rng.normal(size=31), rng.normal(size=len(rows))
+        dense, pulled = reference.with_intercept(X.toarray(), 2.5)[rows], np.zeros(31)
+        assert_allclose(part.products("scores", [w[features]])[0], dense @ w, rtol=1e-6)
+        pulled[features] = part.products("pull", [slope])[0]
+        assert_allclose(pulled, dense.T @ slope, rtol=1e-6, atol=1e-12)
+        assert part.in_order
+
+
+def test_features_that_some_rows_have_not_are_left_out_and_rows_must_exist():
+    X = sparse.random(50, 1000, density=0.01, format="csr", random_state=np.random.default_rng(1))
+    rows = as_design(X).rows
+    _, features = rows.some(np.arange(20))
+    assert len(features) == max(20, np.count_nonzero(X[:20].sum(axis=0))) < 1000
+    _, features = rows.some(np.array([7]))
+    assert set(X[[7]].indices) <= set(features.tolist())
+    _, features = rows.some(np.array([], dtype=np.intp))
+    assert len(features) == 0
+    for wrong in (-1, 50):
+        with pytest.raises(ValueError, match="expected rows of the matrix"):
+            rows.some(np.array([wrong]))
 
 
 def test_a_kernel_matrix_has_no_rows():

@@ -329,6 +329,11 @@ class Matrix:
     def columns(self, pull: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
         """X V, or X'V to pull, for the columns of V."""
 
+    def some(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Matrix, Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]]:
+        """
+        Some rows of a CSR matrix as a matrix, and its features: those that are zero in all of these rows are left out, as long as there are more features than rows.
+        """
+
 @overload
 def dense_matrix(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], fortran: bool = False) -> Matrix: ...
 

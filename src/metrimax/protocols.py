@@ -170,8 +170,11 @@ class RowAccess(Protocol):
     def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
         """The product with each vector (contiguous, float64), reading X once for several where that is quicker."""
 
-    def some(self, rows: Rows) -> RowAccess | None:
-        """A copy of some rows, ascending; None where there are no rows in memory."""
+    def some(self, rows: Rows) -> tuple[RowAccess, Rows] | None:
+        """A copy of some rows, ascending, and the features that it has; None where there are no rows in memory.
+
+        What is left out is zero in all of these rows. If there are more features than rows, so there are in the copy.
+        """
 
     @property
     def in_order(self) -> bool:

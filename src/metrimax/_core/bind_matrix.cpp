@@ -1,11 +1,14 @@
 // Python bindings of the data matrix: check lengths, make room for the result, let go of the GIL, call the kernel.
 #include "bind_matrix.hpp"
+#include "some_rows.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace metrimax {
@@ -47,6 +50,26 @@ Out2<double> columns(const PyMatrix &self, bool pull, In2<double> V, int n_threa
     return make_array(std::move(out), size, L);
 }
 
+using Some = std::pair<PyMatrix, Out1<std::int64_t>>;
+
+template <class T> Some some(const DenseMatrix<T> &, const std::int64_t *, size_t) {
+    throw nb::type_error("some: expected a CSR matrix, got a dense one: index its array");
+}
+template <class T, class I> Some some(const CSRMatrix<T, I> &X, const std::int64_t *rows, size_t n_rows) {
+    const auto part = std::make_shared<SomeRows<T, I>>(X.data, X.indices, X.indptr, X.p, rows, n_rows);
+    const CSRMatrix<T, I> matrix(part->data.get(), part->nnz, part->indices.get(), part->nnz, part->indptr.get(),
+                                 n_rows + 1, part->n_features, true);
+    return Some(PyMatrix{matrix, std::any(part)}, make_array(std::move(part->features), part->n_features));
+}
+
+// Some rows of a CSR matrix, and the features that they have.
+Some some_rows(const PyMatrix &self, In1<std::int64_t> rows) {
+    for (size_t r = 0; r < rows.size(); ++r)
+        require(rows.data()[r] >= 0 && static_cast<size_t>(rows.data()[r]) < self.n(),
+                "some: expected rows of the matrix, got one out of its range");
+    return std::visit([&](const auto &X) { return some(X, rows.data(), rows.size()); }, self.matrix);
+}
+
 template <class T> void bind_dense(nb::module_ &m) {
     m.def(
         "dense_matrix",
@@ -80,7 +103,11 @@ void bind_matrix(nb::module_ &m) {
         .def("products", &products, nb::arg("pull"), nb::arg("vectors").noconvert(), nb::arg("bias"),
              nb::arg("n_threads"), "X v, or X'v to pull, for each of several v.")
         .def("columns", &columns, nb::arg("pull"), nb::arg("V").noconvert(), nb::arg("n_threads"),
-             "X V, or X'V to pull, for the columns of V.");
+             "X V, or X'V to pull, for the columns of V.")
+        .def("some", &some_rows, nb::arg("rows").noconvert(),
+             "Some rows of a CSR matrix as a matrix, and its features: those that are zero in all of these rows are "
+             "left "
+             "out, as long as there are more features than rows.");
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_csr<float, std::int32_t>(m);

@@ -69,8 +69,11 @@ class MatrixRows:
     def products(self, product: Product, vectors: list[Vector]) -> list[Vector]:
         return self._matrix._products(product == "pull", vectors, self._bias)
 
-    def some(self, rows: Rows) -> MatrixRows:
-        return MatrixRows(self._matrix._some(rows), self._bias)
+    def some(self, rows: Rows) -> tuple[MatrixRows, Rows]:
+        matrix, features = self._matrix._some(rows)
+        if self._bias:
+            features = np.append(features, self._matrix.shape[1])
+        return MatrixRows(matrix, self._bias), features
 
     @property
     def in_order(self) -> bool:
@@ -142,8 +145,8 @@ class _Matrix:
         """The same with every row in one piece."""
         return self._compiled
 
-    def _some(self, rows: Rows) -> _Matrix:
-        """A copy of some rows."""
+    def _some(self, rows: Rows) -> tuple[_Matrix, Rows]:
+        """A copy of some rows, and the features that it has."""
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
@@ -249,8 +252,8 @@ class Dense(_Matrix):
     def _by_rows(self) -> _kernels.Matrix:
         return self._compiled if self._in_order else _kernels.dense_matrix(np.ascontiguousarray(self.X))
 
-    def _some(self, rows: Rows) -> Dense:
-        return Dense(np.ascontiguousarray(self.X[rows]), self.n_threads)
+    def _some(self, rows: Rows) -> tuple[Dense, Rows]:
+        return Dense(np.ascontiguousarray(self.X[rows]), self.n_threads), np.arange(self.shape[1])
 
 
 class CSR(_Matrix):
@@ -324,8 +327,17 @@ class CSR(_Matrix):
         total = _kernels.dot(data, data) if data.dtype == np.float64 else np.einsum("i,i->", data, data, dtype=float)
         return float(total) / self.shape[0]
 
-    def _some(self, rows: Rows) -> CSR:
-        begins, counts = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
-        indptr = np.concatenate(([0], np.cumsum(counts))).astype(self.indptr.dtype)
-        there = np.repeat(begins - indptr[:-1], counts) + np.arange(indptr[-1], dtype=self.indptr.dtype)
-        return CSR(self.data[there], self.indices[there], indptr, self.n_cols, self.n_threads, check=False)
+    def _some(self, rows: Rows) -> tuple[_SomeRows, Rows]:
+        compiled, features = self._compiled.some(rows)
+        return _SomeRows(compiled, self.n_threads), features
+
+
+class _SomeRows(_Matrix):
+    """Some rows of a CSR matrix, which the kernels alone have."""
+
+    def __init__(self, compiled: _kernels.Matrix, n_threads: int) -> None:
+        self._compiled, self.n_threads = compiled, n_threads
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._compiled.shape

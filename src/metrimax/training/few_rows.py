@@ -62,10 +62,22 @@ FLIPS = 0.01
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows of a design, as a design of their own."""
+    """Some rows of a design, as a design of their own, with those features that they have."""
 
-    shape: tuple[int, int]
     rows: RowAccess
+    features: Rows
+    size: int
+    n_features: int  # of the whole
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.size, len(self.features)
+
+    def whole(self, w: Vector) -> Vector:
+        """Weights for all features."""
+        weights = np.zeros(self.n_features)
+        weights[self.features] = w
+        return weights
 
     def matvec(self, w: Vector) -> Vector:
         """``X w``."""
@@ -140,12 +152,12 @@ class _FewRows:
         yield from self._begin()
         while True:
             found = self._round()
-            self._w = found.w
-            (self._scores,) = taken((yield Ask("scores", [found.w])))
+            self._w = self._part.whole(found.w)
+            (self._scores,) = taken((yield Ask("scores", [self._w])))
             model.n_passes += 1
             value, cut = run.offer(Point(np.empty(0), self._scores, _kernels.dot(found.w, found.w)))
             if run.best.value == value:
-                self._best = found.w
+                self._best = self._w
             last = self._history[-1]
             self._history[-1] = last._replace(objective=run.objective, bound=model.bound, n_passes=model.n_passes)
             if run.closed or found.status is Status.CALLBACK or len(self._history) == self._max_iter:
@@ -218,47 +230,58 @@ class _FewRows:
         """Add the rows whose flips give up least, and take over the cuts."""
         out = np.flatnonzero(~self._inside)
         cost = self._sign[out] * self._scores[out]
-        joining = np.sort(out[np.argpartition(cost, count - 1)[:count]])
-        self._inside[joining] = True
+        self._inside[out[np.argpartition(cost, count - 1)[:count]]] = True
         rows = np.flatnonzero(self._inside)
-        part = Part((len(rows), self._design.shape[1]), self._some(rows))
+        some = required(self._design.rows, "expected a design with rows").some(rows)
+        matrix, features = required(some, "expected rows in memory")
+        part = Part(matrix, features, len(rows), self._design.shape[1])
         risk = required(self._oracle.can.within, "expected an oracle of some rows")(rows)
         if self._cuts is not None:
-            vectors = self._vectors()
-            images = None if kept_by_weights(part) else np.empty((len(vectors), len(rows)))
-            if images is not None:
-                images[:, np.searchsorted(rows, self._rows)] = self._cuts.rows[1]
-                images[:, np.searchsorted(rows, joining)] = self._some(joining).products("scores", vectors)
-            self._cuts = self._carried(rows, risk, vectors, images)
+            if kept_by_weights(part):  # with all features
+                self._cuts = self._by_weights(risk, rows)
+            else:
+                slopes = self._slopes(rows)
+                images = matrix.products("scores", matrix.products("pull", list(slopes)))
+                self._cuts = self._by_slopes(risk, rows, slopes, images)
         self._rows, self._part, self._risk = rows, part, risk
 
     def everything(self) -> Asking[Cuts]:
         """A start for all rows: the cuts, the last point, and the run so far."""
-        vectors, images = self._vectors(), None
-        if not kept_by_weights(self._design):
-            images = np.array(taken((yield Ask("scores", list(vectors)))))
-        start = self._carried(np.arange(len(self._scores)), self._oracle, vectors, images)
+        rows = np.arange(len(self._scores))
+        if kept_by_weights(self._design):
+            start = self._by_weights(self._oracle, rows)
+        else:
+            images = taken((yield Ask("scores", self._vectors())))
+            start = self._by_slopes(self._oracle, rows, self._slopes(rows), images)
         last, held = self._history[-1], (self._best, self._run.best.value)
         return replace(start, n_passes=last.n_passes, seconds=last.seconds, history=tuple(self._history), held=held)
 
-    def _some(self, rows: Rows) -> RowAccess:
-        whole = required(self._design.rows, "expected a design with rows")
-        return required(whole.some(rows), "expected rows in memory")
-
     def _vectors(self) -> list[Vector]:
-        """The cuts as weights."""
-        rows = list(required(self._cuts, "expected cuts").rows[0])
-        return rows if kept_by_weights(self._part) else self._part.rows.products("pull", rows)
+        """The cuts as weights for all features."""
+        kept = list(required(self._cuts, "expected cuts").rows[0])
+        vectors = kept if kept_by_weights(self._part) else self._part.rows.products("pull", kept)
+        return [self._part.whole(vector) for vector in vectors]
 
-    def _carried(self, rows: Rows, risk: Oracle, vectors: list[Vector], images: Vector | None) -> Cuts:
-        """The cuts and the last point on more rows; with the scores of the cuts, if these are kept by coefficients."""
+    def _slopes(self, rows: Rows) -> Vector:
+        """The slopes of the cuts, with zeros for the rows that are new among these."""
+        kept = required(self._cuts, "expected cuts").rows[0]
+        slopes = np.zeros((len(kept), len(rows)))
+        slopes[:, np.searchsorted(rows, self._rows)] = kept
+        return slopes
+
+    def _by_weights(self, risk: Oracle, rows: Rows) -> Cuts:
+        """The cuts and the last point on more rows, by weights."""
+        return self._carried(risk, rows, self._w, (np.array(self._vectors()),))
+
+    def _by_slopes(self, risk: Oracle, rows: Rows, slopes: Vector, images: list[Vector]) -> Cuts:
+        """The cuts and the last point on more rows, by coefficients and scores."""
+        rep = np.zeros(len(rows))
+        best = required(required(self._cuts, "expected cuts").best, "expected the last point")
+        rep[np.searchsorted(rows, self._rows)] = best[0].rep
+        return self._carried(risk, rows, rep, (slopes, np.array(images)))
+
+    def _carried(self, risk: Oracle, rows: Rows, rep: Vector, arrays: tuple[Vector, ...]) -> Cuts:
         cuts, scores = required(self._cuts, "expected cuts"), self._scores[rows]
-        rep, arrays = self._w, tuple[Vector, ...]([np.array(vectors)])
-        if images is not None:
-            place = np.searchsorted(rows, self._rows)
-            slopes, rep = np.zeros(images.shape), np.zeros(len(rows))
-            slopes[:, place], rep[place] = cuts.rows[0], required(cuts.best, "expected the last point")[0].rep
-            arrays = slopes, images
         here = risk(scores)
         best = Point(rep, scores, _kernels.dot(self._w, self._w)), here.loss + _kernels.dot(here.slope, scores)
         return Cuts(cuts.losses.copy(), np.ascontiguousarray(cuts.gram), arrays, best=best)
