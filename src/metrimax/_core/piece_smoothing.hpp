@@ -7,8 +7,8 @@
 // Within a piece the prox is quadratic in the shares of flips, centred in the middle of the piece: every share is a
 // ramp of the cost (ramp_sums.hpp), with a multiplier for the number that the piece limits, if it limits one. Between
 // pieces it is the entropy (docs/smoothing.md). Pieces whose weight is below 1e-13 are ruled out many at a time, by a
-// bound on the values of a range of them (Land & Doig 1960). Costs on which none of the other pieces has a ramp are
-// only counted; the search for the others begins where they were at the last call.
+// bound on the values of a range of them (Land & Doig 1960). The others are found with costs summed up in cells first,
+// and then exactly (cell_ramp.hpp); the search begins where they were at the last call.
 #pragma once
 
 #include "cell_ramp.hpp"
@@ -37,30 +37,17 @@ class PieceSmoothing {
     size_t size() const { return static_cast<size_t>(classes.sample); }
 
   protected:
-    static constexpr double kInf = std::numeric_limits<double>::infinity(), kPad = 0.05;
+    static constexpr double kInf = std::numeric_limits<double>::infinity(), kPad = 0.5;
 
-    // One class: its costs from `low` up to `high`, and their weights, if any. The `certain` ones, below `low`, are
-    // taken to flip; `rest` is the weight of those from `high` on.
+    // The sums over a class, and where its ramps are expected: where they were at the last call, and a bit beyond.
     struct Window {
-        double low = -kInf, high = kInf;
-        std::vector<double> costs, weights; // in memory for all
         CellRamp ramp;
-        double certain = 0, rest = 0;
-        double least = kInf, most = -kInf; // where there were ramps
-
-        double certain_to() const { return certain > 0 ? low : -kInf; }
-        double known_to() const { return rest > 0 ? high : kInf; }
-
-        void see(double from, double to) {
-            least = std::min(least, from);
-            most = std::max(most, to);
-        }
+        double low = -kInf, high = kInf;
     };
 
     struct State {
         std::optional<PieceTree> pieces; // of the last mu, if there was one
         std::array<Window, 2> windows;
-        double pad = kPad;
         double best = 0; // where the best piece was in the range of what they limit
     };
 
@@ -69,7 +56,7 @@ class PieceSmoothing {
         Index leaf;
         double value, loss;
         std::array<double, 2> t, h;
-        bool exact; // whether all its ramps lie in the windows; if not, the value is a bound from above
+        double off; // by how much the value may be wrong, either way: nothing, once all costs about its ends are sorted
     };
 
     // The value of the smoothed risk, and the loss of its plane; its slope is written. make() gives the pieces, where
@@ -88,16 +75,12 @@ class PieceSmoothing {
         const PieceTree &pieces = *now.pieces;
         const auto [least, greatest] = range_of(scores, classes.sample);
         const double finest = 1e-15 * std::max(-least, greatest); // a narrower ramp would be rounding
-        std::vector<Found> found;
-        while (true) {
-            for (int side = 0; side < 2; ++side)
-                look(side, scores, std::max(pieces.least_h[side], finest), now.windows[side]);
-            if (Search(*this, now, finest).run(found))
-                break;
-            now.pad = std::min(4 * now.pad, 1e3);
-            for (Window &window : now.windows)
-                widen(window, now.pad);
+        for (int side = 0; side < 2; ++side) {
+            Window &window = now.windows[side];
+            const auto [low, high] = costs_between(side, least, greatest);
+            window.ramp.fill(costs(side, scores), classes[side].weights, low, high, window.low, window.high);
         }
+        const std::vector<Found> found = Search(*this, now, scores, finest).run();
         double value = found[0].value, loss = found[0].loss;
         std::vector<double> pi(found.size(), 1.0);
         if (pieces.leaves.size() > 1) {
@@ -117,10 +100,13 @@ class PieceSmoothing {
         for (int side = 0; side < 2; ++side) {
             for (std::size_t k = 0; k < found.size(); ++k)
                 ramps[k] = {found[k].t[side], found[k].h[side], pi[k]};
-            write(side, scores, MeanRamp(ramps), slope);
-            narrow(now.windows[side], now.pad);
+            Window &window = now.windows[side];
+            const MeanRamp share(ramps, window.ramp);
+            write(side, scores, share, window.ramp.cells(), slope);
+            const double pad = kPad * (share.high - share.low);
+            window.low = share.low - pad;
+            window.high = share.high + pad;
         }
-        now.pad = std::max(kPad, 0.7 * now.pad);
         return {value, loss};
     }
 
@@ -128,132 +114,83 @@ class PieceSmoothing {
     Scratch<State> scratch{[] { return State(); }};
 
   private:
-    // Collect a class.
-    void look(int side, const double *scores, double least_h, Window &window) const {
-        const PairClass &one = classes[side];
-        const PointCosts source{scores, one.members};
-        window.costs.resize(static_cast<std::size_t>(one.members.size) + 1);
-        window.weights.resize(one.weights ? window.costs.size() : 0);
-        double certain_sum = 0, weight = 0;
-        window.certain = 0;
-        Index size = 0;
-        for_blocks(one.members.extent(), [&](Index first, Index count) {
-            double block[kBlock];
-            source.block(first, count, block);
-            if (one.weights) {
-                for (Index k = 0; k < count; ++k) {
-                    const double own = one.weights[first + k];
-                    const double certain = block[k] < window.low ? own : 0.0;
-                    const bool inside = block[k] >= window.low && block[k] < window.high;
-                    window.certain += certain;
-                    certain_sum += certain * block[k];
-                    window.costs[size] = block[k];
-                    window.weights[size] = own;
-                    weight += inside ? own : 0.0;
-                    size += inside;
-                }
-                return;
-            }
-            const Part certain = sum_where<std::less<>>(block, block, count, window.low);
-            window.certain += certain.count;
-            certain_sum += certain.sum;
-            for_inside<std::less<>>(block, count, window.low, window.high, [&](Index k, bool counts) {
-                window.costs[size] = block[k];
-                size += counts;
-            });
-        });
-        if (!one.weights)
-            weight = static_cast<double>(size);
-        const double all = classes.sides.totals[side];
-        window.rest = all - window.certain - weight;
-        if (window.rest <= 1e-9 * all)
-            window.rest = 0;
-        window.ramp.fill(window.costs.data(), one.weights ? window.weights.data() : nullptr, size, window.certain,
-                         certain_sum, least_h);
+    PointCosts costs(int side, const double *scores) const { return {scores, classes[side].members}; }
+
+    // The least and the greatest that a cost can be, from those of the scores.
+    std::pair<double, double> costs_between(int side, double least, double greatest) const {
+        return classes[side].members.sign > 0 ? std::pair(least, greatest) : std::pair(-greatest, -least);
     }
 
     // The pieces that count, by branch and bound.
     class Search {
       public:
-        Search(const PieceSmoothing &all, State &now, double finest)
-            : sides(all.classes.sides), now(now), pieces(*now.pieces), finest(finest), pos(now.windows[0].ramp),
-              neg(now.windows[1].ramp), complete(holds_all(now.windows[0]) && holds_all(now.windows[1])) {}
+        Search(const PieceSmoothing &all, State &now, const double *scores, double finest)
+            : all(all), sides(all.classes.sides), now(now), scores(scores), pieces(*now.pieces), finest(finest),
+              pos(now.windows[0].ramp), neg(now.windows[1].ramp) {}
 
-        // Whether the windows were wide enough.
-        bool run(std::vector<Found> &out) {
-            out.clear();
-            for (Window &window : now.windows)
-                window.least = kInf, window.most = -kInf;
+        std::vector<Found> run() {
             const auto leaves = static_cast<Index>(pieces.leaves.size());
             const auto before = [](const Piece &leaf, double m) { return leaf.hi < m; };
             const auto at = std::lower_bound(pieces.leaves.begin(), pieces.leaves.end() - 1, now.best, before);
             start = at - pieces.leaves.begin();
             const Found first = solve(*at, start);
-            best = first.exact || leaves == 1 ? first.value : -kInf;
+            best = first.value - first.off;
             below = leaves > 1 ? kNegligible * pieces.temperature() : 0.0;
-            if (!visit(0, 0, out))
-                return false;
-            if (out.empty()) // by rounding
-                out.push_back(first);
-            return sharpen(out);
+            visit(0, 0);
+            if (found.empty()) // by rounding
+                found.push_back(first);
+            sharpen();
+            return std::move(found);
         }
 
       private:
         static constexpr double kNegligible = 32; // temperatures below the best, where a weight is below 1e-13
 
-        static bool holds_all(const Window &window) { return window.certain == 0 && window.rest <= 0; }
-
         // Go through the pieces of a node, of which `first` is the first.
-        bool visit(Index at, Index first, std::vector<Found> &out) {
+        void visit(Index at, Index first) {
             const PieceTree::Node &node = pieces.nodes[at];
-            const Found found = solve(node.piece, first);
-            const double most = node.size == 1 ? found.value : found.value + pieces.above;
-            if (most >= best - below) // to be visited again at the next call
-                for (int side = 0; side < 2; ++side)
-                    now.windows[side].see(found.t[side] - found.h[side], found.t[side]);
+            const Found here = solve(node.piece, first);
+            if (here.value + here.off + (node.size == 1 ? 0.0 : pieces.above) < best - below)
+                return;
             if (node.size == 1) {
-                if (found.value < best - below)
-                    return true;
-                if (!found.exact)
-                    return false;
-                if (found.value > best) {
-                    best = found.value;
-                    now.best = node.piece.lo;
-                }
-                out.push_back(found);
-                return true;
+                best = std::max(best, here.value - here.off);
+                found.push_back(here);
+                return;
             }
-            if (most < best - below)
-                return true;
             const Index half = node.size / 2;
-            if (start < first + half) // the side of the last best first: what is found there rules out more
-                return visit(at + 1, first, out) && visit(node.right, first + half, out);
-            return visit(node.right, first + half, out) && visit(at + 1, first, out);
+            if (start < first + half) { // the side of the last best first: what is found there rules out more
+                visit(at + 1, first);
+                visit(node.right, first + half);
+            } else {
+                visit(node.right, first + half);
+                visit(at + 1, first);
+            }
         }
 
         // Leave out what does not count, and solve the others again until all costs about their thresholds are sorted.
-        bool sharpen(std::vector<Found> &out) {
+        void sharpen() {
             while (true) {
-                for (const Found &one : out)
-                    best = std::max(best, one.value);
-                const auto little = [&](const Found &one) { return one.value < best - below; };
-                if (!std::all_of(out.begin(), out.end(), little))
-                    out.erase(std::remove_if(out.begin(), out.end(), little), out.end());
-                bool sorted = true;
-                for (const Found &one : out)
+                const Found *most = &found[0];
+                for (const Found &one : found)
+                    if (one.value - one.off > most->value - most->off)
+                        most = &one;
+                best = most->value - most->off;
+                now.best = pieces.leaves[most->leaf].lo;
+                const auto little = [&](const Found &one) { return one.value + one.off < best - below; };
+                found.erase(std::remove_if(found.begin(), found.end(), little), found.end());
+                std::array<bool, 2> sorted{true, true};
+                for (const Found &one : found)
                     for (int side = 0; side < 2; ++side)
                         for (const double end : {one.t[side] - one.h[side], one.t[side]})
-                            sorted &= now.windows[side].ramp.sorted_at(end);
-                if (sorted)
-                    return true;
-                best = -kInf;
-                for (Window &window : now.windows)
-                    window.ramp.open();
-                for (Found &one : out) {
+                            sorted[side] &= now.windows[side].ramp.sorted_at(end);
+                if (sorted[0] && sorted[1])
+                    return;
+                for (int side = 0; side < 2; ++side)
+                    if (!sorted[side])
+                        now.windows[side].ramp.open(all.costs(side, scores));
+                for (Found &one : found) {
                     guess = one.t[1];
                     one = solve(pieces.leaves[one.leaf], one.leaf);
-                    if (!one.exact)
-                        return false;
                 }
             }
         }
@@ -263,35 +200,27 @@ class PieceSmoothing {
             const std::array<double, 2> h{std::max(piece.h[0], finest), std::max(piece.h[1], finest)};
             const double free_a = h[0] * centre[0] - piece.v / sides.steps[0];
             const double free_b = h[1] * centre[1] - piece.w / sides.steps[1]; // where the multiplier is zero
-            Found found{leaf, 0.0, 0.0, {free_a, free_b}, h, true};
-            const double multiple = pieces.limited == Limited::kNothing ? 0.0 : meet(piece, free_a + free_b, found);
-            const RampSums fn = pos(found.t[0], h[0]), fp = neg(found.t[1], h[1]);
-            found.loss = piece.u + piece.v * (sides.totals[0] - fn.count) + piece.w * (sides.totals[1] - fp.count);
+            Found here{leaf, 0.0, 0.0, {free_a, free_b}, h, 0.0};
+            const double short_of =
+                pieces.limited == Limited::kNothing ? 0.0 : meet(piece, free_a + free_b, here.t, h[1]);
+            const RampSums fn = pos(here.t[0], h[0]), fp = neg(here.t[1], h[1]);
+            here.loss = piece.u + piece.v * (sides.totals[0] - fn.count) + piece.w * (sides.totals[1] - fp.count);
             // by duality, whatever the multiplier: what rounding did to the number of flips counts for nothing
-            found.value = found.loss + sides.steps[1] * (free_b - found.t[1]) * multiple;
+            here.value = here.loss + sides.steps[1] * (free_b - here.t[1]) * short_of;
             for (int side = 0; side < 2; ++side) {
                 const RampSums &sums = side ? fp : fn;
-                const double t = found.t[side], middle = centre[side];
-                double gain = sums.gain + h[side] * middle * (sums.count - middle / 2 * sides.totals[side]);
-                const Window &window = now.windows[side];
-                if (t > window.high && window.rest > 0) { // which would be worth t - cost at most
-                    found.exact = false;
-                    gain += window.rest * (t - window.high);
-                }
-                if (t - h[side] < window.low && window.certain > 0) { // which need not flip
-                    found.exact = false;
-                    gain += window.certain * (h[side] / 2 + std::max(0.0, window.low - t));
-                }
-                found.value += sides.steps[side] * gain;
+                const double middle = centre[side], all = sides.totals[side];
+                here.value += sides.steps[side] * (sums.gain + h[side] * middle * (sums.count - middle / 2 * all));
+                here.off += sides.steps[side] * now.windows[side].ramp.off(here.t[side], h[side]);
             }
-            return found;
+            return here;
         }
 
         // Move the thresholds, of which `tau` is the sum where both move, to where the number that is limited is in its
         // range; returns by how much it is not.
-        double meet(const Piece &piece, double tau, Found &found) {
+        double meet(const Piece &piece, double tau, std::array<double, 2> &t, double h) {
             const bool both = pieces.limited == Limited::kCalled;
-            const double free = found.t[1], h = found.h[1], all = both ? sides.n() : sides.totals[1];
+            const double total = both ? sides.n() : sides.totals[1];
             const auto number = [&](double b) {
                 const RampSums fp = neg(b, h);
                 if (!both)
@@ -299,80 +228,48 @@ class PieceSmoothing {
                 const RampSums fn = pos(tau - b, h);
                 return Rising{sides.totals[0] - fn.count + fp.count, (fn.partial + fp.partial) / h};
             };
-            const Window &p = now.windows[0], &q = now.windows[1];
-            double b = free, m = piece.lo < piece.hi ? number(b).value : -kInf, target = m;
-            if (m < piece.lo || m > piece.hi) {
-                target = m < piece.lo ? piece.lo : piece.hi;
-                double from = neg.lowest(), to = neg.highest() + h; // outside of which nothing changes any more
-                if (both) {
-                    from = std::min(from, tau - pos.highest() - h);
-                    to = std::max(to, tau - pos.lowest());
-                }
-                b = guess = where_rising(number, target, guess, h, from, to, 1e-13 * (1 + all));
-                m = number(b).value;
-                found.exact = complete || std::abs(m - target) <= 1e-9 * all;
-                if (!found.exact) // what is missing lies outside the windows
-                    b = m < target ? kInf : -kInf;
-            }
-            double least = q.certain_to() + h, most = q.known_to();
+            const double m = piece.lo < piece.hi ? number(t[1]).value : -kInf;
+            if (piece.lo <= m && m <= piece.hi)
+                return 0.0;
+            const double target = m < piece.lo ? piece.lo : piece.hi;
+            double from = neg.lowest(), to = neg.highest() + h; // outside of which nothing changes any more
             if (both) {
-                least = std::max(least, tau - p.known_to());
-                most = std::min(most, tau - p.certain_to() - h);
+                from = std::min(from, tau - pos.highest() - h);
+                to = std::max(to, tau - pos.lowest());
             }
-            if (b < least || b > most) { // by duality any multiplier gives a bound, and for these all costs are known
-                found.exact = false;
-                b = b < least ? least : most;
-                target = free > b ? piece.hi : piece.lo;
-                m = number(b).value;
-            }
-            found.t[1] = b;
+            t[1] = guess = where_rising(number, target, guess, h, from, to, 1e-13 * (1 + total));
             if (both)
-                found.t[0] = tau - b;
-            return target - m;
+                t[0] = tau - t[1];
+            return target - number(t[1]).value;
         }
 
+        const PieceSmoothing &all;
         const Sides &sides;
         State &now;
+        const double *scores;
         const PieceTree &pieces;
         const double finest;
         const CellRamp &pos, &neg;
-        const bool complete; // whether the windows hold all costs
+        std::vector<Found> found;
         Index start = 0;
-        double guess = 0, best = -kInf, below = 0;
+        double guess = 0, best = 0, below = 0;
     };
 
-    void write(int side, const double *scores, const MeanRamp &share, double *slope) const {
+    void write(int side, const double *scores, const MeanRamp &share, const std::int32_t *cells, double *slope) const {
         const PairClass &one = classes[side];
-        const PointCosts source{scores, one.members};
+        const PointCosts source = costs(side, scores);
         const double value = -one.members.sign * classes.sides.steps[side];
         for_blocks(one.members.extent(), [&](Index first, Index count) {
-            double block[kBlock], full[kBlock];
+            double block[kBlock], values[kBlock];
             source.block(first, count, block);
-            step_down(block, count, share.low, value, full);
+            share(cells + first, block, count, value, values);
             if (one.members.inside)
-                add(full, count, slope + first);
+                add(values, count, slope + first);
             else
                 for (Index k = 0; k < count; ++k)
-                    slope[one.members.example(first + k)] = one.weight(first + k) * full[k];
-            for_inside<std::less<>>(block, count, share.low, share.high, [&](Index k, bool counts) {
-                if (counts)
-                    slope[one.members.example(first + k)] = value * one.weight(first + k) * share(block[k]);
-            });
+                    slope[one.members.example(first + k)] = one.weight(first + k) * values[k];
         });
     }
-
-    // Where the ramps were, and a bit more.
-    static void narrow(Window &window, double pad) {
-        const double width = window.most - window.least;
-        window.low = window.least - pad * width;
-        window.high = window.most + pad * width;
-    }
-    static void widen(Window &window, double pad) {
-        const double width = pad < 100 ? pad * (window.high - window.low) : kInf;
-        window.low = width < kInf ? window.low - width : -kInf;
-        window.high = width < kInf ? window.high + width : kInf;
-    }
-
 };
 
 // D = u[m] + v[m] tp for m predicted positives, in units, from m_low on.
