@@ -62,17 +62,23 @@ struct PyPairClass {
     }
 };
 
-// The smoothed risk of a search that has one: its value, and the loss and the slope of its plane.
-template <class Search> std::tuple<double, double, Out1<double>> smooth(Search &search, In1<double> scores, double mu) {
+// A smoothed risk: its value, and the loss and the slope of its plane. ask(slope) writes the slope.
+template <class Search, class Ask>
+std::tuple<double, double, Out1<double>> smoothed(const Search &search, In1<double> scores, double mu, Ask ask) {
     check_length("smooth: scores", scores.size(), search.size());
     check_positive("smooth: mu", mu);
     auto slope = empty<double>(search.size());
     std::pair<double, double> found;
     {
         nb::gil_scoped_release unlocked;
-        found = search.smooth(scores.data(), mu, slope.get());
+        found = ask(slope.get());
     }
     return {found.first, found.second, make_array(std::move(slope), search.size())};
+}
+
+// The same of a search that has one.
+template <class Search> std::tuple<double, double, Out1<double>> smooth(Search &search, In1<double> scores, double mu) {
+    return smoothed(search, scores, mu, [&](double *slope) { return search.smooth(scores.data(), mu, slope); });
 }
 
 } // namespace metrimax

@@ -1,8 +1,10 @@
 // Python bindings of the kernels of the smoothed measures.
 #include "bind_records.hpp"
-#include "count_smoothing.hpp"
+#include "linear_smoothing.hpp"
+#include "piece_smoothing.hpp"
 #include "ramp_sums.hpp"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
@@ -74,6 +76,57 @@ class PyCountSmoothing : public CountSmoothing {
     PyCounts loss;
 };
 
+constexpr const char *kSmooth =
+    "The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.";
+
+using Both = std::array<double, 2>; // of the positives, and of the negatives
+
+Both positive(const char *what, Both steps) {
+    for (const double step : steps)
+        check_positive(what, step);
+    return steps;
+}
+
+class PyLinearSmoothing : public LinearSmoothing {
+  public:
+    PyLinearSmoothing(Index size, const PyPairClass &pos, const PyPairClass &neg, Both steps, Both loss)
+        : LinearSmoothing(size, pos.view(), neg.view(), positive("LinearSmoothing: step", steps), loss), pos(pos),
+          neg(neg) {}
+
+  private:
+    PyPairClass pos, neg;
+};
+
+class PyRowSmoothing : public RowSmoothing {
+  public:
+    PyRowSmoothing(Index size, const PyPairClass &pos, const PyPairClass &neg, Both steps, double rise, In1<double> g)
+        : RowSmoothing(size, pos.view(), neg.view(), positive("RowSmoothing: step", steps), rise, g.data(), size_of(g)),
+          pos(pos), neg(neg), g(g) {}
+
+  private:
+    PyPairClass pos, neg;
+    In1<double> g;
+};
+
+class PyPlaneSmoothing : public PlaneSmoothing {
+  public:
+    PyPlaneSmoothing(Index size, const PyPairClass &pos, const PyPairClass &neg, Both steps)
+        : PlaneSmoothing(size, pos.view(), neg.view(), positive("PlaneSmoothing: step", steps)), pos(pos), neg(neg) {}
+
+    std::tuple<double, double, Out1<double>> ask(In1<double> scores, double mu, In1<double> c, In1<double> a,
+                                                 In1<double> b) {
+        require(c.size() > 1, "PlaneSmoothing: expected two planes or more");
+        check_length("PlaneSmoothing: a", a.size(), c.size());
+        check_length("PlaneSmoothing: b", b.size(), c.size());
+        return smoothed(*this, scores, mu, [&](double *slope) {
+            return smooth(scores.data(), mu, slope, c.data(), a.data(), b.data(), size_of(c));
+        });
+    }
+
+  private:
+    PyPairClass pos, neg;
+};
+
 } // namespace
 
 void bind_smoothing(nb::module_ &m) {
@@ -84,7 +137,22 @@ void bind_smoothing(nb::module_ &m) {
              nb::arg("pos"), nb::arg("neg"), nb::arg("step"), nb::arg("loss"),
              "Weights of members and the loss are in units of which each weighs `step` of the sample.")
         .def("smooth", &smooth<PyCountSmoothing>, nb::arg("scores").noconvert(), nb::arg("mu"),
-             "The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.");
+             kSmooth);
+    nb::class_<PyLinearSmoothing>(m, "LinearSmoothing", "The smoothed risk of a loss a fn + b fp.")
+        .def(nb::init<Index, const PyPairClass &, const PyPairClass &, Both, Both>(), nb::arg("size"), nb::arg("pos"),
+             nb::arg("neg"), nb::arg("steps"), nb::arg("loss"),
+             "Weights of members and the losses of a flip are in units, of which each weighs a step of the sample.")
+        .def("smooth", &smooth<PyLinearSmoothing>, nb::arg("scores").noconvert(), nb::arg("mu"), kSmooth);
+    nb::class_<PyRowSmoothing>(m, "RowSmoothing", "The smoothed risk of 1 - g[j] (1 - rise fn), j the false positives.")
+        .def(nb::init<Index, const PyPairClass &, const PyPairClass &, Both, double, In1<double>>(), nb::arg("size"),
+             nb::arg("pos"), nb::arg("neg"), nb::arg("steps"), nb::arg("rise"), nb::arg("g").noconvert(),
+             "Weights of members and the loss are in units, of which each weighs a step of the sample.")
+        .def("smooth", &smooth<PyRowSmoothing>, nb::arg("scores").noconvert(), nb::arg("mu"), kSmooth);
+    nb::class_<PyPlaneSmoothing>(m, "PlaneSmoothing", "The smoothed risk of the highest of planes c - a tp - b tn.")
+        .def(nb::init<Index, const PyPairClass &, const PyPairClass &, Both>(), nb::arg("size"), nb::arg("pos"),
+             nb::arg("neg"), nb::arg("steps"), "Weights of members are in units, of which each weighs a step.")
+        .def("smooth", &PyPlaneSmoothing::ask, nb::arg("scores").noconvert(), nb::arg("mu"), nb::arg("c").noconvert(),
+             nb::arg("a").noconvert(), nb::arg("b").noconvert(), kSmooth);
     m.def("ramp_sums", &ramp_sums, nb::arg("ramp"), nb::arg("t").noconvert(), nb::arg("h").noconvert(),
           "Number and gain of the flips under each ramp (t, h).");
     m.def("ramp_thresholds", &ramp_thresholds, nb::arg("pos"), nb::arg("neg"), nb::arg("tau").noconvert(),

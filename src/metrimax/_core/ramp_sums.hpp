@@ -28,20 +28,9 @@ struct RampSums {
 
 class Ramp {
   public:
-    Ramp() = default;
-    Ramp(const double *costs, const double *weights, Index size) { fill(costs, weights, size); }
-
-    // costs ascending; weights in the same order, or null for all 1. What flips before them, if anything, has that
-    // weight, and that sum of costs. Memory is kept from one call to the next.
-    void fill(const double *its, const double *weights, Index count, double before = 0, double before_sum = 0) {
-        costs = its;
-        size = count;
-        for (std::vector<double> *sums : {&W, &S, &Q})
-            if (sums->size() < static_cast<std::size_t>(size) + 1)
-                sums->resize(static_cast<std::size_t>(size) + 1);
-        W[0] = before;
-        S[0] = before_sum;
-        Q[0] = 0;
+    // costs ascending; weights in the same order, or null for all 1.
+    Ramp(const double *costs, const double *weights, Index size)
+        : costs(costs), size(size), W(static_cast<std::size_t>(size) + 1), S(W.size()), Q(W.size()) {
         for (Index k = 0; k < size; ++k) {
             const double w = weights ? weights[k] : 1.0;
             W[k + 1] = W[k] + w;
@@ -68,32 +57,33 @@ class Ramp {
         return gallop(guess, 0, size, [&](Index k) { return costs[k] <= t; });
     }
 
-    const double *costs = nullptr;
-    Index size = 0;
+    const double *costs;
+    Index size;
     std::vector<double> W, S, Q;
 };
 
-// Find b with  neg.count(b) - pos.count(tau - b) = target: the multiplier of the one constraint on the number of flips.
-// The left side is piecewise linear and never falls with b. Newton's method inside a bracket that starts at the guess
-// `b`.
-inline double ramp_threshold(const Ramp &pos, const Ramp &neg, double tau, double h, double target, double b,
-                             RampEnds &pos_ends, RampEnds &neg_ends) {
-    const double accuracy = 1e-13 * (1 + pos.total() + neg.total());
+// A piecewise linear function that never falls, at some place, and how fast it rises there.
+struct Rising {
+    double value, slope;
+};
+
+// Where such a function of b, constant outside of [least, most], is at a target, but for `accuracy`. Newton's method
+// inside a bracket that starts at the guess `b` and is `width` wide at first.
+template <class Function>
+double where_rising(Function function, double target, double b, double width, double least, double most,
+                    double accuracy) {
     double slope = 0;
     auto excess = [&](double at) {
-        const RampSums p = pos(tau - at, h, pos_ends), q = neg(at, h, neg_ends);
-        slope = (p.partial + q.partial) / h;
-        return q.count - p.count - target;
+        const Rising here = function(at);
+        slope = here.slope;
+        return here.value - target;
     };
-    // outside of these ends nothing changes any more
-    const double least = std::min(neg.lowest(), tau - pos.highest() - h),
-                 most = std::max(neg.highest() + h, tau - pos.lowest());
     b = std::clamp(b, least, most);
     double value = excess(b), low = b, high = b;
     if (std::abs(value) <= accuracy)
         return b;
     const double towards = value < 0 ? 1.0 : -1.0;
-    for (double width = h;; width *= 4) { // bracket
+    for (;; width *= 4) { // bracket
         const double next = slope > 0 ? std::max(width, std::abs(value) / slope) : width;
         const double from = b;
         b = std::clamp(b + towards * next, least, most);
@@ -118,6 +108,18 @@ inline double ramp_threshold(const Ramp &pos, const Ramp &neg, double tau, doubl
         (value < 0 ? low : high) = b;
     }
     return b;
+}
+
+// Find b with  neg.count(b) - pos.count(tau - b) = target: the multiplier of the one constraint on the number of flips.
+inline double ramp_threshold(const Ramp &pos, const Ramp &neg, double tau, double h, double target, double b,
+                             RampEnds &pos_ends, RampEnds &neg_ends) {
+    const auto number = [&](double at) {
+        const RampSums p = pos(tau - at, h, pos_ends), q = neg(at, h, neg_ends);
+        return Rising{q.count - p.count, (p.partial + q.partial) / h};
+    };
+    const double least = std::min(neg.lowest(), tau - pos.highest() - h),
+                 most = std::max(neg.highest() + h, tau - pos.lowest());
+    return where_rising(number, target, b, h, least, most, 1e-13 * (1 + pos.total() + neg.total()));
 }
 
 } // namespace metrimax

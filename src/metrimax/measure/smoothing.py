@@ -42,10 +42,7 @@ from metrimax._validation import check_positive
 from metrimax.measure import tables
 from metrimax.measure.pieces import (
     NONE,
-    Pieces,
-    PlanePieces,
     Ramps,
-    RowPieces,
     TablePieces,
     ramp_sums,
     ramp_thresholds,
@@ -59,8 +56,8 @@ MOST_TABLES = 2**22
 """A loss without known structure is smoothed if the sample has no more tables than this."""
 
 
-class ContingencySmoothing:
-    """The smoothed risk of a measure of the contingency table.
+class TableSmoothing:
+    """The smoothed risk of a measure of the contingency table whose loss has no structure that is known.
 
     Parameters
     ----------
@@ -68,7 +65,7 @@ class ContingencySmoothing:
         Whether the truth itself is admissible. Where it is not, the plane 0 is one more piece, for R >= 0.
     """
 
-    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, pieces: Pieces, *, truth: bool) -> None:
+    def __init__(self, pos: ClassUnits, neg: ClassUnits, n: float, pieces: TablePieces, *, truth: bool) -> None:
         self._units = pos, neg
         self._n = n
         self._pieces = pieces
@@ -101,27 +98,28 @@ def contingency_smoothing(
     if not all(units.whole or units.copies for units in (pos, neg)):
         return None
     n = pos.total + neg.total
+    steps = pos.unit / n, neg.unit / n
     truth = bool(np.isfinite(loss(np.zeros(1), np.zeros(1))[0]))
-    pieces: Pieces | None = None
-    if count is not None and (len(count[1]) < pos.count + neg.count + 1 or not _is_linear(loss, pos.count, neg.count)):
+    flips, called = (_kernels.PairClass(one.members, one.sign, NONE if one.whole else one.weight) for one in (pos, neg))
+    linear = _linear(loss, pos.count, neg.count)
+    if count is not None and (len(count[1]) < pos.count + neg.count + 1 or linear is None):
         low, u, v = count
-        flips, called = (
-            _kernels.PairClass(one.members, one.sign, NONE if one.whole else one.weight) for one in (pos, neg)
-        )
         by_count = _kernels.CountLoss(pos.count, low, u, v)
-        search = _kernels.CountSmoothing(size, flips, called, pos.unit / n, by_count)
+        search = _kernels.CountSmoothing(size, flips, called, steps[0], by_count)
         return searched_smoothing(search, truth=low <= pos.count < low + len(u))
+    if linear is not None:
+        return searched_smoothing(_kernels.LinearSmoothing(size, flips, called, steps, linear))
     planes = _planes(loss, structure, pos.count, neg.count)
     if planes is not None:
-        pieces = PlanePieces(pos, neg, n, planes)
-    elif structure == "product":
+        return _plane_smoothing(_kernels.PlaneSmoothing(size, flips, called, steps), planes)
+    if structure == "product":
         i, j = np.arange(pos.count + 1), np.arange(neg.count + 1)
         f, g = 1 - loss(i, 0 * i), 1 - loss(0 * j, j)
         if _is_line(f):
-            pieces = RowPieces(pos, neg, n, 1 - float(f[1]), g)
-    if pieces is None and (pos.count + 1) * (neg.count + 1) <= MOST_TABLES:
-        pieces = TablePieces(pos, neg, n, loss)
-    return None if pieces is None else ContingencySmoothing(pos, neg, n, pieces, truth=truth)
+            return searched_smoothing(_kernels.RowSmoothing(size, flips, called, steps, 1 - float(f[1]), g))
+    if (pos.count + 1) * (neg.count + 1) > MOST_TABLES:
+        return None
+    return TableSmoothing(pos, neg, n, TablePieces(pos, neg, n, loss), truth=truth)
 
 
 def _planes(
@@ -132,9 +130,6 @@ def _planes(
     None where no such are known.
     """
     i, j = np.arange(n_pos + 1), np.arange(n_neg + 1)
-    if _is_linear(loss, n_pos, n_neg):
-        a, b = loss(np.array([1, 0]), np.array([0, 1]))
-        return lambda error: (np.array([a * n_pos + b * n_neg]), np.array([a]), np.array([b]))
     if structure not in tables.LINKS:
         return None
     A, B = loss(i, 0 * i), loss(0 * j, j)
@@ -162,13 +157,14 @@ def _planes(
     return None
 
 
-def _is_linear(loss: TableLoss, n_pos: int, n_neg: int) -> bool:
-    """Whether ``D = a fn + b fp``, from the tables that a probe looks at."""
+def _linear(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float] | None:
+    """a and b of ``D = a fn + b fp``; None if it is not so at the tables that a probe looks at."""
     rows, columns = tables.draw(n_pos, n_neg, np.random.default_rng(0))
-    a, b = loss(np.array([1, 0]), np.array([0, 1]))
+    a, b = loss(np.array([1, 0]), np.array([0, 1])).tolist()
     if not np.isfinite(a + b):
-        return False
-    return bool(np.abs(loss(rows[:, None], columns[None, :]) - a * rows[:, None] - b * columns[None, :]).max() <= 1e-12)
+        return None
+    off = np.abs(loss(rows[:, None], columns[None, :]) - a * rows[:, None] - b * columns[None, :]).max()
+    return (a, b) if off <= 1e-12 else None
 
 
 def _is_line(values: Vector) -> bool:
@@ -176,9 +172,16 @@ def _is_line(values: Vector) -> bool:
     return bool(np.abs(values - line).max() <= 1e-12)
 
 
-def searched_smoothing(
-    search: _kernels.PairSearch | _kernels.TopSearch | _kernels.CountSmoothing, *, truth: bool = True
-) -> Smooth:
+Search = (
+    _kernels.PairSearch
+    | _kernels.TopSearch
+    | _kernels.CountSmoothing
+    | _kernels.RowSmoothing
+    | _kernels.LinearSmoothing
+)
+
+
+def searched_smoothing(search: Search, *, truth: bool = True) -> Smooth:
     """The smoothed risk of a compiled search that has one; where the truth is not admissible, with R >= 0 beside it."""
 
     def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
@@ -188,6 +191,19 @@ def searched_smoothing(
             return value, Cut(loss, slope)
         value, share = above_zero(value, mu / 2)
         return value, Cut(share * loss, share * slope)
+
+    return smooth
+
+
+def _plane_smoothing(
+    search: _kernels.PlaneSmoothing, planes: Callable[[float], tuple[Vector, Vector, Vector]]
+) -> Smooth:
+    """The smoothed risk of planes that miss no more than a tenth of mu."""
+
+    def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
+        check_positive("mu", mu)
+        value, loss, slope = search.smooth(scores, mu, *planes(0.1 * mu))
+        return value, Cut(loss, slope)
 
     return smooth
 
