@@ -179,7 +179,7 @@ def _beyond(frame: pd.DataFrame) -> str:
     parts = []
     for name, methods in (("CAPO", ("svm", "dt", "nn", "all")), ("linear", ("lin",)), ("RBF", ("rbf",))):
         c = frame[frame.method.isin(methods)].c.dropna()
-        below, above = int(c.lt(0.99 * 2.0**EXPONENTS[0]).sum()), int(c.gt(1.01 * 2.0**EXPONENTS[-1]).sum())
+        below, above = int(c.lt(0.99 * 2.0 ** EXPONENTS[0]).sum()), int(c.gt(1.01 * 2.0 ** EXPONENTS[-1]).sum())
         parts.append(f"{name} {below} times below and {above} above of {len(c)}")
     return "C chosen beyond the 15 values: " + "; ".join(parts) + ".\n"
 
