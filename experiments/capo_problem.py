@@ -70,11 +70,15 @@ class Problem:
 
     def C(self, measure: str, value: float) -> float:
         """A C of the paper, which is that of SVM-perf, as one of this library: 100 C / (kappa n)."""
-        return float(100 * value / (get_measure(measure).oracle(self.y).price * len(self.y)))
+        return _unit(measure, self.y) * value
 
     def Cs(self, measure: str) -> list[float]:
-        """The paper's grid."""
-        return [self.C(measure, 2.0**e) for e in self.exponents]
+        """The paper's grid, in the units of SVM-perf on the rows of the choice."""
+        return [_unit(measure, self.y[self.choose_on]) * 2.0**e for e in self.exponents]
+
+    def in_the_grid(self, measure: str, C: float) -> float:
+        """What a C that was chosen is in those units."""
+        return C / _unit(measure, self.y[self.choose_on])
 
     def part(self, share: float) -> Problem:
         """A random share of the training examples."""
@@ -83,6 +87,11 @@ class Problem:
             return self
         kept, _ = train_test_split(np.arange(len(self.y)), train_size=size, random_state=0, stratify=self.y)
         return replace(self, X=self.X[kept], y=self.y[kept])
+
+
+def _unit(measure: str, y: Any) -> float:
+    """What 1 in the units of SVM-perf is in those of this library, on these rows."""
+    return float(100 / (get_measure(measure).oracle(y).price * len(y)))
 
 
 @lru_cache(maxsize=1)
