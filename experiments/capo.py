@@ -58,16 +58,14 @@ def tasks(options: Options) -> Iterator[Task]:
         "default": (adaptations, OTHERS),
         "table2": (table2, DATASETS),
         "table5": (table5, DATASETS),
-        "width": (width, DATASETS),
+        "width": (width, ("Mitfaces",)),
         "sweep": (sweep, ("USPS*", "Reuters")),
         "size": (partial(size, SHARES[-1:] if quick else SHARES), ("IJCNN1",)),
         "components": (partial(components, (20, 40) if quick else BASES), ("IJCNN1",)),
     }
-    for data in ("digits",) if quick else (*OTHERS, *DATASETS):
-        for protocol, (run, sets) in protocols.items():
-            if data in sets or (quick and protocol != "default"):  # which table2 does anyway
-                key = {"data": data, "protocol": protocol, "seed": 0}
-                yield Task(key, run, prepare=partial(load, data, options))
+    for protocol, (run, sets) in protocols.items():
+        for data in sets if not quick else ("digits",) if protocol != "default" else ():  # which table2 does anyway
+            yield Task({"data": data, "protocol": protocol, "seed": 0}, run, prepare=partial(load, data, options))
     if not quick:
         yield Task({"data": "IJCNN1", "protocol": "memory", "seed": 0}, partial(memory, "IJCNN1", options))
 
