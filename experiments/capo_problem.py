@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -19,9 +19,11 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from experiments import data
-from experiments.harness import Options
+from experiments.harness import Options, Row
 from metrimax import MeasureSVC
 from metrimax.designs.kernel import KERNELS, Kernel, choose_gamma
+from metrimax.measure import get_measure
+from metrimax.training.choose import explore
 
 MEASURES = {"Accuracy": "error", "F1": "f1", "PRBEP": "prbep", "AUC": "roc_area"}
 DATASETS = {
@@ -37,16 +39,19 @@ OTHERS = (
 )  # fmt: skip
 """Sets of imbalanced-learn's collection, which the paper lacks; at most `ROWS` training examples are taken."""
 ROWS = 2000
-GRIDS = {"capo": (1e-3, 0.01, 0.1, 1.0), "lin": (0.01, 0.1, 1.0, 10.0), "rbf": (0.1, 1.0, 10.0, 100.0)}
-"""The C tried first for each kind; `search` goes on beyond."""
-MOST_EXTENSIONS = 4
+EXPONENTS = range(-7, 8)
+"""The paper's C are two to these powers, in the units of SVM-perf."""
+WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""The scales gamma of an RBF kernel that is searched over, in multiples of the default."""
+CHOOSE_ON = 2000
+"""Parameters are chosen on at most so many training examples; the classifier is then trained on all."""
 LARGE = 10_000
 """Beyond this many examples SVC takes minutes, and a low-rank soft-margin SVM stands in for it."""
 
 
 @dataclass
 class Problem:
-    """A data set, a hold-out third of its training part, the kernel's scale, the measures, and the C to try."""
+    """A data set, the kernel's scale, the measures, and what is tried for their parameters."""
 
     name: str
     X: Any
@@ -54,13 +59,26 @@ class Problem:
     X_test: Any
     y_test: Any
     measures: dict[str, str] = field(default_factory=lambda: MEASURES)
-    grids: dict[str, tuple[float, ...]] = field(default_factory=lambda: GRIDS)
+    exponents: Sequence[int] = EXPONENTS
+    widths: Sequence[float] = WIDTHS
 
     def __post_init__(self) -> None:
         self.gamma = choose_gamma("mean_distance", self.X)
-        self.inside, self.outside = train_test_split(
-            np.arange(len(self.y)), test_size=1 / 3, random_state=0, stratify=self.y
-        )
+        self.choose_on = np.arange(len(self.y))
+        if len(self.y) > CHOOSE_ON:
+            self.choose_on, _ = train_test_split(self.choose_on, train_size=CHOOSE_ON, random_state=0, stratify=self.y)
+
+    def C(self, measure: str, value: float) -> float:
+        """A C of the paper, which is that of SVM-perf, as one of this library: 100 C / (kappa n)."""
+        return _unit(measure, self.y) * value
+
+    def Cs(self, measure: str) -> list[float]:
+        """The paper's grid, in the units of SVM-perf on the rows of the choice."""
+        return [_unit(measure, self.y[self.choose_on]) * 2.0**e for e in self.exponents]
+
+    def in_the_grid(self, measure: str, C: float) -> float:
+        """What a C that was chosen is in those units."""
+        return C / _unit(measure, self.y[self.choose_on])
 
     def part(self, share: float) -> Problem:
         """A random share of the training examples."""
@@ -71,13 +89,17 @@ class Problem:
         return replace(self, X=self.X[kept], y=self.y[kept])
 
 
+def _unit(measure: str, y: Any) -> float:
+    """What 1 in the units of SVM-perf is in those of this library, on these rows."""
+    return float(100 / (get_measure(measure).oracle(y).price * len(y)))
+
+
 @lru_cache(maxsize=1)
 def load(name: str, options: Options) -> Problem:
     if options.quick:
         X, Y, X_test, Y_test = data.collection("digits")
         y, y_test = Y[:100, 5:].any(axis=1), Y_test[:, 5:].any(axis=1)
-        grids = {method: grid[1:3] for method, grid in GRIDS.items()}
-        return Problem(name, X[:100], y, X_test[:200], y_test[:200], {"F1": MEASURES["F1"]}, grids)
+        return Problem(name, X[:100], y, X_test[:200], y_test[:200], {"F1": MEASURES["F1"]}, (2, 4), (1.0,))
     if name in DATASETS:
         return Problem(name, *data.load(DATASETS[name], options.data, raw=True))
     X, y, X_test, y_test = data.load(f"imblearn/{name}", options.data, ROWS)
@@ -85,20 +107,32 @@ def load(name: str, options: Options) -> Problem:
     return Problem(name, X, y, X_test, y_test)
 
 
-def search(value: Callable[[float], float], grid: tuple[float, ...]) -> float:
-    """The C of greatest value, the least of equals; the grid goes on by its own ratio while the best is on a border.
+def by_folds(make: Callable[[float], Any], measure: str, X: Any, y: Any, Cs: Sequence[float]) -> float:
+    """The C whose scores of the rows held out do best, for a classifier that the library does not tune itself.
 
-    A grid on which nothing changes (for rare classes that overlap, w = 0 is optimal until C is large) goes on upwards.
+    As `MeasureSVCCV` chooses: five folds, all of whose test rows are judged together, and a grid that goes on by its
+    own ratio while the best is on a border.
     """
-    known = {C: value(C) for C in grid}
-    ratio = grid[1] / grid[0]
-    while len(known) < len(grid) + MOST_EXTENSIONS:
-        best, flat = max(sorted(known), key=known.__getitem__), len(set(known.values())) == 1
-        C = max(known) * ratio if flat or best == max(known) else best / ratio
-        if C in known or (not flat and best not in (min(known), max(known))):
-            break
-        known[C] = value(C)
-    return max(sorted(known), key=known.__getitem__)
+    folds = list(StratifiedKFold(5).split(X, y))
+
+    def rows(Cs: Any) -> list[Row]:
+        return [
+            {"param_C": C, "pooled_test_score": get_measure(measure).score(y, held_out(make(C), X, y, folds))}
+            for C in Cs
+        ]
+
+    found = explore(rows, np.array(Cs), extend=True)
+    return float(
+        max(found, key=lambda row: (round(row["pooled_test_score"], 9), -abs(np.log(row["param_C"]))))["param_C"]
+    )
+
+
+def held_out(classifier: Any, X: Any, y: Any, folds: list[tuple[Any, Any]]) -> Any:
+    """The score of every row, from the fold that held it out."""
+    scores = np.zeros(len(y))
+    for kept, left in folds:
+        scores[left] = classifier.fit(X[kept], y[kept]).decision_function(X[left])
+    return scores
 
 
 class RBFNetwork(ClassifierMixin, BaseEstimator):

@@ -35,6 +35,7 @@ from __future__ import annotations
 import argparse
 import csv
 import functools
+import os
 import platform
 import sys
 import time
@@ -163,6 +164,7 @@ class Program:
 
 def compute(k: int, task: Task) -> tuple[int, list[Row], str]:
     """The number of the task, its rows, and the traceback if it failed."""
+    began = cpu_seconds()
     try:
         data = () if task.prepare is None else (task.prepare(),)
         cpu, wall = time.process_time(), time.perf_counter()
@@ -172,7 +174,13 @@ def compute(k: int, task: Task) -> tuple[int, list[Row], str]:
         return k, [], traceback.format_exc()
     if not rows:
         return k, [], "the task gave no rows, so it could not be told from one that was never run"
-    return k, [{**task.key, **spent, **row, "versions": versions()} for row in rows], ""
+    whole = {"task_cpu_seconds": cpu_seconds() - began, "versions": versions()}
+    return k, [{**task.key, **spent, **row, **whole} for row in rows], ""
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process, and of those that it started and that have ended."""
+    return sum(os.times()[:4])
 
 
 @functools.cache
@@ -222,19 +230,34 @@ def select(rows: Iterable[Row], **values: Any) -> Iterator[Row]:
     return (row for row in rows if all(row.get(name) == value for name, value in wanted.items()))
 
 
-def spent(rows: Iterable[Row]) -> tuple[int, float, int]:
-    """How many tasks have written these rows, their CPU seconds, and how many rows have no record of them.
+class Spent(NamedTuple):
+    """What the rows of a program say of its cost."""
 
-    Rows of a task share its wall-clock seconds. Where they have CPU seconds of their own, these are added up.
+    tasks: int
+    seconds: float  #: CPU seconds: of whole tasks where they are recorded, or else what the rows say of their own
+    whole: int  #: tasks whose whole CPU time is recorded
+    unknown: int  #: rows without any record
+
+
+def spent(rows: Iterable[Row]) -> Spent:
+    """How many tasks have written these rows, and their CPU seconds.
+
+    Rows of a task share its wall-clock seconds. Where they have CPU seconds of their own and there is none of the whole
+    task, these are added up; what is searched and prepared before a row's own training is then missing.
     """
-    tasks: dict[str, set[float]] = {}
+    whole: dict[str, float] = {}
+    parts: dict[str, set[float]] = {}
     unknown = 0
     for row in rows:
-        if row.get("cpu_seconds") and row.get("wall_seconds"):
-            tasks.setdefault(row["wall_seconds"], set()).add(float(row["cpu_seconds"]))
+        task = row.get("wall_seconds")
+        if task and row.get("task_cpu_seconds"):
+            whole[task] = float(row["task_cpu_seconds"])
+        elif task and row.get("cpu_seconds"):
+            parts.setdefault(task, set()).add(float(row["cpu_seconds"]))
         else:
             unknown += 1
-    return len(tasks), sum(map(sum, tasks.values())), unknown
+    seconds = sum(whole.values()) + sum(map(sum, parts.values()))
+    return Spent(len(whole) + len(parts), seconds, len(whole), unknown)
 
 
 def data_frame(rows: Iterable[Row], **values: Any) -> Any:

@@ -47,7 +47,10 @@ SMALL = tuple(STEP**k for k in range(-6, -1))
 LARGE = tuple(STEP**k for k in range(0, 6))
 """Where the search for a setting begins; while the best is at an end, the grid is extended there."""
 TRAINED = 1000
-"""Sentences of each part of CoNLL-2000, the first ones, that are taken: all would be hours."""
+"""Sentences of each part of CoNLL-2000, the first ones, that are taken to compare methods."""
+SIZES = (250, 500, 1000, 2000)
+"""Sentences for which the time of one training is measured, at a C that the comparison chose for `TRAINED`."""
+CHOSEN = {"parts of speech": 0.316, "chunks": 3.16}
 SHORT = 10
 """Words of a sentence to be parsed, at most."""
 TOL, TAG_TOL = 1e-3, 5e-2
@@ -88,6 +91,11 @@ def tasks(options: Options) -> Iterator[Task]:
             for name, method in methods.items():
                 chosen = method.quick() if options.quick else method
                 yield Task({"task": task, "method": name, "run": run}, partial(compare, chosen, scores), prepare)
+    for task, (column, features, scores) in _texts().items():
+        for size in (10, 30) if options.quick else SIZES:
+            key = {"task": f"growth, {task}", "method": "structural SVM", "run": 0, "sentences": size}
+            svm = SequenceTagger(features=features, C=CHOSEN[task], tol=(20 if options.quick else 1) * TAG_TOL)
+            yield Task(key, partial(grow, svm, scores), partial(spoken, options, column, size))
     solved = {"solvers, trees": (CFGParser, 0.1, partial(trees, options, 0, 20), bracket_scores)}
     if archive := os.environ.get("METRIMAX_LETTERS"):
         prepare = partial(handwritten, Path(archive), 0, options.quick)
@@ -103,14 +111,18 @@ def comparisons(run: int, options: Options) -> dict[str, tuple[dict[str, Method]
     found: dict[str, Any] = {}
     if archive := os.environ.get("METRIMAX_LETTERS"):
         found["letters"] = tagging(None), partial(handwritten, Path(archive), run, options.quick), tagging_scores
-    if run == 0:
-        found["parts of speech"] = tagging(affixes), partial(spoken, options, 1), tagging_scores
-        found["chunks"] = tagging(windows), partial(spoken, options, 2), chunk_scores
+    for task, (column, features, measured_by) in _texts().items() if run == 0 else ():
+        found[task] = tagging(features), partial(spoken, options, column), measured_by
     found["trees, short"] = parsing(), partial(trees, options, run, SHORT), bracket_scores
     found["trees, longer"] = parsing(), partial(trees, options, run, 20), bracket_scores
     found["digits, others"] = clustering(), partial(digits, run, range(5, 10), options.quick), clustering_scores
     found["digits, the same"] = clustering(), partial(digits, run, range(5), options.quick), clustering_scores
     return found
+
+
+def _texts() -> dict[str, tuple[int, Any, Scores]]:
+    """What is tagged in sentences: the column of the file, the features, and the scores."""
+    return {"parts of speech": (1, affixes, tagging_scores), "chunks": (2, windows, chunk_scores)}
 
 
 # --- the methods
@@ -199,6 +211,13 @@ def solve(estimator: Any, C: float, solver: str, scores: Scores, data: Data) -> 
     yield measured(model, scores, Data(data.X, data.y, data.X, data.y), seconds) | {"setting": f"{C:.3g}"}
 
 
+def grow(svm: SequenceTagger, scores: Scores, data: Data) -> Iterator[Row]:
+    """One training of the tagger, without a search."""
+    began = time.process_time()
+    model = svm.fit(data.X, data.y)
+    yield measured(model, scores, data, time.process_time() - began) | {"setting": f"{svm.C:.3g}"}
+
+
 def measured(model: Any, scores: Scores, data: Data, seconds: float) -> Row:
     machine = getattr(model, "svm", model)
     row: Row = {"cpu_seconds": seconds, "passes": "", "constraints": "", "gap": "", "status": ""}
@@ -234,7 +253,7 @@ def handwritten(archive: Path, run: int, quick: bool) -> Data:
 
 
 @lru_cache(maxsize=1)
-def spoken(options: Options, column: int) -> Data:
+def spoken(options: Options, column: int, size: int = TRAINED) -> Data:
     """Sentences with their parts of speech (1) or, given words and parts of speech, with their chunks (2)."""
     if not options.have_data:
         words, tags = made_up_sentences(38, 0)
@@ -243,8 +262,8 @@ def spoken(options: Options, column: int) -> Data:
     else:
         parts = [tagged(options.data, part) for part in ("train", "test")]
     data: list[Any] = []
-    for part in parts:
-        words, tags, chunks = (own[: 30 if options.quick else TRAINED] for own in part)
+    for part, most in zip(parts, (size, TRAINED), strict=True):
+        words, tags, chunks = (own[: min(30, most) if options.quick else most] for own in part)
         inputs = words if column == 1 else [list(zip(*own, strict=True)) for own in zip(words, tags, strict=True)]
         data += [inputs, tags if column == 1 else chunks]
     return Data(*data)

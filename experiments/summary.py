@@ -89,10 +89,10 @@ def costs(options: Options) -> list[list[str]]:
     lines = []
     for path in sorted(options.out.glob("*.csv")):
         if path.stem != "cpu" and (rows := Table(path).rows):
-            tasks, seconds, unknown = spent(rows)
-            lines.append([path.stem, str(tasks), f"{seconds / 60:.1f}", str(unknown)])
+            took = spent(rows)
+            lines.append([path.stem, str(took.tasks), f"{took.seconds / 60:.1f}", str(took.whole), str(took.unknown)])
     if lines:
-        head = ["program", "tasks", "cpu_minutes", "rows_without_a_record"]
+        head = ["program", "tasks", "cpu_minutes", "tasks_recorded_whole", "rows_without_a_record"]
         write(options.out / "cpu.csv", "\n".join(",".join(line) for line in [head, *lines]) + "\n")
     return lines
 
@@ -116,7 +116,7 @@ def page(options: Options) -> None:
             paper=block(paper),
             users=block(users),
             defaults=block(defaults),
-            costs=markdown(["program", "tasks", "CPU minutes", "rows without a record"], lines),
+            costs=markdown(["program", "tasks", "CPU minutes", "tasks recorded whole", "rows without a record"], lines),
             hours=f"{minutes / 60:.1f}",
             elsewhere=elsewhere(judged),
             ahead=_count(judged, ahead=True),
@@ -189,10 +189,14 @@ to the measure, and `kernel=` makes ours nonlinear.
 
 ## What it takes
 
-`python -m experiments all --data DIR` computes everything from nothing in about {hours} CPU hours of one core; what has
-its rows already is not computed again. By program, to go by the rows that are there
-([cpu.csv](../../experiments/results/cpu.csv)); the machine was busy, which lengthens CPU time, too, and rows without a
-record of their time are not counted.
+`python -m experiments all --data DIR` computes everything from nothing in at least {hours} CPU hours of one core; what
+has its rows already is not computed again. By program, to go by the rows that are there
+([cpu.csv](../../experiments/results/cpu.csv)); the machine was busy, which lengthens CPU time, too.
+
+Every task that is run records its whole CPU time. Rows that are older have that of their own training alone, without
+the search for its parameters, or none: so what a program takes is known where all of its tasks are recorded whole, and
+is more than the table says where they are not. `python -m experiments all --quick --out DIR` runs all of them from
+nothing on small parts of the data, into a folder of their own.
 
 {costs}"""
 

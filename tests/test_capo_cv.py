@@ -100,6 +100,19 @@ def test_the_best_auxiliaries_are_kept():
     assert by_column.score(wide, y) == 1.0
 
 
+def test_the_grid_is_extended_while_the_best_is_on_its_border():
+    options = {"Bs": [0.5, 2.0], "cv": 3, "hinge": 0, "threshold": "trained"}
+    given = CAPOClassifierCV(AUX, Cs=[1e-6, 1e-5], **options).fit(X, y)
+    assert set(given.cv_results_["param_C"]) == {1e-6, 1e-5}
+    extended = CAPOClassifierCV(AUX, Cs=[1e-6, 1e-5], extend=True, **options).fit(X, y)
+    assert extended.best_score_ > given.best_score_
+    for B in (0.5, 2.0):
+        own = extended.cv_results_["param_B"] == B
+        Cs, scores = (extended.cv_results_[name][own] for name in ("param_C", "pooled_test_score"))
+        np.testing.assert_allclose(Cs, 10.0 ** np.arange(-6, len(Cs) - 6))
+        assert scores.argmax() < len(Cs) - 1 or len(Cs) == 12, "it ends inside, or after ten steps"
+
+
 def test_several_classes_labels_and_fitted_auxiliaries():
     classes = np.array(["a", "b", "c"])[np.digitize((X**2).sum(axis=1), [2, 4])]
     options = {"Cs": [0.1, 1.0], "Bs": [1.0], "cv": 3}
@@ -131,6 +144,7 @@ def test_rare_classes_that_overlap():
         ({"keep": 0}, "keep"),
         ({"Bs": [0.0]}, "0"),
         ({"Cs": []}, "C"),
+        ({"extend": "yes"}, "expected extend as True or False"),
         ({"cv": None}, "expected cv with at least 2 folds"),
         ({"threshold": "best"}, "unknown threshold 'best'"),
         ({"outputs": "proba"}, "outputs as one of"),

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from experiments import constraints, linear, linear_page, smoothing
+from experiments.capo_causes import auc_of_labels
+from experiments.capo_problem import CHOOSE_ON, Problem, by_folds
 from experiments.data import documents, load, tfidf
 from experiments.harness import Options, Program, Table
 from experiments.smoothing_page import EPSILON, METHODS, SETS, Run
+from metrimax import MeasureSVC, MeasureSVCCV
 from metrimax.measure import get_measure
 
 
@@ -136,3 +140,41 @@ def test_the_plain_threshold_of_constraints_is_the_best_on_its_own_scores():
         assert measure.table_score(*table) == pytest.approx(measure.score(y, scores))
     out_of_reach = constraints.plain_threshold(get_measure("recall@precision=0.9"), y, -scores)
     assert not (-scores > out_of_reach).any()
+
+
+def test_a_c_of_the_paper_is_that_of_svm_perf():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) < 15
+    found = Problem("made", X, y, X, y)
+    for measure in found.measures.values():
+        kappa = MeasureSVC(measure, hinge=0).fit(X, y).price_
+        assert found.C(measure, 8.0) * kappa * 60 / 100 == pytest.approx(8.0)
+        assert [found.in_the_grid(measure, C) for C in found.Cs(measure)] == pytest.approx(2.0 ** np.arange(-7, 8))
+
+
+def test_a_part_for_the_choice_has_the_share_of_each_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2 * CHOOSE_ON, 2)), np.arange(2 * CHOOSE_ON) < CHOOSE_ON // 2
+    found = Problem("made", X, y, X, y)
+    assert len(found.choose_on) == CHOOSE_ON
+    assert y[found.choose_on].mean() == y.mean()
+    assert found.in_the_grid("error", found.Cs("error")[0]) == pytest.approx(2.0**-7)
+
+
+@pytest.mark.parametrize("measure", ["error", "f1", "roc_area"])
+def test_what_the_library_does_not_tune_is_tuned_as_it_would(measure):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 3))
+    y = X[:, 0] + rng.normal(size=120) > 0.7
+    Cs = [1e-4, 1e-3]
+    risk = {"hinge": 0, "threshold": "trained", "n_threads": 1}
+    tuned = MeasureSVCCV(measure, Cs=Cs, extend=True, **risk).fit(X, y)
+    assert by_folds(lambda C: MeasureSVC(measure, C=C, **risk), measure, X, y, Cs) == pytest.approx(tuned.C_)
+
+
+def test_accuracy_and_f1_fix_the_area_of_labels():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        y, called = rng.random(200) < 0.3, rng.random(200) < 0.4
+        given = accuracy_score(y, called), f1_score(y, called), y.sum(), len(y)
+        assert auc_of_labels(*given) == pytest.approx(roc_auc_score(y, called))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import itertools
+import time
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
 from experiments import imbalanced, summary
-from experiments.harness import Options, Program, Table, Task, data_frame, markdown, select, spent
+from experiments.harness import Options, Program, Table, Task, compute, data_frame, markdown, select, spent
 from experiments.stats import average_ranks, compare
 
 
@@ -20,6 +23,12 @@ def count_up(path, name, data=None):
         log.write(f"{name}\n")
     yield {"value": 0.5, "data": data}
     yield {"value": 1 / 3, "cpu_seconds": 7.0}
+
+
+def burn(seconds):
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        pass
 
 
 def fail(data=None):
@@ -176,7 +185,26 @@ def test_spent_counts_a_task_once_and_rows_with_seconds_of_their_own_each():
         return {"cpu_seconds": cpu, "wall_seconds": wall}
 
     rows = [row("2", "3"), row("2", "3"), row("0.5", "1"), row("0.25", "1"), row("2", "4"), row("", "")]
-    assert spent(rows) == (3, pytest.approx(4.75), 1)
+    assert spent(rows) == (3, pytest.approx(4.75), 0, 1)
+    whole = [row("2", "5") | {"task_cpu_seconds": "9"}, row("3", "5") | {"task_cpu_seconds": "9"}]
+    assert spent(rows + whole) == (4, pytest.approx(13.75), 1, 1), "not the parts, where the whole is known"
+
+
+def test_the_cpu_time_of_a_task_is_that_of_all_it_does(tmp_path):
+    """Reading the data and processes of its own count, and a row that has seconds of its own cannot hide them."""
+
+    def read():
+        burn(0.1)
+
+    def run(_):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            pool.submit(burn, 0.2).result()
+        yield {"cpu_seconds": 0.0, "task_cpu_seconds": 0.0}
+
+    _, [row], error = compute(0, Task({"method": "a"}, run, prepare=read))
+    assert not error
+    assert row["cpu_seconds"] == 0.0
+    assert row["task_cpu_seconds"] >= 0.25
 
 
 def test_the_summary_says_what_is_missing(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import _safe_split
 
-from metrimax._validation import check_grid, check_whole
+from metrimax._validation import check_flag, check_grid, check_whole
 from metrimax.designs import as_design
 from metrimax.estimators._auxiliary import AuxiliaryOutputs, Choice, best, folds_of
 from metrimax.estimators._base import names_losses
@@ -41,6 +41,8 @@ class CAPOClassifierCV(CAPOClassifier):
         As for `CAPOClassifier`.
     Cs, Bs : sequence of float or None, default=None
         The grids; None is 0.003, 0.03, 0.3, 3, 30 for C and 0.1, 1, 10 for B.
+    extend : bool, default=False
+        Whether to extend the grid of C as for `metrimax.MeasureSVCCV`, for each B.
     keep : int or None, default=None
         How many auxiliaries are adapted: those whose outputs on rows held out have the highest value of the measure.
         None for all. The paper chooses 5 of 50 in this way (Figure 2).
@@ -104,6 +106,7 @@ class CAPOClassifierCV(CAPOClassifier):
         outputs: str | None = None,
         prefit: bool = False,
         cv: Any = 5,
+        extend: bool = False,
         hinge: float | None = None,
         logistic: float | None = None,
         risk: float | str | None = None,
@@ -135,6 +138,7 @@ class CAPOClassifierCV(CAPOClassifier):
         self.outputs = outputs
         self.prefit = prefit
         self.cv = cv
+        self.extend = extend
         self.hinge = hinge
         self.logistic = logistic
         self.risk = risk  # type: ignore[assignment]
@@ -193,7 +197,7 @@ class CAPOClassifierCV(CAPOClassifier):
         found, rows = [], []
         for B in Bs:
             by = ByFolds(replace(sample, outputs=F / math.sqrt(B)), candidates)
-            rows += [{"param_B": float(B)} | row for row in explore(by.rows, Cs)]
+            rows += [{"param_B": float(B)} | row for row in explore(by.rows, Cs, extend=self.extend)]
             found.append((float(B), by.choose()))
             self._warn_of_gaps(by.solutions, "fits that choose C")
         scores = [mean_score(chosen) for _, chosen in found]
@@ -238,6 +242,7 @@ class CAPOClassifierCV(CAPOClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_flag("extend", self.extend)
         if self.keep is not None:
             check_whole("keep", self.keep)
         self._rule(get_measure(self.measure), "binary")
