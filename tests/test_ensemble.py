@@ -234,6 +234,19 @@ def test_groups_and_any_splitter():
     assert np.isfinite(repeated.oof_scores_).all()
 
 
+@pytest.mark.parametrize("labels", [1, 2])
+def test_a_number_of_folds_keeps_groups_together(labels):
+    """The only column is the number of the group: with a group in two folds, a tree would know its label."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 5)
+    Y = (rng.random((60, labels)) < 0.4)[groups].astype(int)
+    members = [("tree", DecisionTreeClassifier())]
+    y, X = Y if labels > 1 else Y[:, 0], groups[:, None]
+    apart, together = (few(estimators=members, measure="roc_area").fit(X, y, groups=g) for g in (None, groups))
+    assert apart.report_["score"] > 0.9
+    assert together.report_["score"] < 0.7
+
+
 @pytest.mark.parametrize("measure", ["mcc", "balanced_error", "roc_area", "average_precision", "prbep", FBeta(2)])
 def test_measures(measure):
     X, y = sample()
