@@ -241,6 +241,9 @@ class Target(NamedTuple):
         """The out-of-fold scores of a frozen member that the user gives, in the form of `read`."""
         block = finite(name, scores)
         block = block.reshape(len(block), -1)
+        if self.kind == "binary" and block.shape[1] == 2 and hasattr(model, "predict_proba"):
+            # the columns are those of the classes in their order; the positive one need not be the second
+            block = block[:, [int(self.classes[1] > self.classes[0])]]
         if block.shape != self.labels.shape:
             raise ValueError(
                 f"expected out-of-fold scores of the member {name!r} of shape {self.labels.shape}, got {block.shape}"
