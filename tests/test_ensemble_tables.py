@@ -180,11 +180,12 @@ def test_text_in_an_array_is_told_where_to_go():
         MeasureEnsemble(estimators=FEW).fit(np.array([["a", 1.0], ["b", 2.0]] * 10, dtype=object), [0, 1] * 10)
 
 
-def test_a_table_of_polars():
-    polars = pytest.importorskip("polars")
+@pytest.mark.parametrize("package", ["pyarrow", "polars"])
+def test_tables_of_other_packages(package):
+    made = pytest.importorskip(package, reason=f"{package} is not installed; 180 MB for Polars is much for one test")
     X, y = table(120)
     X = X[["number", "colour", "flag"]]
-    same = polars.from_pandas(X)
+    same = made.from_pandas(X) if package == "polars" else made.Table.from_pandas(X)
     model, other = (MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(own, y) for own in (X, same))
     np.testing.assert_allclose(other.decision_function(same), model.decision_function(X))
     assert other.feature_names_in_.tolist() == list(X.columns)
