@@ -67,6 +67,10 @@ def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
     """The members of a preset for a table.
 
     A sparse table gets no kernel member, and no boosting if it is too large to be made dense.
+
+    Tried one by one in place of a member, on eight tables: trees with at least 2, 3 or 5 rows in a leaf; boosting with
+    8 or 15 leaves, with half of the features for each split, or with balanced classes. Balanced accuracy changes by
+    -0.5 to +0.3 points, ROC area by -0.1 to +0.1, average precision by -0.7 to +0.3.
     """
     n, is_sparse = X.shape[0], sparse.issparse(X)
     mask = categorical if categorical.any() else None
