@@ -35,7 +35,7 @@ from experiments.harness import Options, Program, Row, Task
 from metrimax import MeasureEnsemble
 from metrimax.estimators._ensemble_folds import CrossFit
 from metrimax.estimators._ensemble_members import Member, preset
-from metrimax.estimators._ensemble_rule import OutOfFold, Rule
+from metrimax.estimators._ensemble_rule import CURVE, OutOfFold, Rule
 from metrimax.estimators._ensemble_stack import Stack
 from metrimax.measure import get_measure
 from metrimax.training.threshold import choose_threshold
@@ -215,7 +215,7 @@ def varied(rule: Rule, variant: str, scores: Any, y: Any, measure: str) -> Rule:
         return rule
     above = rule._replace(thresholds=np.zeros(1))(scores)[:, 0]
     if variant == "equal weights":
-        return rule._replace(thresholds=np.array([choose_threshold(get_measure(measure), y, above)]))
+        return rule._replace(thresholds=np.array([choose_threshold(get_measure(measure), y, above, prior=CURVE)]))
     places = np.unique(above)
     places = (places[1:] + places[:-1]) / 2
     best = max(places, key=lambda place: get_measure(measure).score(y, above - place))

@@ -190,15 +190,14 @@ that of models of one fold, and the ensemble is their mean, which does better: `
 def _imbalanced(rows: list[Row]) -> Iterable[str]:
     names = sorted(results(rows, ENSEMBLE, "f1").keys() & results(rows, BASE, "f1").keys())
     if names:
-        methods = [
-            m for m in dict.fromkeys(row["method"] for row in rows) if set(names) <= results(rows, m, "f1").keys()
-        ]
+        methods = list(dict.fromkeys(row["method"] for row in rows))
+        whole = [method for method in methods if set(names) <= results(rows, method, "f1").keys()]
         yield f"""
 ## Imbalanced sets
 
 {len(names)} sets of imbalanced-learn's collection, which had no part in any choice; 24 to 626 positives, 60 % of them
 for training. With so few, single sets say little.
 """
-        yield _means(rows, methods, names)
-        yield "\nPoints by which `MeasureEnsemble` is ahead, as above:\n"
+        yield _means(rows, whole, names)
+        yield "\nPoints by which `MeasureEnsemble` is ahead, as above, on the sets that each method ran on:\n"
         yield _ahead(rows, [method for method in methods if method != ENSEMBLE], names)

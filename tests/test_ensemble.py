@@ -179,6 +179,19 @@ def test_a_fitted_member_with_scores_out_of_fold():
         few(estimators=members).fit(X, y, oof_scores={"extra": scores * 7})
 
 
+@pytest.mark.parametrize("positive", ["fraud", "legit"])
+def test_a_column_for_each_of_two_classes_is_as_good_as_the_positive_one(positive):
+    X, y = sample()
+    names = np.where(y, "fraud", "legit")
+    linear = LogisticRegression()
+    p = cross_val_predict(linear, X**2, names, cv=3, method="predict_proba")
+    frozen = FrozenEstimator(linear.fit(X**2, names))
+    model = few(estimators=[("linear", frozen)], pos_label=positive)
+    one, two = (clone(model).fit(X**2, names, oof_scores={"linear": s}) for s in (p[:, int(positive == "legit")], p))
+    np.testing.assert_array_equal(one.oof_scores_, two.oof_scores_)
+    assert two.score(X**2, names) > 0.8
+
+
 def test_several_classes_and_their_probabilities():
     rng = np.random.default_rng(0)
     y = rng.choice(["a", "b", "c"], 240, p=[0.6, 0.3, 0.1])
@@ -232,6 +245,19 @@ def test_groups_and_any_splitter():
     repeated = few(cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)).fit(X, y)
     assert len(repeated.estimators_[0]) == 6
     assert np.isfinite(repeated.oof_scores_).all()
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_a_number_of_folds_keeps_groups_together(labels):
+    """The only column is the number of the group: with a group in two folds, a tree would know its label."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 5)
+    Y = (rng.random((60, labels)) < 0.4)[groups].astype(int)
+    members = [("tree", DecisionTreeClassifier())]
+    y, X = Y if labels > 1 else Y[:, 0], groups[:, None]
+    apart, together = (few(estimators=members, measure="roc_area").fit(X, y, groups=g) for g in (None, groups))
+    assert apart.report_["score"] > 0.9
+    assert together.report_["score"] < 0.7
 
 
 @pytest.mark.parametrize("measure", ["mcc", "balanced_error", "roc_area", "average_precision", "prbep", FBeta(2)])

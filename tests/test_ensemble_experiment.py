@@ -24,8 +24,14 @@ def made_row(data, half, method, measure, score):
 
 def test_a_method_that_ran_on_some_tables_is_compared_on_these(tmp_path):
     scores = {"one": {BASE: 0.5, ENSEMBLE: 0.6, "slow": 0.7}, "two": {BASE: 0.5, ENSEMBLE: 0.5}}
-    halves = {"one": "development", "two": "confirmation", "imblearn/three": "imbalanced"}
+    halves = {
+        "one": "development",
+        "two": "confirmation",
+        "imblearn/three": "imbalanced",
+        "imblearn/four": "imbalanced",
+    }
     scores["imblearn/three"] = {BASE: 0.9, ENSEMBLE: 0.8}
+    scores["imblearn/four"] = {BASE: 0.9, ENSEMBLE: 0.8, "dear": 0.7}
     rows = [
         made_row(data, halves[data], method, measure, score)
         for data, own in scores.items()
@@ -38,5 +44,6 @@ def test_a_method_that_ran_on_some_tables_is_compared_on_these(tmp_path):
     behind = "-10.0 (0/1) p 1"
     assert f"| slow | 1 | {behind} | {behind} |  | {behind} | {behind} | 3.0 |" in lines
     assert not any(line.startswith("| slow | 7") for line in lines)  # no mean of one table beside those of two
-    assert f"| {BASE} | 1 | {' | '.join([behind] * 5)} | 1.0 |" in lines  # of the imbalanced set
+    assert f"| {BASE} | 2 | {' | '.join([behind.replace('/1', '/2').replace('p 1', 'p 0.16')] * 5)} | 1.0 |" in lines
+    assert f"| dear | 1 | {' | '.join(['+10.0 (1/0) p 1'] * 5)} | 1.0 |" in lines  # of one imbalanced set
     assert "| F1 | 54.0 | 55.0 | +1.0 | 0.0 | 1.4 | 2 of 2 |" in lines

@@ -40,7 +40,8 @@ def xgboost():
 
 def catboost():
     options = {"iterations": 20, "verbose": 0, "thread_count": 1, "allow_writing_files": False}
-    return pytest.importorskip("catboost").CatBoostClassifier(**options)
+    made = pytest.importorskip("catboost", reason="catboost is not installed; 330 MB with Plotly is much for one test")
+    return made.CatBoostClassifier(**options)
 
 
 @pytest.mark.parametrize("make", [lightgbm, lightgbm_regressor, xgboost, catboost])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -125,6 +128,45 @@ def test_dates_and_times_are_days():
         model.predict(X.assign(number=np.inf))
 
 
+def test_objects_that_are_numbers_or_dates_are_not_categories():
+    day = datetime.date
+    frame = pd.DataFrame(
+        {
+            "number": pd.Series([3, None, 1.5, np.float32(2)], dtype=object),
+            "decimal": [Decimal("0.5"), Decimal(2), None, Decimal(1)],
+            "flag": pd.Series([True, None, np.False_, True], dtype=object),
+            "day": [day(1970, 1, 3), None, datetime.datetime(1970, 1, 1, 12), day(1970, 1, 1)],
+            "text": ["3", None, "1.5", "2"],
+            "mixed": [3, "three", None, 1.5],
+            "empty": pd.Series([None] * 4, dtype=object),
+            "code": pd.Categorical([5, 7, 7, None]),
+        }
+    )
+    views = Views(frame)
+    assert views.categorical.tolist() == [False] * 4 + [True] * 4
+    codes = views(frame, {"codes"})["codes"][:, :4]
+    gap = np.nan
+    np.testing.assert_array_equal(codes.T, [[3, gap, 1.5, 2], [0.5, 2, gap, 1], [1, gap, 0, 1], [2, gap, 0.5, 0]])
+    numbers = frame.assign(number=[1, 2, 3, 4], day=pd.to_datetime(frame["day"]))  # rows of another type are read, too
+    np.testing.assert_array_equal(
+        views(numbers, {"codes"})["codes"][:, [0, 3]], np.column_stack([[1, 2, 3, 4], codes[:, 3]])
+    )
+    with pytest.raises(ValueError, match="expected numbers or dates in the column 'decimal'"):
+        views(frame.assign(decimal="much"), {"codes"})
+
+
+def test_a_table_of_objects_is_the_table_of_its_numbers():
+    X, y = sample_of_numbers()
+    one, other = (MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(own, y) for own in (X, X.astype(object)))
+    np.testing.assert_array_equal(one.oof_scores_, other.oof_scores_)
+
+
+def sample_of_numbers(n=200):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    return X, (X**2).sum(axis=1).to_numpy() > 4
+
+
 @pytest.mark.parametrize("estimators", [None, FEW])
 def test_a_column_of_gaps_alone(estimators):
     X, y = table(120)
@@ -138,11 +180,12 @@ def test_text_in_an_array_is_told_where_to_go():
         MeasureEnsemble(estimators=FEW).fit(np.array([["a", 1.0], ["b", 2.0]] * 10, dtype=object), [0, 1] * 10)
 
 
-def test_a_table_of_polars():
-    polars = pytest.importorskip("polars")
+@pytest.mark.parametrize("package", ["pyarrow", "polars"])
+def test_tables_of_other_packages(package):
+    made = pytest.importorskip(package, reason=f"{package} is not installed; 180 MB for Polars is much for one test")
     X, y = table(120)
     X = X[["number", "colour", "flag"]]
-    same = polars.from_pandas(X)
+    same = made.from_pandas(X) if package == "polars" else made.Table.from_pandas(X)
     model, other = (MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(own, y) for own in (X, same))
     np.testing.assert_allclose(other.decision_function(same), model.decision_function(X))
     assert other.feature_names_in_.tolist() == list(X.columns)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from metrimax import MeasureSVCCV
 from metrimax.measure import MCC, REGISTRY, BalancedError, FBeta, PrecisionAtK, ROCArea, TableFunction
@@ -162,3 +163,17 @@ def test_a_constraint_that_no_threshold_meets_is_said():
 def test_measures_of_rankings_have_their_own_rule(measure):
     y, scores = overlapping(20, 60)
     assert choose_threshold(measure, y, scores) == measure.threshold(y, scores)
+
+
+def test_with_a_great_prior_the_threshold_is_that_of_the_curve():
+    """Balanced accuracy calls what is more probable than the rate of the class, by scikit-learn's curve here."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=2000)
+    y = rng.random(2000) < 1 / (1 + np.exp(3 - 2 * scores))
+    y[(scores > 0.1) & (scores < 0.7)] = True  # no logistic curve has this step
+    fitted = LogisticRegression(C=np.inf).fit(scores[:, None], y)
+    expected = (np.log(y.mean() / (1 - y.mean())) - fitted.intercept_[0]) / fitted.coef_[0, 0]
+    of_curve, of_labels = (choose_threshold(BalancedError(), y, scores, prior=prior) for prior in (1e9, 1e-9))
+    assert of_curve == pytest.approx(expected, abs=0.02)
+    assert of_labels == pytest.approx(0.1, abs=0.02)
+    assert of_curve - of_labels > 0.04

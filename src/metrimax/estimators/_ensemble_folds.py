@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.parallel import Parallel, delayed
@@ -54,12 +54,18 @@ class CrossFit(NamedTuple):
 
 
 def make_splits(cv: Any, X: Any, target: Target, weight: Vector | None, given: dict[str, Any], rng: Any) -> Splits:
-    """The folds that ``cv`` asks for, without rows of weight 0. ``given`` are the parameters of `split`."""
+    """The folds that ``cv`` asks for, without rows of weight 0.
+
+    ``given`` are the parameters of `split`. With groups, a number of folds means folds that divide no group.
+    """
     y, told = target.y, cv
     if is_whole(cv):
         if cv < 2:
             raise ValueError(f"expected cv of at least 2 folds, got {cv}")
-        kind = KFold if target.separate else StratifiedKFold
+        if given:  # groups
+            kind = GroupKFold if target.separate else StratifiedGroupKFold
+        else:
+            kind = KFold if target.separate else StratifiedKFold
         smallest = len(y) if target.separate else int(np.unique(y, return_counts=True)[1].min())
         cv = kind(max(2, min(int(cv), smallest)), shuffle=True, random_state=rng.randint(2**31 - 1))
     used = np.ones(len(y), dtype=bool) if weight is None else weight > 0

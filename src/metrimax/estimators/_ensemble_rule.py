@@ -16,6 +16,13 @@ from metrimax.training.threshold import choose_threshold
 GROUPS = 20
 """Groups of rows that are left out one by one for the standard error."""
 
+CURVE = 300.0
+"""The ``prior`` of `choose_threshold`. It is more than for other scores, because a stack is a logistic fit to the same
+labels. Beside the default of 100, in points of F1, balanced accuracy and MCC: +0.2, +0.1, +0.1 on 20 splits of ten
+tables that chose it; +0.5, 0.0, 0.0 on 14 splits of ten others; +0.1, +0.1, +0.4 on 31 imbalanced sets. With the curve
+alone balanced accuracy is 0.1 behind on the imbalanced sets.
+"""
+
 
 class Rule(NamedTuple):
     """For every label a stack, and its threshold."""
@@ -52,7 +59,10 @@ class OutOfFold(NamedTuple):
         rule = Rule(stacks, np.zeros(len(stacks)))
         scores = rule(self.scores[rows])
         placed = np.array(
-            [choose_threshold(self.measure, labels[:, k], scores[:, k], weight) for k in range(len(stacks))]
+            [
+                choose_threshold(self.measure, labels[:, k], scores[:, k], weight, prior=CURVE)
+                for k in range(len(stacks))
+            ]
         )
         if self.target.kind != "multiclass":
             return rule._replace(thresholds=placed)

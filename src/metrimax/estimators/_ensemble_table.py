@@ -7,6 +7,9 @@ are days, gaps are NaN. "matrix", for other members, has a column of zeros and o
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -59,15 +62,37 @@ class Table:
 
 def _categories(column: Any) -> list[Any] | None:
     """The values of a column of categories or text, the most frequent first; None for numbers, dates and times."""
-    if getattr(column.dtype, "kind", "O") in "biufmM":
+    if _kind(_typed(column)) in "biufmM":
         return None
     counts = column.value_counts()  # without gaps
     return [value for value, count in counts.items() if count > 0]
 
 
+def _kind(column: Any) -> str:
+    return getattr(column.dtype, "kind", "O")
+
+
+def _typed(column: Any) -> Any:
+    """The column. One of Python objects that are all numbers, or all dates, becomes a column of these."""
+    if _kind(column) != "O" or hasattr(column, "cat"):
+        return column
+    objects = column.astype(object)
+    known = objects.dropna()
+    if len(known) and all(isinstance(value, (Real, Decimal, np.bool_)) for value in known):
+        return objects.where(objects.notna(), np.nan).astype(np.float64)
+    if len(known) and all(isinstance(value, datetime.date) and _zone(value) is None for value in known):
+        return objects.astype("datetime64[s]")
+    return column
+
+
+def _zone(value: datetime.date) -> Any:
+    return value.tzinfo if isinstance(value, datetime.datetime) else None
+
+
 def _coded(column: Any, values: list[Any] | None) -> Vector:
     if values is None:
-        kind = getattr(column.dtype, "kind", "O")
+        column = _typed(column)
+        kind = _kind(column)
         if kind in "mM":  # days; dates count from 1970, in UTC if they have a time zone
             days: Vector = column.to_numpy(dtype=f"{kind}8[s]").astype(np.float64) / 86_400
             days[column.isna().to_numpy()] = np.nan

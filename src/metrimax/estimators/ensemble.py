@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -27,7 +27,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metrimax._validation import dense, refuse_missing, warn
+from metrimax._validation import dense, is_whole, refuse_missing, warn
 from metrimax.estimators._composition import Composition
 from metrimax.estimators._ensemble_folds import CrossFit, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
@@ -173,7 +173,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         sample_weight : array (n,), optional
             Only their ratios matter: they are divided by their mean. Members whose `fit` takes no weights get none.
         groups : array (n,), optional
-            For the splitter ``cv``, such as scikit-learn's `GroupKFold`.
+            Rows of one group are in the same fold. A splitter ``cv`` gets them, as `GroupKFold` needs.
         oof_scores : dict, optional
             For each frozen member, by name: scores of these rows from models that were not trained on them. They are
             probabilities of the positive class (of each class or label, in columns) if the member has `predict_proba`,
@@ -399,7 +399,8 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     def get_metadata_routing(self) -> MetadataRouter:
         """Which metadata this estimator, the splitter, and the members in `fit` request."""
         router = MetadataRouter(owner=self.__class__.__name__).add_self_request(self)
-        router.add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        splitter = StratifiedGroupKFold() if is_whole(self.cv) else check_cv(self.cv)  # groups: see `make_splits`
+        router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         for name, member in self.estimators if isinstance(self.estimators, (list, tuple)) else ():
             router.add(**{name: member}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         return router

@@ -3,7 +3,7 @@
 The best threshold of a sample with few positives depends on single examples. Two things steady it:
 
 * Labels are shrunk towards what the scores say: each becomes ``(1 - share) y + share p(score)``. p is a logistic curve
-  fitted to the sample, and ``share = PRIOR / (PRIOR + m)`` with m the number of examples of the smaller class; weighted
+  fitted to the sample, and ``share = prior / (prior + m)`` with m the number of examples of the smaller class; weighted
   ones are as many as have the same spread, (sum w)^2 / sum w^2. The curve alone is not enough: MCC of an expected table
   has an edge that a small error of the curve falls off.
 * All thresholds count as equal that are behind the best by no more, relatively, than one mistake in each class costs
@@ -35,7 +35,9 @@ ROUNDING = 1e-12
 """Scores that differ by no more than this share are equal."""
 
 
-def choose_threshold(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+def choose_threshold(
+    measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None, *, prior: float = PRIOR
+) -> float:
     """The threshold that the measure asks for: examples with a score above it are called positive.
 
     Parameters
@@ -49,6 +51,8 @@ def choose_threshold(measure: Measure, y: Labels, scores: Vector, sample_weight:
         log-odds, any multiple and shift of them: on that scale a logistic curve fits.
     sample_weight : ndarray (n,), optional
         Only their ratios matter.
+    prior : float, default=PRIOR
+        How many examples of the smaller class weigh as much as the curve.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def choose_threshold(measure: Measure, y: Labels, scores: Vector, sample_weight:
     last = np.flatnonzero(scores[:-1] - scores[1:] > ROUNDING * np.maximum(size[:-1], size[1:]))
     counts = tuple(_effective(weight[positive == label]) for label in (1.0, 0.0))
     if len(last) and min(counts) > 0:
-        share = PRIOR / (PRIOR + min(counts))
+        share = prior / (prior + min(counts))
         shrunk = (1 - share) * positive + share * _curve(scores, positive, weight, counts)
         for labels in (shrunk, positive):  # a constraint may hold for the labels but not for the shrunk labels
             place = _best_place(measure, labels, scores, weight, last, counts)
