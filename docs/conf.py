@@ -101,6 +101,15 @@ def reachable(pages: dict[str, str]) -> dict[str, tuple[str, str]]:
     return found
 
 
+intersphinx_mapping = reachable(
+    {
+        "python": "https://docs.python.org/3/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "sklearn": "https://scikit-learn.org/stable/",
+    }
+)
+
 # Files beside this folder that the site has a page of, or else nothing: such a link becomes its text.
 BESIDE = {
     "README.md": "/index.md",
