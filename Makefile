@@ -34,7 +34,8 @@ lint: $(VENV)/.package $(VENV)/.dev
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/wish.yml
-	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/zizmor --offline --quiet --pedantic .github
+	for system in linux macos windows; do $(BIN)/cibuildwheel --platform $$system --print-build-identifiers > /dev/null || exit; done
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import urllib.request
+from http.client import HTTPException
 from importlib import import_module
+from importlib.metadata import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,9 @@ sphinx_gallery_conf = {
     "within_subsection_order": "ExampleTitleSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
+    "reference_url": {"metrimax": None},  # names in the code lead to their pages, those of others by intersphinx
+    "backreferences_dir": "gallery/used",
+    "doc_module": ("metrimax",),
     "download_all_examples": False,
     "remove_config_comments": True,
     "copyfile_regex": r".*\.rst",
@@ -69,19 +74,30 @@ html_theme_options = {
     "show_toc_level": 2,
     "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
+    "github_url": dict(url.split(", ") for url in metadata("metrimax").get_all("Project-URL"))["Source"],
     "footer_start": ["copyright"],
 }
 
 
-def reachable(pages: dict[str, str]) -> dict[str, tuple[str, None]]:
-    """The inventories that answer: without a network the site is built without links to other projects."""
+def reachable(pages: dict[str, str]) -> dict[str, tuple[str, str]]:
+    """The inventories that answer: without a network the site is built without links to other projects.
+
+    Each is fetched once, and Sphinx reads the copy: an address that answers once and then does not is no error.
+    """
     found = {}
+    folder = ROOT / "build" / "inventories"
+    folder.mkdir(parents=True, exist_ok=True)
     for name, address in pages.items():
         try:
-            with urllib.request.urlopen(address + "objects.inv", timeout=5):
-                found[name] = (address, None)
-        except OSError:
-            print(f"no links to {name}: {address} does not answer")
+            with urllib.request.urlopen(address + "objects.inv", timeout=5) as answer:
+                inventory = answer.read()
+        except (OSError, HTTPException):
+            inventory = b""
+        if inventory.startswith(b"# Sphinx inventory version"):
+            (folder / f"{name}.inv").write_bytes(inventory)
+            found[name] = (address, str(folder / f"{name}.inv"))
+        else:
+            print(f"no links to {name}: {address} does not answer with an inventory")
     return found
 
 
@@ -129,6 +145,12 @@ def write_reference(app: object) -> None:
         lines += [f".. {'autoclass' if is_class else 'autofunction'}:: {name}"]
         if is_class:  # what all of scikit-learn's estimators have is described there
             lines += ["   :members:", "   :inherited-members: BaseEstimator", f"   :exclude-members: {COMMON}"]
+        lines += [
+            "",
+            f".. minigallery:: {module}.{name}",
+            "   :add-heading: Examples in the gallery",
+            "   :heading-level: -",
+        ]
         page, text = folder / f"{module}.{name}.rst", "\n".join(lines) + "\n"
         if not page.exists() or page.read_text(encoding="utf-8") != text:
             page.write_text(text, encoding="utf-8")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import onnxruntime
-import pandas as pd
 import pytest
 from skl2onnx import to_onnx
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import metrimax.onnx  # noqa: F401 (it registers the converters)
-from metrimax import CAPOClassifier, MeasureEnsemble, MeasureSVC, MeasureSVCCV
+from metrimax import CAPOClassifier, CAPOClassifierCV, MeasureEnsemble, MeasureSVC, MeasureSVCCV
 
 
 def sample(kind, n=120, seed=0):
@@ -151,10 +150,8 @@ def test_parts_that_do_not_convert_are_named():
         to_onnx(MeasureEnsemble("f1", members, cv=2).fit(X, y), X[:1].astype(np.float32))
     with pytest.raises(NotImplementedError, match=r"expected members with probabilities.*'svm'"):
         to_onnx(MeasureEnsemble("f1", [("svm", LinearSVC())], cv=2).fit(X, y), X[:1].astype(np.float32))
-    with pytest.raises(NotImplementedError, match="got a table"):
-        to_onnx(MeasureEnsemble("f1", MEMBERS, cv=2).fit(pd.DataFrame(X), y), X[:1].astype(np.float32))
-    scored = CAPOClassifier([("svm", LinearSVC())], "f1", outputs="score").fit(X, y)
-    with pytest.raises(NotImplementedError, match="decision_function counts: train with outputs='label'"):
+    scored = CAPOClassifier([("svm", SVC())], "f1", outputs="score").fit(X, y)
+    with pytest.raises(NotImplementedError, match=r"'svm' .* decision_function counts, got SVC: .* outputs='label'"):
         to_onnx(scored, X[:1].astype(np.float32))
     X, Y = sample("labels", 60)
     several = CAPOClassifier([("tree", DecisionTreeClassifier())], "f1").fit(X, Y)
@@ -162,8 +159,57 @@ def test_parts_that_do_not_convert_are_named():
         to_onnx(several, X[:1].astype(np.float32))
 
 
-def test_a_positive_class_that_is_the_lesser_is_refused_for_composed_models():
-    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.repeat(["fraud", "legit"], 30)
-    model = CAPOClassifier([("line", LogisticRegression())], pos_label="fraud").fit(X, y)
-    with pytest.raises(NotImplementedError, match="train on y == 'fraud'"):
-        to_onnx(model, X[:1].astype(np.float32))
+@pytest.mark.parametrize("kind", ["names", "numbers", "binary"])
+def test_a_positive_class_that_is_the_lesser_agrees(kind):
+    X, y = sample(kind)
+    X, first = X.astype(np.float32), np.unique(y)[0]
+    assert (y == first).any()
+    check(MeasureSVC("f1", C=1.0, pos_label=first).fit(X, y), kind)
+    for outputs in ("label", "score"):
+        auxiliaries = [*AUXILIARIES, ("line", LogisticRegression()), ("ridge", Ridge())]
+        loosely(CAPOClassifier(auxiliaries, "f1", outputs=outputs, pos_label=first).fit(X, y), kind)
+    members = [*MEMBERS, ("ridge", Ridge())]
+    model = MeasureEnsemble("f1", members, cv=2, random_state=0, pos_label=first).fit(X, y)
+    loosely(model, kind, (np.float32,))
+
+
+@pytest.mark.parametrize("pos_label", ["high", "low"])
+def test_a_score_of_zero_has_the_label_that_is_not_positive(pos_label):
+    X, y = sample("names")
+    model = MeasureSVC("f1", C=1.0, pos_label=pos_label).fit(X, y)
+    model.intercept_[:] = 0.0
+    rows = np.zeros((1, X.shape[1]))
+    labels, scores = run(model, rows, np.float64)
+    assert scores[0, 0] == 0.0
+    assert labels[0] == model.predict(rows)[0] != pos_label
+
+
+LINES = [
+    ("line", LogisticRegression()),
+    ("svm", make_pipeline(StandardScaler(), LinearSVC())),
+    ("mx", MeasureSVC()),
+]
+
+
+@pytest.mark.parametrize("kind", ["binary", "names", "numbers", "classes"])
+@pytest.mark.parametrize("outputs", ["label", "score", None])
+def test_capo_agrees_on_linear_auxiliaries_and_boosting(kind, outputs):
+    X, y = sample(kind)
+    auxiliaries = [*LINES, ("boosting", HistGradientBoostingClassifier(max_iter=10))]
+    loosely(CAPOClassifier(auxiliaries, "f1", outputs=outputs).fit(X.astype(np.float32), y), kind)
+
+
+def test_capo_agrees_on_what_cross_validation_chose():
+    X, y = sample("names")
+    model = CAPOClassifierCV(LINES, "f1", keep=1, cv=2).fit(X.astype(np.float32), y)
+    assert len(model.estimators_) == 1
+    loosely(model, "names")
+
+
+def test_capo_agrees_on_a_class_that_an_auxiliary_does_not_know():
+    X, y = sample("classes")
+    two = LogisticRegression().fit(X[y != "b"], y[y != "b"])
+    three = LogisticRegression().fit(X, y)
+    for outputs in ("label", "score"):
+        model = CAPOClassifier([("two", two), ("three", three)], "f1", prefit=True, outputs=outputs)
+        loosely(model.fit(X.astype(np.float32), y), "classes")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import re
+import runpy
 import tomllib
+import urllib.error
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,15 @@ from metrimax.estimators._links import SITE
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 URLS = PROJECT["project"]["urls"]
-ESTIMATORS = ["CAPOClassifier", "MeasureEnsemble", "MeasureRanker", "MeasureSVC", "MeasureSVCCV"]
+ESTIMATORS = [
+    "CAPOClassifier",
+    "CAPOClassifierCV",
+    "MeasureEnsemble",
+    "MeasureRanker",
+    "MeasureRankerCV",
+    "MeasureSVC",
+    "MeasureSVCCV",
+]
 STRUCTURED = ["CFGParser", "SequenceTagger", "StructuredSVM", "SupervisedClustering"]
 
 
@@ -24,7 +35,7 @@ STRUCTURED = ["CFGParser", "SequenceTagger", "StructuredSVM", "SupervisedCluster
 def test_estimators_link_to_their_page(name):
     """docs/conf.py writes reference/MODULE.NAME.html for every name that docs/api.md lists."""
     module = metrimax if name in ESTIMATORS else structured
-    model = getattr(module, name)([]) if name == "CAPOClassifier" else getattr(module, name)()
+    model = getattr(module, name)([]) if name.startswith("CAPO") else getattr(module, name)()
     link = f"{SITE}/reference/{module.__name__}.{name}.html"
     assert model._get_doc_link() == link
     assert link in model._repr_html_()
@@ -50,6 +61,30 @@ def test_the_long_description_has_absolute_links():
     targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
     assert targets
     assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+
+
+def test_the_site_links_to_the_projects_that_answer(monkeypatch):
+    """Without a network the site has no links to others, and is built all the same."""
+    inventory = b"# Sphinx inventory version 2\n"
+
+    def answer(address, timeout):
+        if "scipy" in address:
+            raise urllib.error.URLError("no network")
+        return io.BytesIO(b"<html>log in first</html>" if "python.org" in address else inventory)
+
+    monkeypatch.setattr("urllib.request.urlopen", answer)
+    mapping = runpy.run_path(str(ROOT / "docs" / "conf.py"))["intersphinx_mapping"]
+    assert {name: address for name, (address, _) in mapping.items()} == {
+        "numpy": "https://numpy.org/doc/stable/",
+        "sklearn": "https://scikit-learn.org/stable/",
+    }
+    assert all(Path(copy).read_bytes() == inventory for _, copy in mapping.values())
+
+
+def test_wheels_are_tried_on_every_python_that_is_promised():
+    promised = [name.split(" :: ")[-1] for name in PROJECT["project"]["classifiers"] if "Python :: 3." in name]
+    built = PROJECT["tool"]["cibuildwheel"]["build"]
+    assert built == [f"cp{version.replace('.', '')}-*" for version in promised]
 
 
 def test_there_is_one_version():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from skl2onnx._supported_operators import get_model_alias
 from skl2onnx.algebra import onnx_ops as ops
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 
@@ -15,14 +16,33 @@ from metrimax.protocols import Array, Vector
 Type = type[np.floating[Any]]
 
 
+OPTIONS = {"zipmap": [False, True]}
+"""What `options=` may say of a classifier; skl2onnx sets it for the last step of a pipeline. It changes nothing: the
+scores are a matrix.
+"""
+
+
+def parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    """Name the outputs of a classifier; `shapes` knows their types."""
+    operator = scope.declare_local_operator(get_model_alias(type(model)), model)
+    operator.inputs = inputs
+    outputs = (("label", Int64TensorType()), ("scores", FloatTensorType()))
+    operator.outputs += [scope.declare_local_variable(name, kind) for name, kind in outputs]
+    return list(operator.outputs)
+
+
+def is_double(operator: Any) -> bool:
+    """Whether scores are computed in double precision: where a column of the input has it."""
+    return any(isinstance(column.type, DoubleTensorType) for column in operator.inputs)
+
+
 def output_types(operator: Any, classes: Array, n_labels: int, multilabel: bool) -> None:
     """The types of the outputs: labels, and scores in the type of the input."""
     rows = operator.inputs[0].get_first_dimension()
     labels = [rows, n_labels] if multilabel else [rows]
     text = not multilabel and classes.dtype.kind in "UOS"
     operator.outputs[0].type = (StringTensorType if text else Int64TensorType)(labels)
-    double = isinstance(operator.inputs[0].type, DoubleTensorType)
-    operator.outputs[1].type = (DoubleTensorType if double else FloatTensorType)([rows, n_labels])
+    operator.outputs[1].type = (DoubleTensorType if is_double(operator) else FloatTensorType)([rows, n_labels])
 
 
 def shapes(operator: Any) -> None:
@@ -32,12 +52,27 @@ def shapes(operator: Any) -> None:
 
 
 def rows_of(operator: Any, version: int) -> tuple[Any, Type]:
-    """The input as floats, and their type."""
-    X = operator.inputs[0]
-    double = isinstance(X.type, DoubleTensorType)
-    if not isinstance(X.type, (DoubleTensorType, FloatTensorType)):
-        X = ops.OnnxCast(X, to=1, op_version=version)  # of whole numbers: 1 is float32
+    """The input as one matrix of floats, and their type. A data frame has an input for each column."""
+    double = is_double(operator)
+    wanted, number = (DoubleTensorType, 11) if double else (FloatTensorType, 1)
+    columns = []
+    for column in operator.inputs:
+        if isinstance(column.type, StringTensorType):
+            raise NotImplementedError(
+                f"expected numbers in the input {column.raw_name!r} of {type(operator.raw_operator).__name__}, got "
+                f"text: {ENCODE}"
+            )
+        same = isinstance(column.type, wanted)
+        columns.append(column if same else ops.OnnxCast(column, to=number, op_version=version))
+    X = columns[0] if len(columns) == 1 else ops.OnnxConcat(*columns, axis=1, op_version=version)
     return X, np.float64 if double else np.float32
+
+
+ENCODE = (
+    "train a pipeline instead that begins with a ColumnTransformer, with OneHotEncoder(handle_unknown='ignore', "
+    "sparse_output=False) for columns of text or categories"
+)
+"""What to do where columns are no numbers."""
 
 
 def feature_scores(model: Any, X: Any, dtype: Type, version: int) -> Any:
@@ -50,15 +85,19 @@ def feature_scores(model: Any, X: Any, dtype: Type, version: int) -> Any:
     return ops.OnnxMatMul(features, np.ascontiguousarray(W, dtype=dtype), op_version=version)
 
 
-def finish(
-    scope: Any, operator: Any, container: Any, sum_: Any, constant: Vector, classes: Array, multilabel: bool
-) -> None:
-    """Set the outputs: the scores, which are a sum and a constant, and the labels as in ``predict``."""
+def finish(scope: Any, operator: Any, container: Any, sum_: Any, constant: Vector, multilabel: bool) -> None:
+    """Set the outputs: the scores, which are a sum and a constant, and the labels as in ``predict``.
+
+    A score of 0 has the label that is not positive. Of two classes that is the second one if the first is positive.
+    """
+    model = operator.raw_operator
+    turned = model._turn < 0
+    classes = model.classes_[::-1] if turned else model.classes_
     version, n_labels = container.target_opset, len(constant)
     names = [output.full_name for output in operator.outputs]
     scores = ops.OnnxAdd(sum_, constant, op_version=version, output_names=names[1:])
     positive = ops.OnnxCast(
-        ops.OnnxGreater(scores, np.zeros(1, dtype=constant.dtype), op_version=version),
+        (ops.OnnxLess if turned else ops.OnnxGreater)(scores, np.zeros(1, dtype=constant.dtype), op_version=version),
         to=7,  # int64
         op_version=version,
         **({"output_names": names[:1]} if multilabel else {}),
@@ -80,14 +119,13 @@ def convert(scope: Any, operator: Any, container: Any) -> None:
     model = operator.raw_operator
     X, dtype = rows_of(operator, container.target_opset)
     product = feature_scores(model, X, dtype, container.target_opset)
-    finish(scope, operator, container, product, model.intercept_.astype(dtype), model.classes_, model._multilabel)
+    finish(scope, operator, container, product, model.intercept_.astype(dtype), model._multilabel)
 
 
 def ranker_shapes(operator: Any) -> None:
     """The type of the output of a ranker: scores, (n, 1)."""
-    double = isinstance(operator.inputs[0].type, DoubleTensorType)
     rows = operator.inputs[0].get_first_dimension()
-    operator.outputs[0].type = (DoubleTensorType if double else FloatTensorType)([rows, 1])
+    operator.outputs[0].type = (DoubleTensorType if is_double(operator) else FloatTensorType)([rows, 1])
 
 
 def convert_ranker(scope: Any, operator: Any, container: Any) -> None:

@@ -12,44 +12,34 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from metrimax.estimators._ensemble_members import Coded
 from metrimax.estimators._ensemble_stack import SMOOTHING
-from metrimax.onnx.classifiers import Type, feature_scores, finish, output_types, rows_of
+from metrimax.onnx.classifiers import ENCODE, Type, feature_scores, finish, output_types, rows_of
 from metrimax.onnx.graph import Graph
-from metrimax.onnx.parts import part, probabilities
+from metrimax.onnx.parts import decisions, part, probabilities
 from metrimax.protocols import Array, Vector
-
-
-def _refuse_turned(model: Any) -> None:
-    """Raise where the first of two classes is positive: parts of the graph are for the second."""
-    if model._turn < 0:
-        raise NotImplementedError(
-            "expected a model whose positive class is the greater of two to convert it to ONNX, got "
-            f"pos_label={model.pos_label!r}: train on y == {model.pos_label!r}"
-        )
 
 
 def convert_capo(scope: Any, operator: Any, container: Any) -> None:
     """The weighted sum of the auxiliaries' outputs, and the delta function."""
     model, version = operator.raw_operator, container.target_opset
-    _refuse_turned(model)
     X, dtype = rows_of(operator, version)
     whole = Graph(X, dtype, version)
     kept = np.setdiff1d(np.arange(model.n_features_in_), model._columns)
     rest = Graph(whole.columns(kept) if model._columns else X, dtype, version)
     n_labels = len(model.intercept_)
     total = None
-    for k, ((name, _), auxiliary) in enumerate(zip(model.estimators, model.estimators_, strict=True)):
+    for k, (name, auxiliary) in enumerate(zip(model._names, model.estimators_, strict=True)):
         block = _auxiliary(whole, rest, name, auxiliary, model)
-        mix = model._mix[k * n_labels : (k + 1) * n_labels]
+        mix = model._turn * model._mix[k * n_labels : (k + 1) * n_labels]
         term = whole("MatMul", block, np.ascontiguousarray(mix, dtype=dtype))
         total = term if total is None else whole("Add", total, term)
     if hasattr(model, "kernel_kept_"):
         total = whole("Add", total, feature_scores(model, rest.X, dtype, version))
-    finish(scope, operator, container, total, model.intercept_.astype(dtype), model.classes_, model._multilabel)
+    finish(scope, operator, container, total, model.intercept_.astype(dtype), model._multilabel)
 
 
 def _auxiliary(whole: Graph, rest: Graph, name: str, auxiliary: Any, model: Any) -> Any:
     """The outputs (n, L) of an auxiliary, as in `metrimax.estimators._auxiliary.AuxiliaryOutputs`."""
-    labels = model.outputs == "label"
+    labels, classes = model._problem.outputs == "label", model._problem.classes  # the positive one of two is last
     if not hasattr(auxiliary, "fit"):  # the number of a column
         column = whole.columns([auxiliary])
         return whole.signs(column) if labels else column
@@ -58,28 +48,23 @@ def _auxiliary(whole: Graph, rest: Graph, name: str, auxiliary: Any, model: Any)
         return rest.signs(values) if labels else values
     if model._multilabel:
         raise NotImplementedError(f"expected two or more exclusive classes to convert {name!r} to ONNX, got labels")
-    if labels or not (hasattr(auxiliary, "decision_function") or hasattr(auxiliary, "predict_proba")):
+    if labels:
         predicted = rest("Identity", part(rest, name, auxiliary, rest.X)[0])
-        wanted = np.arange(len(model.classes_))[1:] if len(model.classes_) == 2 else np.arange(len(model.classes_))
-        text = model.classes_.dtype.kind in "UOS"
-        keys = (
-            {"keys_strings": model.classes_.tolist()} if text else {"keys_int64s": model.classes_.astype(int).tolist()}
-        )
-        numbers = [float(k) for k in range(len(model.classes_))]
+        wanted = np.arange(len(classes))[1:] if len(classes) == 2 else np.arange(len(classes))
+        text = classes.dtype.kind in "UOS"
+        keys = {"keys_strings": classes.tolist()} if text else {"keys_int64s": classes.astype(int).tolist()}
+        numbers = [float(k) for k in range(len(classes))]
         number = ops.OnnxLabelEncoder_2(predicted, values_floats=numbers, op_version=2, **keys)
         column = rest("Reshape", number, np.array([-1, 1], dtype=np.int64))
         near = rest(
             "Sub", np.full(1, 0.5, dtype=np.float32), rest("Abs", rest("Sub", column, wanted.astype(np.float32)[None]))
         )
         return rest.signs(rest.floats(near))
+    selection = _selection(auxiliary, classes, rest.dtype)
     if hasattr(auxiliary, "decision_function"):
-        raise NotImplementedError(
-            f"expected auxiliaries that are converted by their labels or probabilities, got {name!r}, whose "
-            "decision_function counts: train with outputs='label'"
-        )
-    block = rest(
-        "MatMul", probabilities(rest, name, auxiliary, rest.X), _selection(auxiliary, model.classes_, rest.dtype)
-    )
+        values = rest("MatMul", decisions(rest, name, auxiliary, rest.X), selection)
+        return rest("Add", values, rest.constant(selection.sum(axis=0) - 1))  # -1 for a class that it does not know
+    block = rest("MatMul", probabilities(rest, name, auxiliary, rest.X), selection)
     return rest("Sub", rest("Mul", block, rest.constant(2.0)), rest.constant(1.0))
 
 
@@ -99,9 +84,14 @@ def ensemble_shapes(operator: Any) -> None:
 def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
     """The weighted sum of the members' log-odds, each the mean over its folds, less the threshold."""
     model, version = operator.raw_operator, container.target_opset
-    _refuse_turned(model)
-    if model._views.table is not None:
-        raise NotImplementedError("expected an ensemble that was trained on an array to convert to ONNX, got a table")
+    if model._views.categorical.any():
+        names = [
+            str(name) for name, other in zip(model.feature_names_in_, model._views.categorical, strict=True) if other
+        ]
+        raise NotImplementedError(
+            f"expected an ensemble that was trained on numbers to convert to ONNX, got text or categories in {names}: "
+            f"{ENCODE}"
+        )
     X, dtype = rows_of(operator, version)
     given = Graph(X, dtype, version)
     matrix = _matrix(given, model._views._encoder)
@@ -115,11 +105,11 @@ def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
                     "SimpleImputer in front of the ensemble"
                 )
             block = _log_odds(graph, member.name, models, model._reader)
-            share = [stack.coef[m] / len(model.estimators_[m]) for stack in model._rule.stacks]
+            share = [model._turn * stack.coef[m] / len(model.estimators_[m]) for stack in model._rule.stacks]
             term = given("Mul", block, given.constant(share))
             total = term if total is None else given("Add", total, term)
-    constant = np.array([stack.intercept for stack in model._rule.stacks]) - model.threshold_
-    finish(scope, operator, container, total, constant.astype(dtype), model.classes_, model._reader.separate)
+    constant = model._turn * (np.array([stack.intercept for stack in model._rule.stacks]) - model.threshold_)
+    finish(scope, operator, container, total, constant.astype(dtype), model._reader.separate)
 
 
 def _matrix(graph: Graph, encoder: Any) -> Graph:

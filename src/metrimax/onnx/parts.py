@@ -9,33 +9,46 @@ import numpy as np
 from skl2onnx._supported_operators import sklearn_operator_name_map
 from skl2onnx.algebra import onnx_ops as ops
 from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
-from sklearn.base import is_classifier
+from skl2onnx.common._registration import get_converter
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import QuantileTransformer
 
+from metrimax._validation import dense
 from metrimax.designs.kernel import Kernel
-from metrimax.onnx.classifiers import kernel_values
+from metrimax.estimators.svc import MeasureSVC
+from metrimax.estimators.svc_cv import MeasureSVCCV
+from metrimax.onnx.classifiers import feature_scores, kernel_values
 from metrimax.onnx.graph import Graph
 from metrimax.protocols import Vector
 
 
-def part(graph: Graph, name: str, model: Any, X: Any) -> Any:
-    """The outputs of another estimator: of a classifier labels and probabilities. A pipeline goes step by step."""
+def _last(graph: Graph, name: str, model: Any, X: Any) -> tuple[Any, Any]:
+    """The last step of a pipeline, which goes step by step, and what that step is given."""
     if isinstance(model, FrozenEstimator):
-        model = model.estimator
-    if isinstance(model, Pipeline):
-        for _, step in model.steps[:-1]:
-            X = X if step is None or step == "passthrough" else part(graph, name, step, X)
-        model = model.steps[-1][1]
+        return _last(graph, name, model.estimator, X)
+    if not isinstance(model, Pipeline):
+        return model, X
+    for _, step in model.steps[:-1]:
+        X = X if step is None or step == "passthrough" else part(graph, name, step, X)
+    return _last(graph, name, model.steps[-1][1], X)
+
+
+def part(graph: Graph, name: str, model: Any, X: Any) -> Any:
+    """The outputs of another estimator: of a classifier labels and probabilities."""
+    model, X = _last(graph, name, model, X)
     if np.asarray(getattr(model, "classes_", ())).dtype.kind == "b":  # ONNX gathers whole numbers or text
         model = copy(model)
         model.classes_ = model.classes_.astype(np.int64)
     if type(model) is HistGradientBoostingClassifier:
         return _boosting(graph, name, model, X)
+    if isinstance(model, LinearClassifierMixin) and not hasattr(model, "predict_proba"):  # skl2onnx: no doubles
+        values = decisions(graph, name, model, X)
+        return _labelled(graph, model, values), values
     if type(model) is QuantileTransformer and model.output_distribution == "normal":
         return _normal_scores(graph, model, X)
     if type(model) is Nystroem and model.kernel == "rbf":
@@ -50,7 +63,8 @@ def part(graph: Graph, name: str, model: Any, X: Any) -> Any:
             f"{name!r} does not convert to ONNX: there is no converter for {type(model).__name__}; leave it out, or "
             "take another estimator"
         )
-    options = {"zipmap": False} if is_classifier(model) else None
+    known = get_converter(sklearn_operator_name_map[type(model)]).get_allowed_options()
+    options = {"zipmap": False} if known and "zipmap" in known else None  # LinearSVC has no such option
     return OnnxSubEstimator(model, X, op_version=graph.version, options=options)
 
 
@@ -59,7 +73,25 @@ def probabilities(graph: Graph, name: str, model: Any, X: Any) -> Any:
     return graph.floats(part(graph, name, model, X)[1])
 
 
-def _boosting(graph: Graph, name: str, model: Any, X: Any) -> tuple[Any, Any]:
+def decisions(graph: Graph, name: str, model: Any, X: Any) -> Any:
+    """What ``decision_function`` says, as a column for each class: of two classes, the first has the negative."""
+    model, X = _last(graph, name, model, X)
+    if type(model) is HistGradientBoostingClassifier:
+        values = _boosting_values(graph, name, model, X)
+    elif isinstance(model, LinearClassifierMixin):
+        values = graph("MatMul", X, np.ascontiguousarray(dense(model.coef_).T, dtype=graph.dtype))
+        values = graph("Add", values, graph.constant(model.intercept_))
+    elif type(model) in (MeasureSVC, MeasureSVCCV):
+        values = graph("Add", feature_scores(model, X, graph.dtype, graph.version), graph.constant(model.intercept_))
+    else:
+        raise NotImplementedError(
+            f"{name!r} does not convert to ONNX: expected a linear model, HistGradientBoostingClassifier or MeasureSVC "
+            f"where a decision_function counts, got {type(model).__name__}: train with outputs='label'"
+        )
+    return graph("Concat", graph("Neg", values), values, axis=1) if len(model.classes_) == 2 else values
+
+
+def _boosting_values(graph: Graph, name: str, model: Any, X: Any) -> Any:
     """Trees that compare in float32: their thresholds are rounded down, so every float32 goes the way it did."""
     trees = [(k, tree.nodes) for stage in model._predictors for k, tree in enumerate(stage)]
     if model.is_categorical_ is not None:
@@ -90,15 +122,25 @@ def _boosting(graph: Graph, name: str, model: Any, X: Any) -> tuple[Any, Any]:
         target_ids=np.repeat([k for k, _ in trees], sizes)[leaf].astype(int).tolist(),
         target_weights=nodes["value"][leaf].astype(np.float32).tolist(),
     )
-    values = graph.floats(raw)
-    if len(start) == 1:
+    return graph.floats(raw)
+
+
+def _boosting(graph: Graph, name: str, model: Any, X: Any) -> tuple[Any, Any]:
+    """Labels and probabilities of boosting."""
+    values = _boosting_values(graph, name, model, X)
+    if len(model.classes_) == 2:
         positive = graph("Sigmoid", values)
         p = graph("Concat", graph("Sigmoid", graph("Neg", values)), positive, axis=1)
     else:
         p = graph("Softmax", values, axis=1)
+    return _labelled(graph, model, p), p
+
+
+def _labelled(graph: Graph, model: Any, values: Any) -> Any:
+    """The class with the highest value of each row."""
     text = model.classes_.dtype.kind in "UOS"
     classes = model.classes_.astype(np.str_ if text else np.int64)
-    return graph("Gather", classes, graph("ArgMax", p, axis=1, keepdims=0), axis=0), p
+    return graph("Gather", classes, graph("ArgMax", values, axis=1, keepdims=0), axis=0)
 
 
 def _rounded_down(values: Vector) -> Vector:
