@@ -6,7 +6,9 @@ The files are generated (seeded): svmlight text like tf-idf of documents, and a 
 programs minimise the same sum of hinges with an intercept that is a feature: ``--measure error -C 1`` here, ``-s 3 -c 1
 -B 1`` in LIBLINEAR. Vowpal Wabbit makes one pass of its own updates, so it is a reference for reading and streaming,
 not for the optimum. Programs that read no CSV take the same table as svmlight text. Seconds of CPU are those of the
-process and its children, memory is their peak. Writes benchmarks/results/from_file.csv.
+process, memory is its peak, the least of several runs in turn. Of several, a first turn is not counted: it fills the cache of
+files, and Python's of bytecode. Writes benchmarks/results/from_file.csv; `python -m benchmarks.files --page` makes
+docs/results/files.md of it.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rows import write_rows
-from benchmarks.timing import environment
+from benchmarks.rows import read_rows, write_rows
+from benchmarks.timing import stamp
 from metrimax.io.limits import parse_size
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,9 +88,10 @@ def generate(kind: str, size: int, folder: Path) -> list[Path]:
 
 
 def used(command: list[str]) -> dict[str, float]:
-    """Seconds and peak memory of a command and its children."""
+    """Seconds and peak memory of a command. An installed package has its bytecode, so Python may write it here."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=variables)
     said = process.stderr.read() if process.stderr else b""
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - began
@@ -115,9 +118,13 @@ def measure(kind: str, size: int, repeats: int, parent: Path | None) -> Iterator
     with tempfile.TemporaryDirectory(dir=parent) as name:
         folder = Path(name)
         paths = generate(kind, size, folder)
-        for who, command in commands(paths, folder).items():
-            runs = [used(command) for _ in range(repeats)]
-            least = {field: min(run[field] for run in runs) for field in runs[0]}
+        programs = commands(paths, folder)
+        runs: dict[str, list[dict[str, float]]] = {who: [] for who in programs}
+        for _ in range(repeats + (repeats > 1)):
+            for who, command in programs.items():
+                runs[who].append(used(command))
+        for who, own in runs.items():
+            least = {field: min(run[field] for run in own[-repeats:]) for field in own[0]}
             row = {"file": kind, "mb": paths[0].stat().st_size / 1e6, "by": who, **least, "repeats": repeats}
             print(row, flush=True)
             yield row
@@ -130,14 +137,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the files are made, and removed again")
     arguments = parser.parse_args()
-    about = environment()
     rows = [
-        row | {key: about[key] for key in ("cpu", "date", "load_average")}
+        row | stamp()
         for size in arguments.sizes
         for kind in arguments.kinds
         for row in measure(kind, parse_size(size), arguments.repeats, arguments.folder)
     ]
-    rows.sort(key=lambda row: (row["file"], row["mb"]))
+    measured_now = {(row["file"], round(row["mb"])) for row in rows}
+    before = read_rows(CSV) if CSV.exists() else []
+    rows += [row for row in before if (row["file"], round(float(row["mb"]))) not in measured_now]
+    rows.sort(key=lambda row: (row["file"], float(row["mb"])))
     write_rows(CSV, rows)
 
 

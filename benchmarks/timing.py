@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +43,35 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def revision() -> str:
+    """The commit of the sources that are measured, marked where they differ from it; empty outside a repository."""
+    source = Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str:
+        ran = subprocess.run(["git", *arguments], cwd=source, capture_output=True, text=True, check=False)
+        return ran.stdout.strip()
+
+    try:
+        commit = git("rev-parse", "--short=7", "HEAD")
+        return f"{commit}+" if commit and git("status", "--porcelain", "src") else commit
+    except OSError:  # there is no git
+        return ""
+
+
+def stamp() -> dict[str, str]:
+    """What every recorded row says of its run: the day, the revision, the processor and how busy the machine was."""
+    about = environment()
+    return {"date": about["date"], "revision": revision(), "processor": about["cpu"], "load": about["load_average"]}
+
+
+def measured(rows: Sequence[Mapping[str, str]]) -> str:
+    """A sentence for a page: when its rows were measured, and at which revision."""
+    runs = sorted({(row["date"], row["revision"], row["processor"]) for row in rows})
+    loads = [float(row["load"]) for row in rows if row["load"]]
+    said = "; ".join(f"on {date} at revision `{commit}` ({cpu})" for date, commit, cpu in runs)
+    return f"Measured {said}, at load averages of {min(loads):.1f} to {max(loads):.1f}." if loads else f"Measured {said}."
 
 
 def environment() -> dict[str, str]:
