@@ -60,18 +60,22 @@ def revision() -> str:
         return ""
 
 
+STAMP = "date", "revision", "processor", "load"
+
+
 def stamp() -> dict[str, str]:
     """What every recorded row says of its run: the day, the revision, the processor and how busy the machine was."""
     about = environment()
-    return {"date": about["date"], "revision": revision(), "processor": about["cpu"], "load": about["load_average"]}
+    return dict(zip(STAMP, (about["date"], revision(), about["cpu"], about["load_average"]), strict=True))
 
 
 def measured(rows: Sequence[Mapping[str, str]]) -> str:
-    """A sentence for a page: when its rows were measured, and at which revision."""
+    """A sentence for a page: when its rows were measured, at which revision, and how busy the machine was."""
     runs = sorted({(row["date"], row["revision"], row["processor"]) for row in rows})
     loads = [float(row["load"]) for row in rows if row["load"]]
     said = "; ".join(f"on {date} at revision `{commit}` ({cpu})" for date, commit, cpu in runs)
-    return f"Measured {said}, at load averages of {min(loads):.1f} to {max(loads):.1f}." if loads else f"Measured {said}."
+    busy = f", at load averages of {min(loads):.1f} to {max(loads):.1f}" if loads else ""
+    return f"Measured {said}{busy}."
 
 
 def environment() -> dict[str, str]:
