@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rows import write_rows
+from benchmarks.rows import read_rows, write_rows
 
 PARTS = ("compare", "shares", "products", "qp", "labels", "path", "scale", "smoothed")
 
@@ -28,7 +28,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     what.add_argument("--all", action="store_true", help="every part (the default)")
     what.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=f"some of {', '.join(PARTS)}")
     what.add_argument("--smoke", action="store_true", help="every part on tiny generated data, nothing kept")
-    parser.add_argument("--tasks", nargs="+", help="compare: these data sets only")
+    parser.add_argument("--tasks", nargs="+", help="compare: these data sets only; the rows of the others stay")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder of the CSVs")
     parser.add_argument("--data", type=Path, help="the data folder (default: METRIMAX_DATA or ../shared/data)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each timing, the least counts (default 3)")
@@ -37,17 +37,22 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def run(parts: tuple[str, ...], out: Path, options: dict[str, Any]) -> None:
-    from benchmarks.timing import environment
+    from benchmarks.timing import environment, stamp
 
     out.mkdir(parents=True, exist_ok=True)
-    (out / "environment.json").write_text(json.dumps(environment(), indent=2) + "\n")
+    if parts == PARTS:
+        (out / "environment.json").write_text(json.dumps(environment(), indent=2) + "\n")
     for part in parts:
         print(f"{part}:", flush=True)
-        began = time.perf_counter()
+        began, stamped = time.perf_counter(), stamp()
         rows = importlib.import_module(f"benchmarks.{part}").measure(**options)
         if not rows:
             raise SystemExit(f"{part}: nothing was measured; is the data folder there?")
-        write_rows(out / f"{part}.csv", rows)
+        table, tasks = out / f"{part}.csv", options["tasks"]
+        kept = read_rows(table) if part == "compare" and tasks and table.exists() else []
+        again = {row["task"] for row in rows} if kept else set()
+        kept = [row for row in kept if row["task"] not in again]
+        write_rows(table, [*kept, *(row | stamped for row in rows)])
         print(f"{part}: {len(rows)} rows in {time.perf_counter() - began:.1f} s", flush=True)
 
 

@@ -3,8 +3,7 @@
     python -m benchmarks.ablation --data DIR [--sets NAME ...] [--quick] [--out benchmarks/results]
 
 The cells are those of `benchmarks.solvers`, with the C found there. Writes ablation.csv into the folder given by --out;
-`python -m benchmarks.solvers_page` makes the table. Rows of the variant `former rule` are of revision 6649c10, where
-the rule had 24 constants: they are kept as they are.
+`python -m benchmarks.solvers_page` makes the table.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from benchmarks.report import RESULTS
 from benchmarks.rows import read_rows, write_rows
 from benchmarks.solvers import SETS
 from benchmarks.solvers_page import TOL, by_cell
+from benchmarks.timing import stamp
 from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.solvers import SOLVERS, auto
 from metrimax.training.lockstep import run
 
-FORMER = "former rule"
 VARIANTS: dict[str, dict[str, Any]] = {  # what is replaced in `auto`
     "auto": {},
     "no help at w = 0": {"LINGER": math.inf},
@@ -40,6 +39,7 @@ VARIANTS: dict[str, dict[str, Any]] = {  # what is replaced in `auto`
 OTHERS = "hybrid", "bundle"
 ORDERS = 3
 COLUMNS = ["data", "measure", "factor", "variant", "order", "passes", "seconds", "gap"]
+"""And what `stamp` says of the run."""
 
 
 def solve(variant: str, design: Any, oracle: Any, weight: float, most: float) -> tuple[Any, float]:
@@ -55,7 +55,7 @@ def solve(variant: str, design: Any, oracle: Any, weight: float, most: float) ->
 
 
 def measure(cells: dict[Any, Any], sets: list[Any], data: Path, orders: int) -> list[dict[str, Any]]:
-    rows = []
+    rows, stamped = [], stamp()
     for name, limit, _ in sets:
         X, y, _, _ = load(name, data, limit)
         for order in range(orders):
@@ -68,7 +68,7 @@ def measure(cells: dict[Any, Any], sets: list[Any], data: Path, orders: int) -> 
                 for variant in (*VARIANTS, *OTHERS):
                     solution, seconds = solve(variant, design, oracle, weight, most)
                     found = f"{solution.n_passes:.3f}", f"{seconds:.6f}", f"{solution.gap:.3g}"
-                    rows.append(dict(zip(COLUMNS, (*key, variant, order, *found), strict=True)))
+                    rows.append(dict(zip(COLUMNS, (*key, variant, order, *found), strict=True)) | stamped)
         print(name, file=sys.stderr, flush=True)
     return rows
 
@@ -82,12 +82,13 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     cells = by_cell(read_rows(RESULTS / "solvers.csv"))
-    chosen = [one for one in SETS if args.sets is None or one[0] in args.sets][: 1 if args.quick else None]
+    wanted = {key[0] for key in cells} if args.sets is None else set(args.sets)
+    chosen = [one for one in SETS if one[0] in wanted][: 1 if args.quick else None]
     table = args.out / "ablation.csv"
     names, kept = {one[0] for one in chosen}, []
-    if table.exists():
-        kept = [row for row in read_rows(table) if row["data"] not in names or row["variant"] == FORMER]
-    write_rows(table, [*kept, *measure(cells, chosen, args.data, 1 if args.quick else ORDERS)], COLUMNS)
+    if table.exists() and args.sets is not None:
+        kept = [row for row in read_rows(table) if row["data"] not in names]
+    write_rows(table, [*kept, *measure(cells, chosen, args.data, 1 if args.quick else ORDERS)])
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """How long files and commands take: reading svmlight text, starting a command, training from file to file.
 
-    python -m benchmarks.files [--data FOLDER] [--repeats 5]
+    python -m benchmarks.files [--data FOLDER] [--repeats 5] [--page]
 
 Reading is compared with scikit-learn's loader in the same run, on the same bytes in memory. End to end,
 ``svm_perf_learn`` (parsing included) is set beside the CPU seconds that SVM-perf reported for its training alone.
-Writes benchmarks/results/files.csv and docs/results/files.md.
+Writes benchmarks/results/files.csv and docs/results/files.md, with the rows of `benchmarks.from_file`, too; ``--page``
+writes the page alone.
 """
 
 from __future__ import annotations
@@ -27,10 +28,15 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from benchmarks.rows import write_rows
+from benchmarks import from_file
+from benchmarks.report import RESULTS, replace_text, table
+from benchmarks.rows import read_rows, write_rows
+from benchmarks.timing import measured, stamp
 from metrimax.io.svmlight import parse_svmlight
 
 ROOT = Path(__file__).resolve().parents[1]
+CSV = RESULTS / "files.csv"
+PAGE = ROOT / "docs" / "results" / "files.md"
 SETS = {
     "Reuters-21578, 90 labels": ("reuters21578/tfidf_full_train.svm.xz", True),
     "RCV1 CCAT, small": ("rcv1_ccat_small/train.svm.xz", False),
@@ -110,34 +116,33 @@ def end_to_end(data: Path, golden: Path, repeats: int) -> list[dict[str, Any]]:
     return rows
 
 
-def write(rows: list[dict[str, Any]], repeats: int) -> None:
-    folder = ROOT / "docs" / "results"
-    folder.mkdir(parents=True, exist_ok=True)
-    write_rows(ROOT / "benchmarks" / "results" / "files.csv", rows, ["what", "by", "wall", "cpu"])
+def measure(data: Path, repeats: int) -> None:
+    golden = Path(os.environ.get("METRIMAX_GOLDEN") or data.parent / "golden")
+    rows = reading(data, repeats) + starting(repeats) + end_to_end(data, golden, repeats)
+    write_rows(CSV, [row | {"repeats": repeats} | stamp() for row in rows])
+
+
+def page(rows: list[dict[str, str]], models: list[dict[str, str]]) -> str:
+    """Reading and starting, and before that what there is on the way from a file to a model."""
     lines = [
-        "# Files and commands: seconds",
-        "",
-        f"Made by `python -m benchmarks.files`: medians of {repeats} runs on {os.cpu_count()} cores, "
-        f"with a load of {os.getloadavg()[0]:.1f} before the last one.",
-        "On a busy machine, look at the CPU seconds. The rows are in",
-        "[files.csv](../../benchmarks/results/files.csv).",
-        "",
-        "| what | by | wall s | CPU s |",
-        "|---|---|---|---|",
+        [row["what"], row["by"], f"{float(row['wall']):.3f}" if row["wall"] else "", f"{float(row['cpu']):.3f}"]
+        for row in rows
     ]
-    for row in rows:
-        wall = "" if row["wall"] is None else f"{row['wall']:.3f}"
-        lines.append(f"| {row['what']} | {row['by']} | {wall} | {row['cpu']:.3f} |")
     reads = [row for row in rows if row["what"].startswith("read")]
-    ratios = [c["cpu"] / a["cpu"] for a, c in zip(reads[::3], reads[2::3], strict=True)]
-    walls = [c["wall"] / b["wall"] for b, c in zip(reads[1::3], reads[2::3], strict=True)]
-    lines += [
-        "",
+    ratios = [float(c["cpu"]) / float(a["cpu"]) for a, c in zip(reads[::3], reads[2::3], strict=True)]
+    walls = [float(c["wall"]) / float(b["wall"]) for b, c in zip(reads[1::3], reads[2::3], strict=True)]
+    parts = [
+        "# Files and commands",
+        *([from_file.section(models)] if models else []),
+        "## Reading and starting",
         f"Reading, scikit-learn over metrimax: CPU seconds of one thread {min(ratios):.1f} to {max(ratios):.1f} times, "
-        f"wall seconds on all cores {min(walls):.1f} to {max(walls):.1f} times.",
+        f"wall seconds on all\ncores {min(walls):.1f} to {max(walls):.1f} times.",
+        f"""Medians of {rows[0]["repeats"]} runs. On a busy machine, look at the CPU seconds. The rows are in
+[files.csv](../../benchmarks/results/files.csv); `python -m benchmarks.files` measures them and writes the page.""",
+        measured(rows),
+        table(["what", "by", "wall s", "CPU s"], lines),
     ]
-    (folder / "files.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
 def main() -> None:
@@ -146,11 +151,12 @@ def main() -> None:
         "--data", type=Path, default=Path(os.environ.get("METRIMAX_DATA") or ROOT.parent / "shared" / "data")
     )
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--page", action="store_true", help="only the page, from the rows that are there")
     arguments = parser.parse_args()
-    golden = Path(os.environ.get("METRIMAX_GOLDEN") or arguments.data.parent / "golden")
-    rows = reading(arguments.data, arguments.repeats) + starting(arguments.repeats)
-    rows += end_to_end(arguments.data, golden, arguments.repeats)
-    write(rows, arguments.repeats)
+    if not arguments.page:
+        measure(arguments.data, arguments.repeats)
+    models = read_rows(from_file.CSV) if from_file.CSV.exists() else []
+    replace_text(PAGE, page(read_rows(CSV), models))
 
 
 if __name__ == "__main__":

@@ -23,18 +23,21 @@ SIZES = {"dense": (20_000, 200_000, 1_000_000), "sparse": (17_000, 150_000, 500_
 SMOKE = {"dense": (20_000,), "sparse": (2_000,)}
 
 
-def best(function: Callable[[], Any], seconds: float, least: int = 3) -> float:
+Clock = Callable[[], float]
+
+
+def best(function: Callable[[], Any], seconds: float, least: int = 3, clock: Clock = time.perf_counter) -> float:
     """The quickest of at least ``least`` calls, repeated for about ``seconds``."""
     quickest, spent, calls = np.inf, 0.0, 0
     while calls < least or spent < seconds:
-        start = time.perf_counter()
+        start = clock()
         function()
-        took = time.perf_counter() - start
+        took = clock() - start
         quickest, spent, calls = min(quickest, took), spent + took, calls + 1
     return quickest
 
 
-def bandwidth(threads: int, size: int, seconds: float) -> dict[str, float]:
+def bandwidth(threads: int, size: int, seconds: float, clock: Clock = time.perf_counter) -> dict[str, float]:
     """Bytes per second of the triad and of the read, in ``threads`` threads."""
     a, b, c = np.zeros(size), np.ones(size), np.full(size, 0.5)
     starts = [range(k * size // threads, (k + 1) * size // threads, BLOCK) for k in range(threads)]
@@ -50,7 +53,7 @@ def bandwidth(threads: int, size: int, seconds: float) -> dict[str, float]:
 
     with ThreadPoolExecutor(threads) as pool:
         took = {
-            name: best(lambda f=function: list(pool.map(f, starts)), seconds)
+            name: best(lambda f=function: list(pool.map(f, starts)), seconds, clock=clock)
             for name, function in (("triad", triad), ("read", read))
         }
     return {"triad": 24 * size / took["triad"], "read": 16 * size / took["read"]}

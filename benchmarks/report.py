@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks import verdicts
 from benchmarks.rows import read_rows
+from benchmarks.timing import STAMP, measured
 
 Row = dict[str, Any]
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -27,7 +28,8 @@ SOURCE = f"""Made from the CSVs in [benchmarks/results](../../benchmarks/results
 {COMMAND}
 ```
 
-The rows were measured on the day in this table, before the bundle method and the hybrid became one loop."""
+Every section says when its rows were measured. Those that name no revision are of the day and the versions in this
+table, when the bundle method and the hybrid were two loops."""
 
 EQUAL = """## At equal objective
 
@@ -69,7 +71,7 @@ def read(folder: Path, part: str) -> list[Row]:
         except ValueError:
             return text
 
-    return [{key: value(text) for key, text in row.items()} for row in read_rows(path)]
+    return [{key: text if key in STAMP else value(text) for key, text in row.items()} for row in read_rows(path)]
 
 
 def number(value: Any) -> str:
@@ -292,7 +294,7 @@ All labels by one `fit`, CPU seconds, one thread, C = 1. `OneVsRestClassifier` m
 SCALE = """## Growing n
 
 Generated data, two threads; C n is constant. Memory is the peak of `fit` beyond X and the cuts, less that of a fit on
-fewer rows, in float64 vectors as long as the difference in rows. The rows of 10^7 may be of an earlier version.
+fewer rows, in float64 vectors as long as the difference in rows.
 
 """
 
@@ -320,6 +322,16 @@ FIGURES = {
 }
 
 
+def when(rows: list[Row]) -> str:
+    """When the rows of a section were measured."""
+    named = [row for row in rows if row.get("revision")]
+    unnamed = len(rows) - len(named)
+    said = [measured(named)] if named else []
+    if unnamed:
+        said.append(f"{'All' if not named else f'{unnamed} of {len(rows)}'} rows here name no revision.")
+    return "\n".join(said) + "\n"
+
+
 def text(parts: dict[str, list[Row]], environment: dict[str, Any]) -> str:
     """The page from its rows."""
     page = f"# Speed\n\n{finding(parts)}" + _figure("compare") + SOURCE + "\n\n"
@@ -327,7 +339,9 @@ def text(parts: dict[str, list[Row]], environment: dict[str, Any]) -> str:
     page += table(["aim", "measured", "met"], verdicts.verdicts(parts)) + "\n"
     for part, section in SECTIONS.items():
         if parts[part]:
-            page += section(parts[part]) + "\n" + (_figure(part) if part != "compare" else "")
+            page += (
+                section(parts[part]) + "\n" + when(parts[part]) + "\n" + (_figure(part) if part != "compare" else "")
+            )
     return page.rstrip("\n") + "\n"
 
 

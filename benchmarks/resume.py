@@ -22,8 +22,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from benchmarks.report import replace_text
 from benchmarks.rows import read_rows, write_rows
-from benchmarks.timing import environment
+from benchmarks.timing import measured, stamp
 from metrimax import CAPOClassifier, MeasureSVC, MeasureSVCCV
 from metrimax.io.checkpoints import Checkpoint
 
@@ -133,7 +134,9 @@ def page(rows: list[dict[str, str]]) -> str:
         "",
         "Iterations of a fit that was stopped by an error and went on from its checkpoint, those before the stop",
         "included, over the iterations of a fit in one run. Made by `python -m benchmarks.resume --page` of",
-        f"[resume.csv](../../benchmarks/results/resume.csv), measured on {rows[0]['date']} ({rows[0]['processor']}).",
+        "[resume.csv](../../benchmarks/results/resume.csv).",
+        "",
+        measured(rows),
         "",
         f"* {len(rows)} interruptions: the median ratio is {median(ratios):.2f}, the greatest {max(ratios):.2f}.",
         f"* Above {LIMIT}: {len(above)} of {len(rows)}. {len(single)} of these take a single iteration more, the one",
@@ -164,10 +167,9 @@ def main() -> None:
         list(measure(CASES[-2:], (0.5,)))
         return
     if not arguments.page:
-        about = environment()
-        rows = [row | {"date": about["date"], "processor": about["cpu"]} for row in measure(CASES, STOPS)]
-        write_rows(CSV, rows)
-    PAGE.write_text(page(read_rows(CSV)))
+        stamped = stamp()
+        write_rows(CSV, [row | stamped for row in measure(CASES, STOPS)])
+    replace_text(PAGE, page(read_rows(CSV)))
 
 
 if __name__ == "__main__":

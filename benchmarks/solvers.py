@@ -1,11 +1,11 @@
 """Passes and seconds of every solver to a certified gap of 1e-3, over data sets x measures x C.
 
-    python -m benchmarks.solvers --data DIR [--quick] [--out benchmarks/results]
+    python -m benchmarks.solvers --data DIR [--quick] [--every N] [--out benchmarks/results]
 
 C is 1, 10 and 100 times the useful one: that of 0.01, 0.1, 1, 10, 100 with the best score on a third of the training
 part that is held out. The solvers were developed on the first sets, the choice among them settled on all but the last.
 A pass is n rows of X read, by whatever way, once for however many vectors. Writes solvers.csv into the
-folder given by --out, and docs/results/solvers.md.
+folder given by --out, and docs/results/solvers.md. ``--every`` draws sets evenly, and drops the rows of the others.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.report import RESULTS
 from benchmarks.rows import read_rows, write_rows
 from benchmarks.solvers_page import AIM, PAGE, TOL, build, by_cell, ratio
+from benchmarks.timing import STAMP, stamp
 from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.measure import get_measure
@@ -174,11 +175,12 @@ tenth longer, since the processor has that one's branches and code in mind.
 """
 CLOSE = 4.0
 """Runs that first took more than so many times the least are not repeated."""
-COLUMNS = ["data", "part", "n", "p", "positive", "measure", "C", "factor", "solver", "passes", "seconds", "gap"]
+CELL = ["data", "part", "n", "p", "positive", "measure", "C", "factor", "solver", "passes", "seconds", "gap"]
+COLUMNS = [*CELL, "turns", "sets", *STAMP]
 ORDERS = 5
 ORDERED = "auto", "bundle", "hybrid", "dual_cd"
 """Solvers that are run with the rows in so many orders: the ones that are ever the best, but for a few cells."""
-ORDER_COLUMNS = ["data", "measure", "factor", "solver", "order", "passes", "gap"]
+ORDER_COLUMNS = ["data", "measure", "factor", "solver", "order", "passes", "gap", *STAMP]
 
 
 def useful(X: Any, y: Any, measure: Any) -> float:
@@ -194,7 +196,7 @@ def useful(X: Any, y: Any, measure: Any) -> float:
     return GRID[int(np.argmax(scores))]
 
 
-def measure_cell(design: Any, oracle: Any, C: float) -> list[dict[str, Any]]:
+def measure_cell(design: Any, oracle: Any, C: float, most: int = REPEATS) -> list[dict[str, Any]]:
     """Every solver once; then those that could be the fastest again, in turns, and the least time counts."""
     weight = C * oracle.price * oracle.n
     rows: dict[str, dict[str, Any]] = {}
@@ -220,12 +222,13 @@ def measure_cell(design: Any, oracle: Any, C: float) -> list[dict[str, Any]]:
     least = min((times[name][0] for name in reached), default=np.inf)
     again = [name for name in reached if name == "auto" or times[name][0] < CLOSE * least]
     turns = 0
-    while again and (turns < LEAST or (sum(times["auto"]) < ENOUGH and turns < REPEATS)):
+    while again and turns < most and (turns < LEAST or (sum(times["auto"]) < ENOUGH and turns < most)):
         turns += 1
         for name in again:
             turn(name)
     for name, taken in times.items():
         rows[name]["seconds"] = f"{min(taken):.6f}"
+        rows[name]["turns"] = 1 + turns
     return list(rows.values())
 
 
@@ -259,7 +262,7 @@ def measure_again(table: Path, data: Path, threads: int) -> None:
 
 def measure_orders(table: Path, data: Path, path: Path) -> None:
     """The passes for every cell with its rows in several orders, the first of which is theirs."""
-    cells = by_cell(read_rows(table))
+    cells, stamped = by_cell(read_rows(table)), stamp()
     rows: list[dict[str, Any]] = []
     for name, limit, _ in SETS:
         keys = [key for key in cells if key[0] == name]
@@ -276,7 +279,7 @@ def measure_orders(table: Path, data: Path, path: Path) -> None:
                     stop = _limit(4 * float(cells[key]["auto"]["passes"]))  # beyond that it is not the best
                     [solution] = run(design, [RUNS[solver].steps(oracle, design, weight, tol=TOL, callback=stop)])
                     found = {"passes": f"{solution.n_passes:.3f}", "gap": f"{solution.gap:.3g}"}
-                    rows.append(dict(zip(ORDER_COLUMNS, (*key, solver, order), strict=False)) | found)
+                    rows.append(dict(zip(ORDER_COLUMNS, (*key, solver, order), strict=False)) | found | stamped)
         print(name, file=sys.stderr)
     write_rows(path, rows, ORDER_COLUMNS)
 
@@ -286,6 +289,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the CSVs")
     parser.add_argument("--sets", nargs="+", help="only these; the rows of the others stay as they are")
+    parser.add_argument("--every", type=int, default=1, help="of the sets every so manieth, the last one among them")
+    parser.add_argument("--turns", type=int, default=REPEATS, help="turns of every solver at most, after its first")
     parser.add_argument("--quick", action="store_true", help="two sets, to see that it runs")
     parser.add_argument("--report", action="store_true", help="only write the page anew, from the CSV")
     parser.add_argument("--again", action="store_true", help=f"only the cells above {AIM} in seconds, once more")
@@ -299,7 +304,8 @@ def main() -> None:
     elif args.orders:
         measure_orders(table, args.data, orders)
     elif not args.report:
-        chosen = [one for one in SETS if args.sets is None or one[0] in args.sets]
+        chosen = [one for one in SETS[args.every - 1 :: args.every] if args.sets is None or one[0] in args.sets]
+        stamped = stamp()
         rows: list[dict[str, Any]] = []
         if args.sets is not None:
             rows = [row for row in read_rows(table) if row["data"] not in args.sets]
@@ -312,7 +318,8 @@ def main() -> None:
                 for factor in FACTORS:
                     cell = {"data": name, "part": part, "n": X.shape[0], "p": X.shape[1]}
                     cell |= {"positive": f"{y.mean():.4f}", "measure": key, "C": C * factor, "factor": factor}
-                    rows += [cell | row for row in measure_cell(design, oracle, C * factor)]
+                    measured = measure_cell(design, oracle, C * factor, args.turns)
+                    rows += [cell | row | {"sets": len(SETS)} | stamped for row in measured]
                     print(name, key, factor, [(r["solver"], r["passes"]) for r in rows[-len(RUNS) :]], file=sys.stderr)
             write_rows(table, rows, COLUMNS)
     build(args.out, PAGE if args.out == RESULTS else args.out / "solvers.md")

@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.report import RESULTS, replace_text, table
 from benchmarks.rows import read_rows
+from benchmarks.timing import measured
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "solvers.md"
 TOL = 1e-3
@@ -36,29 +37,24 @@ Row: TypeAlias = dict[str, str]
 Cell: TypeAlias = dict[str, Row]
 Key: TypeAlias = tuple[str, str, str]
 
-VERSION = """The rows were measured on 2026-11-18, at revision `6649c10`. **Later the solvers were simplified**: the
-loops of the bundle method and the hybrid became one, and the rule of `auto`, which had 24 constants, has five. The rows
-describe the solvers before that; the next section compares."""
+METHOD = """## How it was measured
 
-MEASURED = f"""## How it was measured
-
-A cell is a data set, a measure and C. The 130 data sets are two-class problems, with at most 20,000 rows each. The
+A cell is a data set, a measure and C. The data sets are two-class problems, with at most 20,000 rows each. The
 measures are F1, PRBEP, ROC area and the error rate. C is 1, 10 and 100 times the useful one: the C among 0.01, 0.1, 1,
 10 and 100 that scores best on a held-out third of the training rows.
 
 A pass is n rows of X read, for any number of vectors at a time. Scores read all rows. A pull-back reads the rows with a
 slope. An epoch of coordinate descent reads the rows it visits.
 
-Seconds are CPU seconds of one thread, the least of 3 to 10 turns. A turn is one run, or five runs of up to 4 ms each. A
+Seconds are CPU seconds of one thread, the least of several turns. A turn is one run, or five runs of up to 4 ms each. A
 solver that first took more than 4 times the least had one turn only. The machine was not idle, so compare seconds
-within a cell only; passes can be compared everywhere. Cells above {AIM:g} in seconds were measured once more, with all
-their solvers. The cells of USPS and of the faces were measured three times, because other programs ran at first.
+within a cell only; passes can be compared everywhere.
 
 A run ended after 20 s, after 200 passes (`cutting_plane`, `agm`) or 300 (`lbfgs`). A run that did not reach the gap is
 not the best of its cell.
 
-The rule of `auto` and the solvers were settled on all data sets but the nine fresh ones, so the numbers on the others
-favour `auto`. The fresh sets were run once, at the end.
+The rule of `auto` and the solvers were settled on all data sets but the fresh ones, so the numbers on the others
+favour `auto`.
 """
 
 
@@ -91,7 +87,7 @@ def page(rows: list[Row], orders: list[Row], ablation: Iterable[Row] = ()) -> st
         "# Solvers: passes and seconds to a certified gap of 1e-3",
         _finding(cells),
         "![Share of the cells in which a solver is within a factor of the best](figures/solvers.png)",
-        VERSION,
+        _when(rows),
         "Every row is in [solvers.csv](../../benchmarks/results/solvers.csv). `python -m benchmarks.solvers` measures "
         "them and writes\nthis page; `python -m benchmarks.solvers_page` writes the page alone.",
         "## One solver against another\n\n" + _solvers(cells),
@@ -101,12 +97,23 @@ def page(rows: list[Row], orders: list[Row], ablation: Iterable[Row] = ()) -> st
         parts.insert(5, "## What each part of the rule is worth\n\n" + _ablation(cells, shares))
     if orders:
         parts.append("## How much of that is chance\n\n" + _chance(cells, orders))
-    return "\n\n".join(part.rstrip("\n") for part in [*parts, MEASURED]) + "\n"
+    return "\n\n".join(part.rstrip("\n") for part in [*parts, METHOD]) + "\n"
 
 
 def _names(cells: dict[Key, Cell]) -> list[str]:
     """The solvers in the order of the rows."""
     return list({name: None for cell in cells.values() for name in cell})
+
+
+def _when(rows: list[Row]) -> str:
+    """What was run, when, and how many of the data sets."""
+    names, of = len({row["data"] for row in rows}), int(rows[0]["sets"])
+    drawn = "all" if names == of else f"drawn evenly, {names} of {of},"
+    turns = sorted({int(row["turns"]) for row in rows if row["turns"]})
+    return (
+        f"{measured(rows)}\nThe data sets are {drawn} that `benchmarks/solvers.py` lists; each solver had "
+        f"{turns[0]} to {turns[-1]} turns."
+    )
 
 
 def _finding(cells: dict[Key, Cell]) -> str:
@@ -134,8 +141,9 @@ def _solvers(cells: dict[Key, Cell]) -> str:
     nobody = sum(not any(_within(cell, name) for name in cell) for cell in cells.values())
     head = ["solver", "cells solved", "passes / auto's", "seconds / auto's", f"cells within {AIM} of the best"]
     return (
-        "Ratios are geometric means over the cells that both solved. `dual_cd` is for the error rate only (390 cells)."
-        f"\n\n{table(head, lines)}\nIn {nobody} cells no solver is within {AIM} of the best in both passes and seconds."
+        "Ratios are geometric means over the cells that both solved. `dual_cd` is for the error rate only "
+        f"({sum(key[1] == 'error' for key in cells)} cells).\n\n{table(head, lines)}\n"
+        f"In {nobody} cells no solver is within {AIM} of the best in both passes and seconds."
     )
 
 
@@ -258,24 +266,13 @@ def _ablation(cells: dict[Key, Cell], rows: list[Row]) -> str:
             ]
         )
     head = ["instead of `auto`", "missed", "passes / auto's", "on fresh data", "seconds / auto's", "beyond"]
-    former = [
-        key
-        for key in long
-        if passes[key]["auto"] > AIM * passes[key]["former rule"] * _spread(runs[key]["former rule"])
-    ]
     return (
         f"{len(runs)} of the cells, with the rows in several orders: medians over these, and geometric means over "
         "cells.\n`missed` counts cells not solved within four times the passes of `auto`. `beyond` counts, of "
         f"the {len(long)}\ncells of {1e3 * NOTICED:g} ms or more, those that take more than {AIM} times the passes of "
         "`auto`, beyond the spread\nover its orders. The help at w = 0 is for classes that overlap more than here "
         "([its page](at_zero.md)). Seconds were\nmeasured on a busy machine. `python -m benchmarks.ablation` measures "
-        "the rows ([ablation.csv](../../benchmarks/results/ablation.csv)).\n\n"
-        + table(head, lines)
-        + f"\nThe other way round, `auto` takes more than {AIM} times the passes of the former rule, beyond the spread "
-        "over that one's\norders, in "
-        + f"{len(former)} of the {len(long)} cells: "
-        + "; ".join(" ".join(key) for key in former)
-        + "."
+        "the rows ([ablation.csv](../../benchmarks/results/ablation.csv)).\n\n" + table(head, lines)
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +43,39 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def revision() -> str:
+    """The commit of the sources that are measured, marked where they differ from it; empty outside a repository."""
+    source = Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str:
+        ran = subprocess.run(["git", *arguments], cwd=source, capture_output=True, text=True, check=False)
+        return ran.stdout.strip()
+
+    try:
+        commit = git("rev-parse", "--short=7", "HEAD")
+        return f"{commit}+" if commit and git("status", "--porcelain", "src") else commit
+    except OSError:  # there is no git
+        return ""
+
+
+STAMP = "date", "revision", "processor", "load"
+
+
+def stamp() -> dict[str, str]:
+    """What every recorded row says of its run: the day, the revision, the processor and how busy the machine was."""
+    about = environment()
+    return dict(zip(STAMP, (about["date"], revision(), about["cpu"], about["load_average"]), strict=True))
+
+
+def measured(rows: Sequence[Mapping[str, str]]) -> str:
+    """A sentence for a page: when its rows were measured, at which revision, and how busy the machine was."""
+    runs = sorted({(row["date"], row["revision"], row["processor"]) for row in rows})
+    loads = [float(row["load"]) for row in rows if row["load"]]
+    said = "; ".join(f"on {date} at revision `{commit}` ({cpu})" for date, commit, cpu in runs)
+    busy = f", at load averages of {min(loads):.1f} to {max(loads):.1f}" if loads else ""
+    return f"Measured {said}{busy}."
 
 
 def environment() -> dict[str, str]:

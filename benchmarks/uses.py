@@ -19,6 +19,7 @@ import numpy as np
 
 from benchmarks.report import RESULTS, replace_text, table
 from benchmarks.rows import read_rows, write_rows
+from benchmarks.timing import measured, stamp
 from experiments.data import DATA, load
 from metrimax.designs import as_design
 from metrimax.designs.wrappers import ExtraColumns
@@ -47,10 +48,8 @@ LOSSES = {
 USES = [*LOSSES, "logistic 3, weights", "logistic 3, CAPO columns", "logistic 3, along C", "logistic 3, 8 labels"]
 RULE = """`auto` takes plain iterations for sums on more than 200 features, for labels side by side and along C, and
 quasi-Newton directions from the second iteration on otherwise."""
-VERSION = """The rows were measured before `auto` took plain iterations for sums on more than 200 features (moneyfx,
-reuters, 20news): what it does there now is the column `bundle`. They decided on that."""
 C, TOL, LABELS, SECONDS = 4.0, 1e-3, 8, 30.0
-COLUMNS = ["data", "use", "solver", "order", "passes", "seconds", "gap", "rule"]
+COLUMNS = ["data", "use", "solver", "order", "passes", "seconds", "gap"]
 
 
 def runs(use: str, solver: Any, X: Any, y: Any, order: int) -> tuple[Any, list[Generator[Any, Any, Any]]]:
@@ -82,7 +81,7 @@ def runs(use: str, solver: Any, X: Any, y: Any, order: int) -> tuple[Any, list[G
 
 
 def measure(sets: list[tuple[str, int | None]], data: Path, orders: int) -> list[dict[str, Any]]:
-    rows = []
+    rows, stamped = [], stamp()
     for name, limit in sets:
         X, y, _, _ = load(name, data, limit)
         for order in range(orders):
@@ -96,9 +95,8 @@ def measure(sets: list[tuple[str, int | None]], data: Path, orders: int) -> list
                     solutions = [one for some in found for one in (some if isinstance(some, list) else [some])]
                     cell = name, use, solver, order, f"{sum(one.n_passes for one in solutions):.1f}", f"{seconds:.5f}"
                     missed = any(one.status.missed for one in solutions)
-                    rows.append(
-                        dict(zip(COLUMNS, (*cell, "missed" if missed else "reached", "plain sums"), strict=True))
-                    )
+                    row = dict(zip(COLUMNS, (*cell, "missed" if missed else "reached"), strict=True))
+                    rows.append(row | stamped)
         print(name, flush=True)
     return rows
 
@@ -133,7 +131,7 @@ def page(rows: list[dict[str, str]]) -> str:
         f"`bundle` and `hybrid`, in the geometric mean over {len(ratios['auto'])} cells (medians over {counted} orders "
         "of the rows).",
         RULE,
-        *([] if all(row.get("rule") for row in rows) else [VERSION]),  # rows of an earlier rule do not name one
+        measured(rows),
         "A cell is a data set and a use, for F1 at C = 4 and a gap of 1e-3, in one thread. The rows are in\n"
         "[uses.csv](../../benchmarks/results/uses.csv); `python -m benchmarks.uses` measures them and writes the page.",
         "Passes / seconds relative to the best of the cell, geometric means over the data:\n\n"
@@ -167,7 +165,7 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rows = measure(SETS[3:4] if args.quick else SETS, args.data, 1 if args.quick else args.orders)
-    write_rows(args.out / "uses.csv", rows, COLUMNS)
+    write_rows(args.out / "uses.csv", rows)
     text = page(read_rows(args.out / "uses.csv"))
     replace_text(PAGE if args.out == RESULTS else args.out / "uses.md", text)
 

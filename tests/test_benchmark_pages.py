@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import outofcore, outofcore_page, report, solvers_page, uses
+from benchmarks import at_zero, files, from_file, limit, outofcore, outofcore_page, report, solvers_page, uses
+from benchmarks.rows import read_rows
 from metrimax.solvers import SOLVERS
 
+STAMPED = {"date": "2026-01-01", "revision": "abcdef0", "processor": "a processor", "load": "0.50"}
 ENVIRONMENT = {"env_cpu": "a processor", "env_cores": 2, "env_date": "2026-01-01", "env_load_average": 0.5}
 
 
@@ -52,6 +54,7 @@ def test_the_page_is_that_of_the_rows():
 def solver_rows(auto, hybrid):
     """One cell, in which other solvers did not reach the gap."""
     cell = {"data": "a set", "part": "2", "n": "100", "p": "10", "measure": "f1", "C": "1", "factor": "10"}
+    cell |= {"turns": "3", "sets": "130"} | STAMPED
     took = {"auto": auto, "hybrid": hybrid}
     return [
         cell | {"solver": name, "passes": took.get(name, "9"), "seconds": "0.001", "gap": "0" if name in took else "1"}
@@ -66,6 +69,12 @@ def test_the_default_is_compared_with_the_best_that_reached_the_gap():
     assert "| `auto` | 1 | 1.00 | 1.00 | 0 |" in page
     assert "| `hybrid` | 1 | 0.67 | 1.00 | 1 |" in page
     assert "| all | 1 | 0 | 0 | 1.00 | 1.00 |" in solvers_page.page(solver_rows(auto="10", hybrid="15"), [])
+
+
+def test_the_page_on_solvers_says_when_and_of_how_many_sets():
+    page = solvers_page.page(solver_rows(auto="15", hybrid="10"), [])
+    assert "Measured on 2026-01-01 at revision `abcdef0` (a processor), at load averages of 0.5 to 0.5." in page
+    assert "drawn evenly, 1 of 130," in page
 
 
 def test_orders_of_rows_say_what_is_chance():
@@ -98,11 +107,48 @@ def test_the_page_on_uses_goes_by_medians_over_orders():
         for solver, some in seconds.items()
         for order, one in enumerate(some)
     ]
-    page = uses.page([row | {"gap": "reached"} for row in rows])
+    page = uses.page([row | STAMPED | {"gap": "reached"} for row in rows])
     assert "| hinge 1 | 1.00 / 2.00 | 1.00 / 1.00 | 1.00 / 3.00 |" in page
     assert "| a set | hinge 1 | 10 | 1.00 | 20 | 2.00 | 1.00 |" in page
-    missed = uses.page([row | {"gap": "missed" if row["solver"] == "bundle" else "reached"} for row in rows])
+    missed = uses.page([row | STAMPED | {"gap": "missed" if row["solver"] == "bundle" else "reached"} for row in rows])
     assert "| hinge 1 | 1.00 / 1.00 | nan / nan | 1.00 / 1.50 |" in missed
+
+
+@pytest.mark.parametrize("written", [at_zero, limit], ids=["at_zero", "limit"])
+def test_pages_of_one_table_are_those_of_their_rows(written):
+    name = written.PAGE.with_suffix(".csv").name
+    assert written.PAGE.read_text() == written.page(read_rows(report.RESULTS / name))
+
+
+def test_the_page_on_files_is_that_of_the_rows():
+    assert files.PAGE.read_text() == files.page(read_rows(files.CSV), read_rows(from_file.CSV))
+
+
+def test_from_file_to_model_is_compared_with_liblinear():
+    row = {"file": "svmlight", "mb": "100", "wall": "2", "repeats": "1"} | STAMPED
+    quick = row | {"by": from_file.OWN, "cpu": "1", "peak_mb": "110"}
+    peer = row | {"by": from_file.PEER, "cpu": "4", "peak_mb": "100"}
+    assert "0.25 times the CPU seconds and 1.10 times the peak of memory, as wanted" in from_file.section([quick, peer])
+    large = from_file.section([quick | {"peak_mb": "130"}, peer])
+    assert "0.25 times the CPU seconds and 1.30 times the peak of memory, **more than wanted**" in large
+    assert "| svmlight | 100 |" in from_file.section([quick])
+
+
+def test_at_zero_shows_what_did_not_reach_the_gap():
+    cell = {"data": "a set", "n": "9", "p": "2", "measure": "f1", "C": "1", "relative": "0.5"} | STAMPED
+    rows = [
+        cell | {"solver": name, "passes": "7", "seconds": "0.25", "gap": "1" if name == "lbfgs" else "0"}
+        for name in at_zero.RUNS
+    ]
+    assert "| a set | 9 x 2 | f1 | 1 | 7 / 0.25 | 7 / 0.25 | 7 / 0.25 | - | 0.5000 |" in at_zero.page(rows)
+
+
+def test_the_limit_tells_what_is_beside_the_products():
+    row = {"X": "dense", "n": "9", "p": "2", "measure": "f1", "threads": "1", "passes": "7", "cpu": "3", "limit": "1"}
+    row |= {"times": "3", "products": "1.5", "searches": "2.5"} | STAMPED
+    page = limit.page([row, row | {"times": "1.5"}])
+    assert "1 of 2 fits take more than 2 times the limit." in page
+    assert "1.5 to 1.5 times what reading X takes" in page
 
 
 def compared(competitor, seconds, mode="gap", reached=True):

@@ -28,10 +28,18 @@ class Answer(NamedTuple):
 
 def registry() -> dict[str, Any]:
     """All adapters by name; importing them imports none of the competitors."""
-    from benchmarks.competitors import dlib_oca, linear_svc, metrimax_svc, svm_perf, tuned_threshold
+    from benchmarks.competitors import (
+        dlib_oca,
+        linear_svc,
+        logistic_regression,
+        metrimax_svc,
+        svm_perf,
+        tuned_threshold,
+    )
 
     modules = (metrimax_svc, linear_svc, tuned_threshold, dlib_oca, svm_perf)
-    return {module.ADAPTER.name: module.ADAPTER for module in modules}
+    adapters: list[Any] = [*(module.ADAPTER for module in modules), *logistic_regression.ADAPTERS]
+    return {adapter.name: adapter for adapter in adapters}
 
 
 __all__ = ["Answer", "registry"]

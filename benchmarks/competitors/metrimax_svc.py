@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.competitors import Answer
 from benchmarks.data import Task
+from benchmarks.judge import LOGISTIC
 from benchmarks.timing import version
 
 
@@ -27,10 +28,14 @@ class _Prepared:
             reached = target is not None and record.objective <= target
             return reached or time.perf_counter() - began > limit
 
+        alone = self.measure != LOGISTIC  # the problem that all competitors solve
         svc = MeasureSVC(
-            self.measure,
+            self.measure if alone else "error",
             C=self.C,
-            hinge=0.0,  # the problem that all competitors solve
+            risk=float(alone),
+            hinge=0.0,
+            logistic=float(not alone),
+            intercept_scaling=1.0,
             threshold="trained",
             tol=setting,
             solver=solver,
@@ -49,7 +54,7 @@ class Adapter:
     """``MeasureSVC``."""
 
     name = "metrimax"
-    measures = frozenset({"error", "f1", "prbep", "roc_area"})
+    measures = frozenset({"error", "f1", "prbep", "roc_area", LOGISTIC})
     settings = (1e-3, 3e-4, 1e-4)
     default = 1e-3
 

@@ -65,6 +65,7 @@ template <class T> struct DenseRows {
         const T *x = X + i * p;
         return metrimax::dot(x, x, p) + bias * bias;
     }
+    void expect_start(size_t) const {}
     void expect(size_t i) const { prefetch(X + i * p, p); }
     size_t width() const { return bias != 0.0 ? p + 1 : p; }
     double square_length(const HingeSum &, const double *, const double *w) const {
@@ -102,6 +103,7 @@ template <class T, class I> struct CSRRows {
         w[p] = 0.0;
         return sum;
     }
+    void expect_start(size_t i) const { prefetch(indptr + i); } // `expect` reads it, and would wait
     void expect(size_t i) const {
         const size_t size = static_cast<size_t>(indptr[i + 1] - indptr[i]);
         prefetch(data + indptr[i], size);
@@ -136,6 +138,7 @@ template <class T> struct GramRows {
         for (size_t j = 0; j < n; ++j)
             scores[j] += c * (static_cast<double>(k[j]) + constant);
     }
+    void expect_start(size_t) const {}
     void expect(size_t) const {}
     size_t width() const { return n; }
     double square_length(const HingeSum &sum, const double *alpha, const double *scores) const {
@@ -265,7 +268,7 @@ template <class Rows>
 METRIMAX_CLONES Descent dual_cd(const Rows &rows, const HingeSum &sum, Working &working, bool again, double *alpha,
                                 double *w, const Until &until) {
     constexpr double kInf = std::numeric_limits<double>::infinity();
-    constexpr size_t kAhead = 4; // visits
+    constexpr size_t kAhead = 8; // visits; with 4 a pass over 105 MB of text takes 56 ms instead of 40
     const Working given = working;
     Shuffle shuffle;
     Descent descent;
@@ -285,6 +288,7 @@ METRIMAX_CLONES Descent dual_cd(const Rows &rows, const HingeSum &sum, Working &
             rows.expect(later);
             sum.expect(later);
             prefetch(alpha + later);
+            rows.expect_start(static_cast<size_t>(order[std::min(s + 2 * kAhead, active - 1)]));
             const double a = alpha[i], upper = sum.upper[i];
             const double gradient = sum.sign[i] * rows.dot(i, w) - sum.margin[i];
             if (set_aside(gradient, a, upper, working.low, working.high)) {
