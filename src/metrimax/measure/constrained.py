@@ -163,7 +163,9 @@ class Constrained(ContingencyMeasure):
         """Raise unless the level and the confidence are proportions."""
         inside = is_number(value) and (0 < value <= 1 if low else 0 <= value < 1)
         if not inside:
-            raise ValueError(f"{self.name}: expected {name} {'> 0 and <= 1' if low else '>= 0 and < 1'}, got {value!r}")
+            percent = f": {value:g} % is {value / 100:g}" if is_number(value) and 1 < value < 100 else ""
+            wanted = "> 0 and <= 1" if low else ">= 0 and < 1"
+            raise ValueError(f"{self.name}: expected {name} {wanted}, got {value!r}{percent}")
         if not (is_number(self.confidence) and 0 < self.confidence < 1):
             raise ValueError(f"{self.name}: expected a confidence between 0 and 1, got {self.confidence!r}")
 
