@@ -175,6 +175,19 @@ def test_the_page_of_tune_shows_rows_held_out(tmp_path: Path, capsys: Capture, m
         assert judged.values["f1"] == pytest.approx(np.mean([one.score for one in chosen]), abs=0.02)
 
 
+def test_the_page_of_a_constraint_draws_it_over_thresholds(tmp_path: Path, capsys: Capture) -> None:
+    X, y = sample(300)
+    data, report = tmp_path / "t.svm", tmp_path / "r.html"
+    data.write_text(svmlight(X, ["1" if v else "-1" for v in y]))
+    run_json(capsys, "tune", data, tmp_path / "m", "--measure", "recall@precision=0.7", "--grid", "1")
+    values = run_json(capsys, "evaluate", data, tmp_path / "m", "--report", report)
+    said = re.search(r"recall@precision=0.7 is ([0-9.]+) at the model&#x27;s threshold", report.read_text())
+    kept = values["tp"] / (values["tp"] + values["fp"]) >= 0.7
+    assert said
+    assert float(said[1]) == pytest.approx(values["recall"] if kept else 0, abs=1e-3)
+    assert "It is 0 where the constraint is broken." in report.read_text()
+
+
 def test_the_page_escapes_names(tmp_path: Path, capsys: Capture) -> None:
     evil = "<script>alert(1)</script>"
     text = people(header=f"age,city,income,active,{evil}").replace("Rome", "<b>Rome").replace(",bad", ",<i>bad")
@@ -198,6 +211,8 @@ def test_rankings_have_a_page(tmp_path: Path, capsys: Capture) -> None:
     low, high = values["intervals"]["ndcg@10"]  # type: ignore[index]
     assert low <= values["ndcg@10"] <= high  # type: ignore[operator]
     assert "ndcg@10" in report.read_text()
+    assert f" in {values['groups']} groups. Measures are means over groups" in report.read_text()
+    assert "resampling the groups of this data" in report.read_text()
     assert len(Page(report.read_text()).sources) == 1
 
 

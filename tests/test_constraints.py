@@ -23,7 +23,13 @@ from metrimax import (
     TPRAtFPR,
 )
 from metrimax.cli.report import parse_measure
+from metrimax.designs import as_design
 from metrimax.measure import get_measure, ranking_measure
+from metrimax.measure.base_loss import Losses
+from metrimax.protocols import Measure
+from metrimax.solvers import Auto
+from metrimax.training.label import FittedLabel, Frozen, Training, fit_label
+from metrimax.training.lockstep import run
 
 
 def sample(seed: int, n: int = 200, levels: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -148,6 +154,39 @@ def test_a_recall_that_no_threshold_is_sure_of_calls_all():
     y = np.array([True, True, False, False])
     measure = PrecisionAtRecall(0.9)
     assert measure.threshold(y, np.array([4.0, 1.0, 3.0, 2.0])) < 1.0
+
+
+def test_what_breaks_the_constraint_on_training_scores_is_placed_anew():
+    """A threshold from folds whose models scored on another scale: all would be called."""
+    y, scores = sample(3)
+    measure = RecallAtPrecision(0.7)
+    own = measure.threshold(y, scores)
+    assert measure.confirmed(scores.min() - 5, y, scores) == own
+    assert measure.confirmed(own, y, scores) == own
+    above = float(np.sort(scores)[-4]) + 0.5  # with few calls, all right: no margin, but the constraint holds
+    assert (y[scores > above]).all()
+    assert measure.confirmed(above, y, scores) == above
+    assert measure.confirmed(scores.max() + 1, y, scores) == scores.max() + 1  # nothing is called: it holds, too
+
+
+@pytest.mark.parametrize("frozen", [-1e3, 0.3, 1e3])
+def test_a_frozen_threshold_of_a_constraint_is_checked_on_the_final_model(frozen):
+    X, y = make_classification(200, 4, random_state=0)
+    labels, design = y == 1, as_design(X)
+    measure, f1 = RecallAtPrecision(0.95), get_measure("f1")
+
+    def fitted(of: Measure) -> FittedLabel:
+        training = Training(f1, Auto(), 1e-3, losses=Losses(logistic=1.0), frozen=Frozen(of, frozen))
+        [label] = run(design, [fit_label(training, design, labels, None, 1.0)])
+        return label
+
+    assert fitted(f1).threshold == frozen
+    found = fitted(measure)
+    scores = design.matvec(found.solution.w[:, None])[:, 0]
+    called = labels[scores > frozen]
+    broken = len(called) > 0 and called.mean() < 0.95
+    assert found.threshold == (measure.threshold(labels, scores) if broken else frozen)
+    assert broken == (frozen < 1e3)
 
 
 def test_whoever_keeps_the_constraint_is_better_than_who_does_not():

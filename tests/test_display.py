@@ -204,3 +204,16 @@ def test_reliability():
         ReliabilityDisplay.from_estimator(MeasureSVC("f1", C=1.0).fit(X, y), X, y)
     with pytest.raises(ValueError, match="expected probabilities from 0 to 1"):
         ReliabilityDisplay.from_predictions([0, 1], [-1.0, 2.0])
+
+
+def test_the_curve_of_a_constraint_is_zero_where_it_is_broken():
+    rng = np.random.default_rng(0)
+    y = rng.random(80) < 0.4
+    scores = rng.normal(size=80) + y
+    display = ThresholdDisplay.from_predictions(y, scores, measure="recall@precision=0.8")
+    expected = [
+        recall_score(y, scores > t) if precision_score(y, scores > t, zero_division=1) >= 0.8 else 0
+        for t in display.thresholds
+    ]
+    np.testing.assert_allclose(display.values, expected)
+    assert 0 < np.count_nonzero(display.values) < len(display.values)

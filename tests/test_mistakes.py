@@ -26,6 +26,8 @@ from metrimax import (
     verify,
     xi_alpha,
 )
+from metrimax.display import ConvergenceDisplay, PathDisplay, ReliabilityDisplay, ThresholdDisplay
+from metrimax.measure import get_measure
 
 rng = np.random.default_rng(0)
 y = rng.random(60) < 0.3
@@ -33,7 +35,7 @@ X = rng.normal(size=(60, 4)) + y[:, None]
 names = np.where(y, "fraud", "legit")
 frame = pd.DataFrame(X, columns=list("abcd"))
 groups = np.arange(60) // 6
-SVC = MeasureSVC
+SVC, TREE = MeasureSVC, DecisionTreeClassifier()
 
 
 def fitted(X=X, y=y):
@@ -137,6 +139,113 @@ MISTAKES = {
 }
 
 
+NAMES = {  # of measures, and what the message has to say
+    "f1_micro": "'f1' is that of the positive class, and of several classes or labels their mean (macro)",
+    "f1_weighted": "their mean (macro)",
+    "roc_auc_macro": "'roc_auc' is that of the positive class",
+    "hamming_loss": "perhaps 'error' is meant",
+    "zero_one_loss": "perhaps 'error' is meant",
+    "neg_log_loss": "measures here judge labels and rankings, no probabilities",
+    "brier_score": "no probabilities",
+    "mse": "no probabilities",
+    "mrr": "perhaps 'average_precision' is meant",
+    "sensitivity": "perhaps 'recall@precision=0.9' is meant",
+    "specificity": "perhaps 'tpr@fpr=0.01' is meant",
+    "youden": "perhaps 'balanced_error' is meant",
+    "IoU": "perhaps 'jaccard' is meant",
+    "dice_score": "perhaps 'f1' is meant",
+    "gini": "perhaps 'roc_area' is meant",
+    "lift": "perhaps 'precision@10%' is meant",
+    "f-beta": "perhaps 'fbeta' is meant",
+    "G-mean": "perhaps 'gmean' is meant",
+    "F0.5": "perhaps FBeta(0.5) is meant, 'fbeta:beta=0.5'",
+    "map@10": "precision, recall, ndcg take a k, as in precision@50",
+    "cost=50": "parameters follow a colon, as in fbeta:beta=2 or cost:fn=50,fp=1",
+    "fbeta(2)": "parameters follow a colon",
+    "fbeta:2": "expected NAME:KEY=VALUE,KEY=VALUE as in cost:fn=50,fp=1",
+    "fbeta:gamma=2": "unknown parameter 'gamma' in the measure 'fbeta:gamma=2': fbeta takes beta",
+    "mcc:k=2": "mcc takes none",
+    "recall@precision": "there are recall@precision=...",
+    "recall@precision>0.9": "there are recall@precision=...",
+    "recall@precision=90": "got 90: 90 % is 0.9",
+    "fpr@tpr=0.9": "there are recall@precision=..., precision@recall=..., tpr@fpr=...",
+    "precision@recall=0": "expected recall > 0 and <= 1, got 0",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_message_on_a_name_helps(name):
+    with pytest.raises(ValueError, match=re.escape(NAMES[name])):
+        SVC(name).fit(X, y)
+
+
+MISTAKES |= {
+    "measure is a list": (lambda: SVC(["f1", "mcc"]).fit(X, y), "give one of them, and let GridSearchCV try several"),
+    "measure is made of words": (lambda: CostModel(miss=5), "unexpected keyword argument 'miss'"),
+    "costs are 3 x 3": (lambda: CostModel.from_matrix(np.eye(3)), "expected a 2 x 2 cost matrix"),
+    "X is dictionaries": (lambda: SVC().fit([{"a": 1}] * 60, y), "DictVectorizer().fit_transform(X)"),
+    "X is a generator": (lambda: SVC().fit((row for row in X), y), "a data frame, or a list of rows"),
+    "X is a file": (lambda: SVC().fit("data.csv", y), "read it first, as with pandas.read_csv"),
+    "X has rows of several lengths": (lambda: SVC().fit([[1, 2], [1]] * 30, y), "give every row the same columns"),
+    "X has decimal commas": (lambda: SVC().fit(np.full((60, 2), "1,5"), y), "decimal=','"),
+    "X is text to predict": (lambda: fitted().predict(["hello"]), "TfidfVectorizer"),
+    "X has gaps to predict": (lambda: fitted().predict(np.full((1, 4), np.nan)), "SimpleImputer"),
+    "X has dates to predict": (lambda: fitted().predict(frame.assign(a=pd.Timestamp(0))), "turn dates and times"),
+    "y is a name": (lambda: SVC().fit(frame, "verdict"), "give the column itself, as in table['verdict']"),
+    "y lies down": (lambda: SVC().fit(X, y[None, :]), "inconsistent numbers of samples: [60, 1]"),
+    "y is all different": (lambda: MeasureSVCCV().fit(X, np.arange(60)), "n_splits=5 cannot be greater"),
+    "y has one positive": (lambda: MeasureSVCCV().fit(X, np.arange(60) == 3), "choose fewer folds"),
+    "weights are a word": (lambda: SVC().fit(X, y, sample_weight="balanced"), "'balanced' is for class_weight"),
+    "weights are a matrix": (lambda: SVC().fit(X, y, sample_weight=np.ones((60, 2))), "Sample weights must be 1D"),
+    "weights are infinite": (lambda: SVC().fit(X, y, sample_weight=np.full(60, np.inf)), "sample_weight contains inf"),
+    "class_weight is a list": (lambda: SVC(class_weight=[1, 2]).fit(X, y), "a dict by classes or None, got [1, 2]"),
+    "class_weight is negative": (lambda: SVC(class_weight={True: -1}).fit(X, y), "not negative, got {True: -1}"),
+    "threads are all": (lambda: SVC(n_threads=-1).fit(X, y), "or None for all cores, got -1"),
+    "callback is a number": (lambda: SVC(callback=5).fit(X, y), "expected callback as a function of a Record"),
+    "checkpoint is True": (lambda: SVC(checkpoint=True).fit(X, y), "expected checkpoint as the name of a folder"),
+    "gamma is misspelt": (lambda: SVC(kernel="rbf", gamma="scal").fit(X, y), "expected gamma as a number, 'scale'"),
+    "gram matrix is not square": (lambda: SVC(kernel="precomputed").fit(X, y), "as a square matrix, got shape (60, 4)"),
+    "a kernel's weights": (lambda: SVC(kernel="rbf").fit(X, y).coef_, "a kernel has no weights of features"),
+    "Cs are exponents": (lambda: MeasureSVCCV(Cs=[-1, 0, 1]).fit(X, y), "expected Cs as finite numbers > 0"),
+    "too many folds": (lambda: MeasureSVCCV(cv=100).fit(X, y), "n_splits=100 greater than the number of samples"),
+    "scoring is a scorer": (lambda: MeasureSVCCV(scoring=lambda e, X, y: 1).fit(X, y), "function of (tp, fp, fn, tn)"),
+    "members have no names": (lambda: MeasureEnsemble("f1", [TREE]).fit(X, y), "as a list of (name, estimator)"),
+    "members have one name": (lambda: MeasureEnsemble("f1", [("t", TREE)] * 2).fit(X, y), "not unique: ['t', 't']"),
+    "k is given twice": (lambda: MeasureRanker("ndcg@5", k=7).fit(X, y, groups=groups), "leave one of them out"),
+    "sizes do not add up": (lambda: MeasureRanker().fit(X, y, group=[30, 20]), "that add up to the 60 rows"),
+    "groups are a name": (lambda: MeasureRanker().fit(X, y, groups="query"), "give the column itself"),
+    "a group is missing": (
+        lambda: MeasureRanker().fit(X, y, groups=np.where(groups == 3, np.nan, groups)),
+        "got nan at place 18, the first of 6: give these examples a group",
+    ),
+    "groups are all alike": (lambda: MeasureRanker().fit(X, np.ones(60), groups=groups), "nothing can be ranked"),
+    "share for the top": (lambda: fitted().predict_top_k(X, "10%"), "expected k as a whole number from 0 to the 60"),
+    "importances": (lambda: fitted().feature_importances_, "permutation_importance"),
+    "best_params_": (lambda: MeasureSVCCV(cv=2, Cs=[1]).fit(X, y).best_params_, "C_ and trained_with_"),
+    "best_estimator_": (lambda: MeasureSVCCV(cv=2, Cs=[1]).fit(X, y).best_estimator_, "trained on all rows"),
+    "partial_fit": (lambda: fitted().partial_fit(X, y), "metrimax.open_dataset"),
+    "save": (lambda: fitted().save("m"), "joblib.dump"),
+    "plot": (lambda: fitted().plot(), "metrimax.display has the plots"),
+    "gap before fit": (lambda: SVC().gap_, "call fit first"),
+    "curve of a ranking measure": (
+        lambda: ThresholdDisplay.from_predictions(y, X[:, 0], measure="roc_auc"),
+        "knows no threshold",
+    ),
+    "probabilities are scores": (lambda: ReliabilityDisplay.from_predictions(y, 9 * X[:, 0]), "not scores"),
+    "path of one C": (lambda: PathDisplay.from_estimator(fitted()), "expected a fitted MeasureSVCCV, got MeasureSVC"),
+    "no history": (lambda: ConvergenceDisplay.from_estimator(TREE.fit(X, y)), "its training keeps none"),
+    "own measure is text": (lambda: SVC(lambda tp, fp, fn, tn: "good").fit(X, y), "returned 'good': expected numbers"),
+    "own measure returns nothing": (lambda: SVC(lambda tp, fp, fn, tn: None).fit(X, y), "returned None"),
+    "own measure is NaN": (lambda: SVC(lambda tp, fp, fn, tn: tp * np.nan).fit(X, y), "define the case 0/0"),
+    "own measure has another order": (
+        lambda: SVC(lambda tn, fp, fn, tp: tp / (tp + fn + 1)).fit(X, y),
+        "a function of (tp, fp, fn, tn), in this order",
+    ),
+    "pos_label has another type": (lambda: SVC(pos_label="1").fit(X, y.astype(int)), "with the classes [0, 1]"),
+    "dataset is a file": (lambda: open_dataset(__file__), "expected a folder of shards, got a file"),
+}
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_the_message_helps(name):
     make, words = MISTAKES[name]
@@ -167,3 +276,19 @@ def test_verbose_writes_lines_where_there_is_no_terminal(monkeypatch, capsys):
     assert "MeasureEnsemble" in capsys.readouterr().err
     MeasureSVC("f1", logistic=1).fit(X, y)
     assert capsys.readouterr().err == ""
+
+
+def test_a_document_is_not_quoted_whole():
+    with pytest.raises(ValueError, match="From: me") as caught:
+        SVC().fit(["From: me\n" + "many words " * 1000] * 60, y)
+    assert len(str(caught.value)) < 300
+
+
+def test_names_hold_parameters():
+    """In Python as on the command line."""
+    assert get_measure("cost:fn=50,fp=1") == CostModel(fn=50, fp=1)
+    assert get_measure("FBeta:beta=0.5") == FBeta(0.5)
+    assert get_measure("precision@20:labellings=at_least") == PrecisionAtK(20, labellings="at_least")
+    assert get_measure("recall@precision=90%:confidence=0.9") == RecallAtPrecision(0.9, 0.9)
+    assert SVC("cost:fn=50,fp=1").fit(X, y).gap_ <= 1e-3
+    assert MeasureRanker("ndcg:k=5").fit(X, y, groups=groups).score(X, y, groups=groups) > 0.5

@@ -10,7 +10,9 @@ import tomllib
 import urllib.error
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn import config_context
 
 import metrimax
 from metrimax import structured
@@ -41,6 +43,26 @@ def test_estimators_link_to_their_page(name):
     assert link in model._repr_html_()
     listed = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split(f"### `{module.__name__}`\n")[1]
     assert f"* `{name}(" in listed.split("###")[0]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_notebooks_show_the_certificate(rows):
+    """Below scikit-learn's diagram, both ways that notebooks ask for it; of several labels the largest gap."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.5, np.zeros(60)]).astype(int)
+    model = metrimax.MeasureSVC("f1", logistic=1)
+    assert "Certificate" not in model._repr_html_()
+    model.fit(X, Y[:, 0] if rows == 1 else Y)
+    gaps, objectives, bounds = map(np.atleast_1d, (model.gap_, model.objective_, model.dual_bound_))
+    worst = int(np.argmax(gaps))
+    for drawn in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
+        _, line = drawn.split("<b>Certificate.</b>")
+        assert f"Gap {gaps[worst]:.2g} in units of the measure" in line
+        assert f"objective {objectives[worst]:.6g}, proven lower bound {bounds[worst]:.6g}." in line
+        assert "the duality gap is within tol" in line
+        assert ("3 labels (2 converged, 1 one class)" in line) == (rows == 3)
+    with config_context(display="text"):
+        assert list(model._repr_mimebundle_()) == ["text/plain"]
 
 
 def test_there_is_one_address():

@@ -76,10 +76,10 @@ def refuse_missing(
     else:
         missing = values != values
     if missing.any():
-        first = int(np.argmax(missing))
+        first, count = int(np.argmax(missing)), int(missing.sum())
+        others = "" if count == 1 else f", the first of {count}"
         raise ValueError(
-            f"expected {name} without missing values, {what}, got {values[first]!r} "
-            f"at place {first}, one of {int(missing.sum())}: {remedy}"
+            f"expected {name} without missing values, {what}, got {values[first]} at place {first}{others}: {remedy}"
         )
 
 

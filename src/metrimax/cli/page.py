@@ -38,6 +38,7 @@ img { display: block; width: 100%; height: auto; }
 table { border-collapse: collapse; width: 100%; } .scroll { overflow-x: auto; }
 th, td { text-align: left; padding: 6px 10px; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { white-space: nowrap; }
 .cells td { text-align: center; border: 3px solid #fff; padding: 14px 8px; }
 .cells td b { font-size: 22px; display: block; } .cells th { border: 0; font-weight: 400; color: var(--soft); }
 .right { background: #dcebfa; } .wrong { background: #fbe6e4; } .below { margin-top: 12px; }
@@ -45,7 +46,8 @@ th { font-weight: 600; } td.number, th.number { text-align: right; font-variant-
 .bar i, .bar s { position: absolute; top: 0; bottom: 0; border-radius: 5px; }
 .bar i { background: #a9c8ea; } .bar s { width: 4px; background: var(--blue); }
 @media (max-width: 700px) { .pair { grid-template-columns: 1fr; gap: 0; } main { padding: 20px 12px; }
-  h1 { font-size: 21px; } section { padding: 14px; } td, th { padding: 6px; } .wide { display: none; } }
+  h1 { font-size: 21px; } section { padding: 14px; } td, th { padding: 6px 4px; } .wide { display: none; }
+  table { font-size: 14px; } td .soft { display: block; font-size: 12px; } }
 """
 
 
@@ -78,6 +80,8 @@ def page(data: Data, model: LinearModel, judged: Judged, *, title: str, remark: 
     about = f"Trained for <b>{_text(model.measure or 'an unknown measure')}</b>. {data.n:,} examples"
     if one:
         about += f", {int(judged.truth.sum()):,} of them positive ({_text(judged.names[0])})"
+    elif model.kind == "ranking":
+        about += f" in {judged.counts['groups']:,} groups. Measures are means over groups"
     elif len(judged.tables):
         about += f". Measures are means over {len(judged.tables)} labels"
     parts = [f"<h1>{_text(title)}</h1><p class='soft'>{about}. {_text(remark)}</p>", _tiles(model, judged)]
@@ -88,7 +92,7 @@ def page(data: Data, model: LinearModel, judged: Judged, *, title: str, remark: 
         parts.append(_pair(drawn, _section("ROC", pictures.roc(judged))))
     elif len(judged.tables):
         parts.append(_labels(judged))
-    parts.append(_measures(judged))
+    parts.append(_measures(judged, "groups" if model.kind == "ranking" else "rows"))
     if model.n_features:
         drawn = _section("Largest coefficients", pictures.coefficients(model)) if model.coef.size else ""
         parts.append(_pair(drawn, _certificate(model)))
@@ -104,8 +108,8 @@ def _pair(left: str, right: str) -> str:
     return f"<div class='pair'>{left}{right}</div>" if left and right else left + right
 
 
-def _number(value: object) -> str:
-    return f"<td class='number'>{_text(value)}</td>"
+def _number(value: object, style: str = "number") -> str:
+    return f"<td class='{style}'>{_text(value)}</td>"
 
 
 def _text(value: object) -> str:
@@ -157,20 +161,22 @@ def _cells(judged: Judged) -> str:
 
 def _labels(judged: Judged) -> str:
     order = np.argsort(-(judged.tables[:, 0] + judged.tables[:, 2]), kind="stable")
+    names = {"positives": "number", "tp": "number wide", "fp": "number wide", "fn": "number wide"}  # not on a phone
+    names |= dict.fromkeys(("precision", "recall", "F1"), "number")
     rows = []
     for k in order[:MOST_LABELS]:
         tp, fp, fn, _ = (int(v) for v in judged.tables[k])
         shares = (tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn)
         numbers = [f"{v:,}" for v in (tp + fn, tp, fp, fn)] + [f"{a / b:.3f}" if b else "-" for a, b in shares]
-        rows.append(f"<tr><td>{_text(judged.names[k])}</td>{''.join(map(_number, numbers))}</tr>")
-    names = ("positives", "tp", "fp", "fn", "precision", "recall", "F1")
-    heads = "".join(f"<th class='number'>{name}</th>" for name in names)
+        cells = "".join(map(_number, numbers, names.values()))
+        rows.append(f"<tr><td>{_text(judged.names[k])}</td>{cells}</tr>")
+    heads = "".join(f"<th class='{style}'>{name}</th>" for name, style in names.items())
     table = f"<div class='scroll'><table><tr><th>label</th>{heads}</tr>{''.join(rows)}</table></div>"
     more = f"<p class='soft'>The {MOST_LABELS} most frequent of {len(order)}.</p>" if len(order) > MOST_LABELS else ""
     return _section("Label by label", table + more)
 
 
-def _measures(judged: Judged) -> str:
+def _measures(judged: Judged, resampled: str) -> str:
     from metrimax.cli.evaluating import LEVEL, is_loss
 
     rows = []
@@ -184,7 +190,7 @@ def _measures(judged: Judged) -> str:
     head = "<th>measure</th><th class='number'>value</th>"
     head += f"<th class='number'>{LEVEL:.0%} interval</th><th class='wide'>from 0 to 1</th>"
     said = (
-        "Intervals come from resampling the rows of this data: they show how the numbers vary with the sample, "
+        f"Intervals come from resampling the {resampled} of this data: they show how the numbers vary with the sample, "
         "for this model."
     )
     table = f"<div class='scroll'><table><tr>{head}</tr>{''.join(rows)}</table></div>"

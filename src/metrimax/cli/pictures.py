@@ -15,6 +15,7 @@ from metrimax.cli.main import UsageError
 from metrimax.cli.report import parse_measure
 from metrimax.display import CoefficientDisplay, OperatingPointDisplay, ThresholdDisplay
 from metrimax.io.models import LinearModel
+from metrimax.measure.constrained import Constrained
 from metrimax.measure.contingency import ContingencyMeasure
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ LARGEST = 15
 
 
 def _axes() -> Any:
-    axes = Figure(figsize=(5.2, 3.7), layout="constrained").subplots()
+    axes = Figure(figsize=(4.6, 3.4), layout="constrained").subplots()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#e9edf1")
     axes.set_axisbelow(True)
@@ -44,22 +45,30 @@ def _picture(axes: Any, words: str, said: str) -> str:
 
 
 def threshold(model: LinearModel, judged: Judged) -> str:
-    """The measure that the model was trained for over thresholds, or F1 if that is a measure of rankings."""
+    """The measure that the model was trained for over thresholds, or F1 if that is a measure of rankings.
+
+    A measure with a constraint is 0 where it is broken.
+    """
     name, measure = "f1", parse_measure("f1")
     if model.measure:
         try:
             own = parse_measure(model.measure)
         except UsageError:  # a name that another program gave
             own = measure
-        if isinstance(own, ContingencyMeasure) and not own.ranks:
+        if isinstance(own, Constrained) or (isinstance(own, ContingencyMeasure) and not own.ranks):
             name, measure = model.measure, own
     axes = _axes()
     truth, scores = judged.truth[:, 0], judged.scores[:, 0]
     display = ThresholdDisplay.from_predictions(truth, scores, measure=measure, ax=axes)
     axes.set(ylabel=name, xlabel="threshold on the score (the model's is 0)")
-    axes.legend(frameon=False, fontsize=8)
-    now, best = measure.score(truth, scores), float(np.nanmax(display.values))
-    said = f"{name} is {now:.3f} at the model's threshold; the highest on this data is {max(best, now):.3f}."
+    axes.legend(frameon=False, fontsize=9)
+    if isinstance(measure, Constrained):
+        table = tuple(np.asarray(float(count)) for count in judged.tables[0])
+        now, zero = float(measure.table_score(*table)), " It is 0 where the constraint is broken."
+    else:
+        now, zero = measure.score(truth, scores), ""
+    best = max(float(np.nanmax(display.values)), now)
+    said = f"{name} is {now:.3f} at the model's threshold; the highest on this data is {best:.3f}.{zero}"
     return _picture(axes, f"{name} over thresholds", said)
 
 
@@ -68,7 +77,7 @@ def precision_recall(judged: Judged) -> str:
     axes = _axes()
     OperatingPointDisplay.from_predictions(judged.truth[:, 0], judged.scores[:, 0], ax=axes)
     axes.axhline(float(judged.truth.mean()), color=GREY, linestyle=":", linewidth=1)
-    axes.legend(frameon=False, fontsize=8, loc="best")
+    axes.legend(frameon=False, fontsize=9, loc="best")
     said = "The dot is the model's threshold. The dotted line is the precision of random predictions."
     return _picture(axes, "precision over recall", said)
 
@@ -87,7 +96,7 @@ def roc(judged: Judged) -> str:
     axes.plot(*at, "o", markersize=9, color="C0", label=f"found {at[1]:.2f}, false alarms {at[0]:.3f}")
     axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1)
     axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(-0.01, 1.01), ylim=(0, 1.03))
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
     return _picture(axes, "ROC curve", f"The area under the curve is {judged.values['roc_area']:.3f}.")
 
 

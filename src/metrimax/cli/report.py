@@ -118,25 +118,9 @@ def check_threads(arguments: argparse.Namespace) -> None:
 
 def parse_measure(text: str, *, groups: bool = False) -> Measure:
     """The measure ``name``, ``name@k`` or ``name:key=value,key=value``; with groups, that of one group."""
-    name, _, rest = text.partition(":")
-    parameters: dict[str, int | float | str] = {}
     try:
-        for part in rest.split(",") if rest else ():
-            key, equals, value = part.partition("=")
-            if not equals:
-                raise ValueError(f"expected NAME:KEY=VALUE, got {text!r}")
-            parameters[key.strip()] = _value(value.strip())
-        return (ranking_measure if groups else get_measure)(name, **parameters)
+        return (ranking_measure if groups else get_measure)(text)
     except TypeError as error:
-        raise UsageError(f"--measure {text}: {name} does not take that parameter, or that value ({error})") from None
+        raise UsageError(f"--measure {text}: a parameter has an impossible value ({error})") from None
     except ValueError as error:
         raise UsageError(f"--measure {text}: {error}; 'metrimax measures' lists them") from None
-
-
-def _value(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -188,8 +188,7 @@ def _fit(
         )
         both = zip(chosen, task.labels.T, strict=True)
         runs = (fit_label(one.training(training, checkpoint), design, y, None, one.C) for one, y in both)
-        fitted = run(design, runs)
-    return [one.threshold_of(label) for one, label in zip(chosen, fitted, strict=True)]
+        return run(design, runs)
 
 
 def finish(

@@ -267,6 +267,11 @@ class ConvergenceDisplay:
             With `ax_` and `figure_`.
         """
         check_is_fitted(model)
+        if not hasattr(model, "history_"):
+            raise TypeError(
+                f"expected a fitted MeasureSVC or MeasureRanker, with history_, got {type(model).__name__}: "
+                "its training keeps none"
+            )
         history = model.history_
         return cls([history] if isinstance(history[0], Record) else history).plot(ax)
 

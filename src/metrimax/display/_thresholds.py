@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from metrimax.display._scores import new_axes, positive_class, positives, scores_of
-from metrimax.measure import get_measure
+from metrimax.measure import Constrained, get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Labels, Vector
 
@@ -76,7 +76,8 @@ class ThresholdDisplay:
         X, y : arrays
             Rows that it was not trained on; with ``cv`` those of the training.
         measure : str, measure, callable or None, default=None
-            A measure of the contingency table; None for the one that the model was trained for.
+            A measure of the contingency table; None for the one that the model was trained for. One with a constraint
+            is 0 at the thresholds that break it.
         cv : int, splitter or None, default=None
             With it the model is trained again on each of the folds, and drawn is what it says of the rows held out.
         ax : matplotlib axes or None, default=None
@@ -131,7 +132,7 @@ class ThresholdDisplay:
             With `ax_` and `figure_`.
         """
         judge = get_measure(measure)
-        if judge.ranks or not isinstance(judge, ContingencyMeasure):
+        if not isinstance(judge, ContingencyMeasure) or (judge.ranks and not isinstance(judge, Constrained)):
             raise ValueError(
                 f"expected a measure of the contingency table, got {judge.name!r}, which judges a ranking and knows no "
                 "threshold: give another measure, such as measure='f1'"

@@ -206,8 +206,8 @@ def placed(
 ) -> list[FittedLabel]:
     """The labels with the thresholds of the folds, or else with the best thresholds for the training scores (n, L)."""
     return [
-        with_.threshold_of(one)
-        if one.constant or with_.rule != "folds" or with_.threshold is not None
+        one
+        if one.constant or with_.rule != "folds" or with_.frozen is not None
         else one._replace(threshold=choose_threshold(measure, y, own, weight))
         for one, with_, y, own in zip(fitted, chosen, labels.T, scores.T, strict=True)
     ]

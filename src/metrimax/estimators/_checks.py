@@ -6,6 +6,7 @@ types and their sums. Everything else, wrong input included, goes to scikit-lear
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from sklearn.utils.validation import validate_data
 from metrimax._validation import refuse_missing
 
 OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
+
+LONGEST = 1000
+"""Error messages of more characters are shortened: they quote a whole document, or all labels."""
 
 
 def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
@@ -31,29 +35,47 @@ def check_sample(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, Any]:
         raise ValueError("expected X, the rows of features, got None")
     refuse_masks_and_dates(X)
     _refuse_masked("y", y)
+    if isinstance(y, str):
+        raise ValueError(
+            f"expected y as the label of each example, got {y!r}: give the column itself, as in table[{y!r}]"
+        )
     if isinstance(y, (list, tuple)):
         refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         _refuse_collections(y)
     try:
         X, y = validate_data(estimator, X, y, multi_output=True, **OPTIONS)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         if hasattr(y, "dtype") and np.asarray(y).dtype.kind == "O":  # scikit-learn only says "Input contains NaN"
             refuse_missing(y)
-        _add_remedy(error)
+        _add_remedy(error, X)
         raise
     if getattr(getattr(y, "dtype", None), "kind", "") == "O":
         refuse_missing(y)  # None among strings cannot be sorted
     return X, y
 
 
-def _add_remedy(error: ValueError) -> None:
-    """Add to an error of scikit-learn what to do about it."""
+def _add_remedy(error: Exception, X: Any = None) -> None:
+    """Shorten an error of scikit-learn that quotes a document, and add what to do about it."""
     text = str(error)
+    if len(text) > LONGEST:
+        at = text.find("\\n")
+        error.args = (text[: at if 0 < at < 200 else 200] + " ...",)
     if "could not convert string to float" in text:
+        if re.search(r"'-?\d+,\d+'", text):
+            error.add_note("Numbers need points: read the table with pandas.read_csv(..., decimal=',').")
+            return
         error.add_note(
             "X contains text: encode documents with TfidfVectorizer, encode categories with OneHotEncoder in a "
             "ColumnTransformer, or train MeasureEnsemble, which takes data frames with categories."
         )
+        if isinstance(X, str):
+            error.add_note("X is the name of a file, perhaps: read it first, as with pandas.read_csv.")
+    elif "not 'dict'" in text:
+        error.add_note("X contains dictionaries: make them rows with DictVectorizer().fit_transform(X).")
+    elif "inhomogeneous shape" in text:
+        error.add_note("The rows of X differ in length: give every row the same columns.")
+    elif "must be a string or a real number, not" in text:
+        error.add_note("expected X as a matrix of numbers, a data frame, or a list of rows.")
     elif "contains NaN" in text and "Input X" in text:
         error.add_note(
             "Fill the gaps, as in make_pipeline(SimpleImputer(), StandardScaler(), MeasureSVCCV()), or train "
@@ -77,7 +99,11 @@ def check_rows(estimator: BaseEstimator, X: Any) -> Any:
     if unnamed and _is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None):
         return X
     refuse_masks_and_dates(X)
-    return validate_data(estimator, X, reset=False, **OPTIONS)
+    try:
+        return validate_data(estimator, X, reset=False, **OPTIONS)
+    except (ValueError, TypeError) as error:
+        _add_remedy(error, X)
+        raise
 
 
 def refuse_masks_and_dates(X: Any) -> None:

@@ -18,6 +18,23 @@ from metrimax.measure import get_measure
 from metrimax.protocols import Array, Design, Labels, Measure, Vector
 from metrimax.training.label import FittedLabel, trace_share
 
+_PROBABILITIES = "scores are not probabilities; fit CalibratedClassifierCV(this estimator), or MeasureEnsemble"
+ELSEWHERE = {
+    "best_estimator_": "the estimator itself is trained on all rows, with what it chose",
+    "best_params_": "C_ and trained_with_ are what was chosen, cv_results_ is the table of all",
+    "feature_importances_": "coef_ are the weights; sklearn.inspection.permutation_importance is for any model",
+    "partial_fit": "fit trains on rows beyond memory with metrimax.open_dataset, and goes on with checkpoint=",
+    "plot": "metrimax.display has the plots, such as ThresholdDisplay.from_estimator(this estimator, X, y)",
+    "predict_log_proba": _PROBABILITIES,
+    "predict_proba": _PROBABILITIES,
+    "save": "joblib.dump(this estimator, file) stores it",
+    "set_callbacks": "set verbose=1 for progress, or callback=, a function of a record that stops the fit by True",
+}
+"""What people look for on a classifier, and where it is."""
+
+FITTED = ("C_", "classes_", "coef_", "cv_results_", "gap_", "history_", "intercept_", "status_", "threshold_")
+"""Attributes that `fit` sets."""
+
 
 class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     """A linear classifier or one with a kernel, for two classes, several classes, or several labels."""
@@ -150,10 +167,12 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
     def __getattr__(self, name: str) -> Any:
         """Raise AttributeError, with a remedy for attributes that people look for."""
         text = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name in ("predict_proba", "predict_log_proba"):
-            text += ": scores are not probabilities; fit CalibratedClassifierCV(this estimator), or MeasureEnsemble"
-        if name == "set_callbacks":
-            text += ": set verbose=1 for progress, or callback=, a function of a record that stops the fit by True"
+        if name in ELSEWHERE:
+            text += f": {ELSEWHERE[name]}"
+        elif name in FITTED and "classes_" not in vars(self):
+            text += ": it is not fitted yet, call fit first"
+        elif name == "coef_" and "kernel_coef_" in vars(self):
+            text += ": a kernel has no weights of features; kernel_coef_ are those of the rows support_"
         raise AttributeError(text)
 
     def _out_of_reach(self, X: Any) -> ValueError:

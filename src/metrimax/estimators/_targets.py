@@ -126,6 +126,11 @@ def check_weight(sample_weight: Any, X: Any) -> Vector | None:
 
 def _given_weight(sample_weight: Any, X: Any) -> Vector:
     """Weights as a user gives them, one for each row of X; ones for None."""
+    if isinstance(sample_weight, str):
+        raise ValueError(
+            f"expected sample_weight as a number for each example, got {sample_weight!r}: "
+            "'balanced' is for class_weight"
+        )
     weight: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     _check_total(weight)
     return weight
@@ -144,9 +149,10 @@ def _check_total(weight: Vector) -> None:
 
 def _check_class_weight(class_weight: Any) -> None:
     """Raise for weights that are no finite numbers >= 0; scikit-learn checks the rest."""
-    if isinstance(class_weight, str) and class_weight != "balanced":
+    listed = class_weight if isinstance(class_weight, list) else [class_weight]
+    if not all(table == "balanced" if isinstance(table, str) else isinstance(table, dict) for table in listed):
         raise ValueError(f"expected class_weight as 'balanced', a dict by classes or None, got {class_weight!r}")
-    for table in class_weight if isinstance(class_weight, list) else [class_weight]:
+    for table in listed:
         given = table.items() if isinstance(table, dict) else ()
         wrong = {c: w for c, w in given if not (is_number(w) and 0 <= w < np.inf)}
         if wrong:

@@ -171,6 +171,7 @@ class MeasureRanker(CertifiedEstimator):
             The fitted estimator.
         """
         measure, solver, losses = self._measure(), self._solver(), self.losses()
+        check_k(self.measure, self.k)
         checked, X, y = self._check_sample(X, y)
         y = _grades(y)
         weight = check_weight(sample_weight, y)
@@ -311,6 +312,13 @@ class MeasureRanker(CertifiedEstimator):
         return tags
 
 
+def check_k(measure: Any, k: Any) -> None:
+    """Raise if the name of the measure and the parameter give different k; 10 is the default."""
+    own = canonical(measure)[1] if isinstance(measure, str) else {}
+    if "k" in own and k not in (None, 10, own["k"]):
+        raise ValueError(f"expected k once, got measure={measure!r} and k={k!r}: leave one of them out")
+
+
 def _groups_of(X: Any, groups: Any, qid: Any = None, group: Any = None) -> Any:
     """The group of each row, from the one of the three parameters that is given, or else from a dataset."""
     given = {name: value for name, value in (("groups", groups), ("qid", qid), ("group", group)) if value is not None}
@@ -333,6 +341,8 @@ def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:
     if groups is None:
         return Grouped(measure, np.zeros(len(y), dtype=int))
     refuse_missing(groups, "groups", "the group of each example", "give these examples a group, or drop them")
+    if isinstance(groups, str):
+        raise ValueError(f"expected groups as the group of each example, got {groups!r}: give the column itself")
     groups = np.asarray(groups)
     if groups.shape not in ((len(y),), (len(y), 1)):
         sizes = groups.dtype.kind in "iu" and groups.sum() == len(y)

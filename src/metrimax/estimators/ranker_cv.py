@@ -16,7 +16,7 @@ from metrimax.designs import is_design
 from metrimax.estimators._base import check_standard_errors, names_losses
 from metrimax.estimators._folds import FoldedSample, of_rows, workers_of
 from metrimax.estimators._targets import check_weight
-from metrimax.estimators.ranker import MeasureRanker, _grades, _grouped, _groups_of
+from metrimax.estimators.ranker import MeasureRanker, _grades, _grouped, _groups_of, check_k
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import Grouped
 from metrimax.protocols import Callback, Labels, Measure, Rows, Solver, Vector
@@ -163,6 +163,7 @@ class MeasureRankerCV(MeasureRanker):
         check_standard_errors(self.standard_errors)
         measure, scoring, candidates = self._measure(), self._scoring(), self._family()
         solver, checkpoint = self.plain()._solver(), as_checkpoint(self.checkpoint)
+        check_k(self.measure, self.k)
         checked, X, y = self._check_sample(X, y)
         y = _grades(y)
         weight = check_weight(sample_weight, y)

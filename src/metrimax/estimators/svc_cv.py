@@ -262,7 +262,6 @@ class MeasureSVCCV(MeasureSVC):
             features = self._features(X)
             trainings = [(one.training(training, checkpoint), one.C) for one in chosen]
             fitted = self._train(trainings, features, features, labels, weighted)
-            fitted = [one.threshold_of(label) for one, label in zip(chosen, fitted, strict=True)]
         if checkpoint is not None:
             checkpoint.clear()
         self._renew(checked)

@@ -254,7 +254,8 @@ def _split(path: Name, text: str) -> tuple[list[list[str]], list[int]]:
     if len(rows[0]) == 1 and any(mark in rows[0][0] for mark in ";\t|"):
         raise FileError(
             f"{path}: expected comma-separated values, got {rows[0][0]!r:.80} as the first row: write the table with "
-            "commas between the values, and points in numbers"
+            "commas between the values, and points in numbers, as pandas.read_csv(FILE, sep=';', decimal=',') and "
+            "to_csv(FILE, index=False) do"
         )
     return rows, lines
 

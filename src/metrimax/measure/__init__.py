@@ -81,12 +81,34 @@ ALIASES = {
 }
 """Other names of the measures, as in scikit-learn; upper and lower case are the same."""
 
-OTHER_NAMES = {"pr_auc": "average_precision", "precision": "precision_at_k", "recall": "recall_at_k"}
+OTHER_NAMES = {
+    "dice": "f1",
+    "gini": "roc_area",
+    "hamming": "error",
+    "hamming_loss": "error",
+    "informedness": "balanced_error",
+    "iou": "jaccard",
+    "lift": "precision@10%",
+    "lrap": "average_precision",
+    "mrr": "average_precision",
+    "pr_auc": "average_precision",
+    "precision": "precision_at_k",
+    "recall": "recall_at_k",
+    "sensitivity": "recall@precision=0.9",
+    "specificity": "tpr@fpr=0.01",
+    "youden": "balanced_error",
+    "zero_one_loss": "error",
+}
 """Names that are not measures here, and the measure to suggest in the error message."""
+
+OF_PROBABILITIES = ("brier", "cross_entropy", "log_loss", "mse", "neg_brier", "neg_log_loss")
+"""Names of measures of probabilities; there is none here."""
 
 AT_K = {"precision": "precision_at_k", "recall": "recall_at_k", "ndcg": "ndcg"}
 """Which measure is meant by a name followed by @ and k."""
 
+
+CELLS = ["tp", "fp", "fn", "tn"]
 
 LIMITS = {
     ("recall", "precision"): "recall_at_precision",
@@ -99,18 +121,34 @@ LIMITS = {
 
 def canonical(name: str) -> tuple[str, dict[str, Any]]:
     """The registered name for one that a user has given, and the parameters that it holds: "precision@50",
-    "recall@precision=0.9", "ROC_AUC".
+    "recall@precision=0.9", "ROC_AUC", "cost:fn=50,fp=1".
 
     A name that is not known is returned unchanged.
     """
+    before, colon, rest = name.partition(":")
+    if colon:
+        found, own = canonical(before)
+        return (found, own | _parameters(name, rest)) if found in REGISTRY else (name, {})
     plain, at, k = name.strip().lower().partition("@")
     plain = ALIASES.get(plain, plain)
     limited, equals, level = k.partition("=")
     if equals and (plain, limited) in LIMITS:
-        return LIMITS[plain, limited], {"k" if limited == "budget" else limited: _number(level)}
-    if at and not equals and (plain in AT_K or plain in AT_K.values()):
+        value = _number(level)
+        if limited == "budget":
+            return LIMITS[plain, limited], {"k": value}
+        percent = _number(level.removesuffix("%")) if level.endswith("%") else "none"
+        return LIMITS[plain, limited], {limited: value if isinstance(percent, str) else percent / 100}
+    if at and not equals and (plain in AT_K or plain in AT_K.values()) and not k.startswith(("precision", "recall")):
         return AT_K.get(plain, plain), {"k": _number(k)}
     return (plain, {}) if plain in REGISTRY and not at else (name, {})
+
+
+def _parameters(name: str, rest: str) -> dict[str, Any]:
+    """What follows the colon of a name."""
+    pairs = [part.partition("=") for part in rest.split(",")]
+    if not all(equals and key.strip() for key, equals, _ in pairs):
+        raise ValueError(f"expected NAME:KEY=VALUE,KEY=VALUE as in cost:fn=50,fp=1, got {name!r}")
+    return {key.strip(): _number(value.strip()) for key, _, value in pairs}
 
 
 def _number(text: str) -> float | str:
@@ -165,6 +203,10 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
             raise ValueError(
                 f"unknown measure {measure!r}: expected one of {', '.join(sorted(REGISTRY))}{_perhaps(measure)}"
             )
+        known = inspect.signature(REGISTRY[name]).parameters
+        if unknown := [key for key in own if key not in known]:
+            takes = f"{name} takes {', '.join(known)}" if known else f"{name} takes none"
+            raise ValueError(f"unknown parameter {unknown[0]!r} in the measure {measure!r}: {takes}")
         made: Measure = REGISTRY[name](**own | options)
         return made
     if isinstance(measure, type):
@@ -177,17 +219,25 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
     raise TypeError(
         "expected measure as a name, a measure object or a function of (tp, fp, fn, tn), got "
         f"{type(measure).__name__}: {measure!r}"
+        + ("; give one of them, and let GridSearchCV try several" if isinstance(measure, (list, tuple)) else "")
     )
 
 
 def _perhaps(name: str) -> str:
     """The end of an error message: the measure that an unknown name probably means."""
+    if (call := re.match(r"(\w+)[=(]", name.lower())) and call[1] in REGISTRY:
+        return "; parameters follow a colon, as in fbeta:beta=2 or cost:fn=50,fp=1"
     if "@" in name:
         limits = ", ".join(f"{one}@{other}=..." for one, other in LIMITS)
         return f"; {', '.join(AT_K)} take a k, as in precision@50 or precision@1%; there are {limits}"
-    plain = re.sub(r"(_score|_macro|_micro|_weighted|_samples)$", "", name.lower().replace("-", "_").replace(" ", "_"))
+    plain, mean = re.subn(r"_(macro|micro|weighted|samples)$", "", name.lower().replace("-", "_").replace(" ", "_"))
+    plain = plain.removesuffix("_score")
+    if mean and plain in (*REGISTRY, *ALIASES):
+        return f"; {plain!r} is that of the positive class, and of several classes or labels their mean (macro)"
+    if plain.startswith(OF_PROBABILITIES):
+        return "; measures here judge labels and rankings, no probabilities"
     if re.fullmatch(r"f[0-9.]+", plain) and plain != "f1":
-        return f"; perhaps FBeta({plain[1:]}) is meant (fbeta:beta={plain[1:]} on the command line)"
+        return f"; perhaps FBeta({plain[1:]}) is meant, 'fbeta:beta={plain[1:]}'"
     others = ALIASES | OTHER_NAMES
     near = difflib.get_close_matches(plain, [*REGISTRY, *others], n=1, cutoff=0.75)
     near = near or [known for known in REGISTRY if plain.startswith(f"{known}_")]
@@ -203,6 +253,9 @@ def _check_function(function: Callable[..., object]) -> None:
     try:
         signature.bind("tp", "fp", "fn", "tn")
         fits = "y_true" not in signature.parameters  # a scorer may take four arguments
+        names = list(signature.parameters)
+        if sorted(names) == sorted(CELLS) and names != CELLS:
+            raise ValueError(f"expected a measure as a function of (tp, fp, fn, tn), in this order, got {signature}")
     except TypeError:
         fits = False
     if not fits:

@@ -99,6 +99,16 @@ class Constrained(ContingencyMeasure):
             return float(places[0] + np.ptp(places))
         return float(places[np.argmin(doubt)])
 
+    def confirmed(self, threshold: float, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
+        """A threshold from scores out of fold, or that of ``scores``, on which it does not even keep the constraint.
+
+        ``scores`` are those of the final model on its training rows. They are better than those of other rows, so what
+        breaks the constraint there keeps it nowhere: the models of the folds had scores of another scale. It happens
+        where few rows in many columns can be separated in many ways.
+        """
+        _, table, _ = _places(np.asarray(y) > 0, scores, sample_weight, np.array([threshold]))
+        return threshold if self.holds(*table)[0] else self.threshold(y, scores, sample_weight)
+
     def doubt(self, tp: Vector, fp: Vector, fn: Vector, tn: Vector, copies: float = 1.0) -> Vector:
         """The p-value of the binomial test: the probability of ``good`` or more if the true proportion were the level.
 
@@ -153,7 +163,9 @@ class Constrained(ContingencyMeasure):
         """Raise unless the level and the confidence are proportions."""
         inside = is_number(value) and (0 < value <= 1 if low else 0 <= value < 1)
         if not inside:
-            raise ValueError(f"{self.name}: expected {name} {'> 0 and <= 1' if low else '>= 0 and < 1'}, got {value!r}")
+            percent = f": {value:g} % is {value / 100:g}" if is_number(value) and 1 < value < 100 else ""
+            wanted = "> 0 and <= 1" if low else ">= 0 and < 1"
+            raise ValueError(f"{self.name}: expected {name} {wanted}, got {value!r}{percent}")
         if not (is_number(self.confidence) and 0 < self.confidence < 1):
             raise ValueError(f"{self.name}: expected a confidence between 0 and 1, got {self.confidence!r}")
 

@@ -222,6 +222,9 @@ class TableFunction(ContingencyMeasure):
             )
             raise
         if value.shape != (size := (int(np.prod(shape)),)):
+            got = f"{value.item()!r}" if value.dtype.kind in "OU" and not value.shape else ""
+            if got:
+                raise ValueError(f"the measure {self.name!r} returned {got}: expected numbers, one for each table")
             raise ValueError(
                 f"the measure {self.name!r} returned an array of shape {value.shape} for tables of shape "
                 f"{size}: expected the same shape; write it with NumPy functions of arrays"

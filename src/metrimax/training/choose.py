@@ -24,7 +24,7 @@ from metrimax.protocols import Solution, Vector
 from metrimax.training.defaults import Family
 from metrimax.training.folds import Sample, blocks, train_folds
 from metrimax.training.judging import Judged, judge
-from metrimax.training.label import FittedLabel, Training
+from metrimax.training.label import Frozen, Training
 
 MOST_EXTENSIONS = 10
 """How often a grid is extended at most."""
@@ -38,12 +38,12 @@ Row = dict[str, Any]
 
 
 class Chosen(NamedTuple):
-    """What a label is trained with; ``threshold`` is that of the folds, None where training gives it."""
+    """What a label is trained with; ``frozen`` is the threshold of the folds, None where training gives it."""
 
     losses: Losses
     C: float
     rule: str
-    threshold: float | None
+    frozen: Frozen | None
     score: float
 
     @property
@@ -54,11 +54,7 @@ class Chosen(NamedTuple):
     def training(self, training: Training, checkpoint: Checkpoint | None = None) -> Training:
         """How the label is trained at the end."""
         rule = "trained" if self.rule == "folds" else self.rule
-        return replace(training, losses=self.losses, rule=rule, checkpoint=checkpoint)
-
-    def threshold_of(self, fitted: FittedLabel) -> FittedLabel:
-        """The label with the threshold of the folds, if it has one."""
-        return fitted if self.threshold is None or fitted.constant else fitted._replace(threshold=self.threshold)
+        return replace(training, losses=self.losses, rule=rule, frozen=self.frozen, checkpoint=checkpoint)
 
 
 class ByFolds:
@@ -116,18 +112,22 @@ class ByFolds:
         reach = np.concatenate([judged.reach for judged in self._judged], axis=1)
         Cs, values = np.array([C for _, C in candidates]), shrunk(pooled, _positives(self._sample))
         chosen: list[Chosen] = []
+        scoring = self._sample.scoring(np.arange(len(self._sample.labels)))
         rules = self._family.thresholds
         if "folds" in rules and len(rules) > 1:
             values[:, :, rules.index("folds")][np.isnan(thresholds[: len(values)])] = -np.inf
         for label, own in enumerate(values):
             k, t = first_best(own, Cs, splits[label], self._slack)
-            rule, threshold = rules[t], None
+            rule, frozen = rules[t], None
             if rule == "folds" and np.isnan(thresholds[label, k]):  # asked for, but a class has too few examples
                 rule = "trained"
             elif rule == "folds":
-                threshold = float(thresholds[label, k])
-                self._warn_of_shortfall(float(pooled[label, k, t]), float(reach[label, k]))
-            chosen.append(Chosen(*candidates[k], rule, threshold, float(pooled[label, k, t])))
+                frozen = Frozen(scoring, float(thresholds[label, k]))
+                if isinstance(scoring, Constrained):
+                    text = scoring.shortfall(float(pooled[label, k, t]), float(reach[label, k]))
+                    if text:
+                        warn(text)
+            chosen.append(Chosen(*candidates[k], rule, frozen, float(pooled[label, k, t])))
         times: int = self._sample.labels.shape[1] // len(chosen)
         return chosen * times
 
@@ -144,15 +144,9 @@ class ByFolds:
                 for k, own in zip(labels, held, strict=True):
                     [fitted] = own.fitted
                     trained = fitted.threshold if chosen[k].rule == "placed" else fitted.trained
-                    given = chosen[k].threshold
-                    scores[fold.test, k] = own.scores[:, 0] - (trained if given is None else given)
+                    given = chosen[k].frozen
+                    scores[fold.test, k] = own.scores[:, 0] - (trained if given is None else given.threshold)
         return scores
-
-    def _warn_of_shortfall(self, merit: float, reach: float) -> None:
-        """Warn where the constraint of a measure is not sure to be kept."""
-        measure = self._sample.scoring(np.arange(len(self._sample.labels)))
-        if isinstance(measure, Constrained) and (text := measure.shortfall(merit, reach)):
-            warn(text)
 
 
 def mean_score(chosen: list[Chosen]) -> float:

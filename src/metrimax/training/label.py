@@ -13,6 +13,7 @@ from metrimax._validation import check_weights
 from metrimax.designs import Dense
 from metrimax.io.checkpoints import Checkpoint
 from metrimax.measure.base_loss import PAPER, Losses
+from metrimax.measure.constrained import Constrained
 from metrimax.measure.place import place, place_if_it_pays
 from metrimax.measure.plain import PlainOracle
 from metrimax.measure.shifted import Shifted
@@ -60,6 +61,19 @@ def trace_share(features: Design | None) -> float:
     return 1.0 if share > 1 - 1e-9 else share
 
 
+class Frozen(NamedTuple):
+    """A threshold from scores out of fold, and the measure that it was placed for."""
+
+    measure: Measure
+    threshold: float
+
+    def confirmed(self, labels: Labels, scores: Vector, weight: Vector | None) -> float:
+        """The threshold, or another one if a constraint does not even hold on the final training scores."""
+        if isinstance(self.measure, Constrained):
+            return self.measure.confirmed(self.threshold, labels, scores, weight)
+        return self.threshold
+
+
 @dataclass(frozen=True)
 class Training:
     """How labels are trained.
@@ -82,6 +96,8 @@ class Training:
         Runs go on from the states kept there, and keep their own.
     certificate : bool
         Whether the bound is to be proven once more, by points that are kept with the model.
+    frozen : Frozen or None
+        A threshold that takes the place of the rule.
     """
 
     measure: Measure
@@ -93,6 +109,7 @@ class Training:
     callback: Callback | None = None
     checkpoint: Checkpoint | None = None
     certificate: bool = False
+    frozen: Frozen | None = None
 
 
 LOOSE_INTERCEPT = 10.0
@@ -145,11 +162,15 @@ class LabelSample:
 
     def finished(self, solution: Solution) -> Asking[FittedLabel]:
         """The label with its solution, and the threshold that the measure or the training scores give it."""
-        measure, price = self.training.measure, self.of_measure.price
-        if not measure.ranks and self.training.rule == "trained":
+        measure, price, frozen = self.training.measure, self.of_measure.price, self.training.frozen
+        if frozen is not None and not isinstance(frozen.measure, Constrained):
+            return FittedLabel(solution, price, frozen.threshold)
+        if frozen is None and not measure.ranks and self.training.rule == "trained":
             return FittedLabel(solution, price, 0.0)
         (scores,) = yield Ask("scores", [solution.w])
         scores = scores if self.offset is None else scores + self.offset
+        if frozen is not None:
+            return FittedLabel(solution, price, frozen.confirmed(self.labels, scores, self.weight))
         if measure.ranks:
             threshold = measure.threshold(self.labels, scores, self.weight)
             return FittedLabel(solution, price, threshold, threshold)
