@@ -178,7 +178,7 @@ class MeasureRanker(CertifiedEstimator):
         grouped = _grouped(measure, _groups_of(X, groups, qid, group), y)
         checkpoint = as_checkpoint(self.checkpoint)
         training = Training(grouped, solver, self.tol, losses=losses, checkpoint=checkpoint, certificate=self._proven)
-        self._train(checked, training, self.C, X, grouped.labels(y), weight)
+        self._train_and_store(checked, training, self.C, X, grouped.labels(y), weight)
         return self
 
     @property
@@ -191,7 +191,7 @@ class MeasureRanker(CertifiedEstimator):
         check_flag("balanced", self.balanced)
         return even_losses(self.risk, self.hinge, self.logistic, self.balanced, sums=self._sums)
 
-    def _train(
+    def _train_and_store(
         self,
         checked: MeasureRanker,
         training: Training,

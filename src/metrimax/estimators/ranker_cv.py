@@ -196,7 +196,7 @@ class MeasureRankerCV(MeasureRanker):
         (chosen,) = by.choose()
         self._warn_of_gaps(by.solutions, "fits that choose C")
         training = replace(chosen.training(training, checkpoint), certificate=self._proven)
-        self._train(checked, training, chosen.C, X, labels[:, 0], weight)
+        self._train_and_store(checked, training, chosen.C, X, labels[:, 0], weight)
         self.C_, self.best_score_ = chosen.C, chosen.score
         self.cv_results_ = results(rows)
         self.Cs_ = np.unique(self.cv_results_["param_C"])
