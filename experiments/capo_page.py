@@ -48,7 +48,7 @@ done than in the paper.
 * `CAPOClassifierCV(extend=True)` and `MeasureSVCCV(extend=True)` do all of this, with `hinge=0, threshold="trained"`
   for the measure's risk alone. The auxiliaries are trained once, and their outputs serve all measures and folds,
   in-sample as in the paper, or out of fold. Cost models and the fixed weight, which they do not offer, follow the same
-  rule. The figures take every second of the 15 values, in the units of SVM-perf on all training rows.
+  rule. Figures 1, 3 and 4 choose nothing: C is 2^-6 to 2^6 by fours in the units of this library, and 1 where B varies.
 """
 
 
@@ -318,7 +318,7 @@ def _sweep(frame: pd.DataFrame, figures: Path) -> list[str]:
 def _size(frame: pd.DataFrame, figures: Path) -> list[str]:
     over_size(frame, figures)
     return [
-        "## Figure 5: performance and CPU seconds over the size of the training set, IJCNN1, B = C = 1\n",
+        "## Figure 5: performance and CPU seconds over the size of the training set, IJCNN1, B = C = 1 of SVM-perf\n",
         "CAPO without the training of its auxiliaries; MeasureSVC RBF with the computation of its kernel values (1000",
         "Nystroem features where the whole matrix is larger than 1000 megabytes).\n",
         "![Figure 5](figures/capo_fig5.png)\n",
