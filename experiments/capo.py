@@ -277,7 +277,7 @@ def width(problem: Problem) -> Iterator[Row]:
 
 
 def sweep(problem: Problem) -> Iterator[Row]:
-    """Figures 1, 3 and 4: C in the units of this library, and B at C = 1."""
+    """Figures 1, 3 and 4: C in the units of SVM-perf, and B at C = 1."""
     grid = [2.0**e for e in problem.exponents[1::2]]
     outputs, kinds = train(five(problem), problem), train(three(problem), problem)
     rbf = outputs.names.index("rbf")
@@ -294,16 +294,17 @@ def sweep(problem: Problem) -> Iterator[Row]:
     )
     mapped = nystroem.X, nystroem.expansion(np.eye(nystroem.shape[1])).scores(problem.X_test)
     for measure, key in problem.measures.items():
-        for C in grid:
+        for c in grid:
+            C = problem.C(key, c)
             runs = {name: (capo(key, range(m), C, solver="bundle"), X, X_test) for name, (X, X_test, m) in data.items()}
             runs["lin"] = MeasureSVC(key, C=C, solver="bundle", n_threads=1, **RISK), problem.X, problem.X_test
             runs["rbf"] = MeasureSVC(key, C=C, solver="bundle", n_threads=1, **RISK), *mapped
             for name, run in runs.items():
-                yield {"measure": measure, "method": name, "parameter": "C", "at": C, **fit_and_test(problem, *run)}
+                yield {"measure": measure, "method": name, "parameter": "C", "at": c, **fit_and_test(problem, *run)}
         for B in grid:
             for name in ("CAPO1", "CAPO5"):
                 X, X_test, m = data[name]
-                row = fit_and_test(problem, capo(key, range(m), 1.0, B=B, solver="bundle"), X, X_test)
+                row = fit_and_test(problem, capo(key, range(m), problem.C(key, 1.0), B=B, solver="bundle"), X, X_test)
                 yield {"measure": measure, "method": name, "parameter": "B", "at": B, **row}
 
 
