@@ -47,16 +47,18 @@ def implied(frame: pd.DataFrame) -> list[str]:
             rows.append([f"{data} {method}", number(from_labels), f"*{number(printed)}*", *own])
     if not rows:
         return []
-    far = [name for name, by in off.items() if by > 0.01]
+    far, below = sum(by > 0.01 for by in off.values()), sum(by < -0.01 for by in off.values())
     worst = max(off, key=off.__getitem__)
     return [
         "## Does the paper judge its auxiliaries' AUC by labels?\n",
         "Accuracy, F1 and the sizes of the classes fix how many of each class are right, and so the AUC of the labels",
-        "+1 and -1. The paper prints all three for every auxiliary. Ours are judged in both ways.\n",
+        "+1 and -1. The paper prints all three for every auxiliary; the sizes are those of our test sets. Ours are",
+        "judged in both ways.\n",
         markdown(["auxiliary", "AUC of the paper's labels", "*printed*", "ours, labels", "ours, scores"], rows),
-        f"For {len(far)} of {len(off)} the printed AUC is more than 0.01 above that of the labels, most for {worst}",
-        f"(by {off[worst]:.4f}). There it cannot be the AUC of labels, so something finer was judged, and the brackets",
-        "in Table 2 are to be compared with our scores, not with our labels.\n",
+        f"For {far} of {len(off)} the printed AUC is more than 0.01 above that of the labels, most for {worst}",
+        f"(by {off[worst]:.4f}), and for {below} as much below. Where it is above it cannot be the AUC of labels:",
+        "something finer was judged, to be compared with our scores and not with our labels, which are in the brackets",
+        "of Table 2.\n",
     ]
 
 

@@ -35,20 +35,21 @@ What differs from the paper, and so why numbers differ:
 
 **One protocol, the paper's, for all sets and methods.** Five-fold cross-validation on the training set chooses
 the parameters, and the classifier is then trained on all rows. Where there are more than {rows} training rows (all sets
-but Splice), {rows} of them are drawn for the choice, with the share of each class: the one place where less is
-done than in the paper.
+but Splice), {rows} of them are drawn for the choice, with the share of each class. In this, and in the grids of the
+cost models, less is done than in the paper.
 
 * C: the paper's 15 values, 2^-7 to 2^7 in the units of SVM-perf, each `100 C / (kappa n)` in those of this library,
   with n and kappa of the rows of the choice. While the best is on a border, the grid goes on by doubling or halving, at
   most ten times; the paper extends its grids, too. The C that is chosen is that of the final training: the price
   of one violation, whatever the number of rows. B = 1.
 * RBF: the scale gamma is {widths} times the default, as in the paper, and chosen together with C.
-* Cost models: every second of the 15 values, as C of SVM-light, which is C here; j = 1/4, 1, 4, 16, 64 (the paper: nine
-  values between the same ends); with an RBF kernel on 500 Nystroem features, of the scale that RBF has for accuracy.
+* Cost models: every second of the 15 values, as C of SVM-light, which is C here, without extension; j = 1/4, 1, 4, 16,
+  64 (the paper: nine values between the same ends); with an RBF kernel on 500 Nystroem features, of the scale that RBF
+  has for accuracy.
 * `CAPOClassifierCV(extend=True)` and `MeasureSVCCV(extend=True)` do all of this, with `hinge=0, threshold="trained"`
   for the measure's risk alone. The auxiliaries are trained once, and their outputs serve all measures and folds,
-  in-sample as in the paper, or out of fold. Cost models and the fixed weight, which they do not offer, follow the same
-  rule. The figures take every second of the 15 values, in the units of SVM-perf on all training rows.
+  in-sample as in the paper, or out of fold. The fixed weight, which they do not offer, follows the same rule.
+  Figures 1, 3 and 4 choose nothing: C, of SVM-perf on all rows, and B take every second of the 15 values.
 """
 
 
@@ -318,7 +319,7 @@ def _sweep(frame: pd.DataFrame, figures: Path) -> list[str]:
 def _size(frame: pd.DataFrame, figures: Path) -> list[str]:
     over_size(frame, figures)
     return [
-        "## Figure 5: performance and CPU seconds over the size of the training set, IJCNN1, B = C = 1\n",
+        "## Figure 5: performance and CPU seconds over the size of the training set, IJCNN1, B = C = 1 of SVM-perf\n",
         "CAPO without the training of its auxiliaries; MeasureSVC RBF with the computation of its kernel values (1000",
         "Nystroem features where the whole matrix is larger than 1000 megabytes).\n",
         "![Figure 5](figures/capo_fig5.png)\n",

@@ -75,18 +75,23 @@ def page(rows: list[Row], options: Options) -> None:
             methods = list(dict.fromkeys(row["method"] for row in own))
             lines = [line(list(select(own, method=m)), list(select(own, method=methods[0]))) for m in methods]
             parts.append(f"\n### {title}\n\n{markdown(header, lines)}")
-    write(options.pages / "structured.md", "".join(parts + growth(rows)) + TAIL)
+    write(options.pages / "structured.md", "".join(parts + growth(rows, 30 if options.quick else 1000)) + TAIL)
 
 
 ALL = 8936
 """Sentences in the training part of CoNLL-2000."""
 
 
-def growth(rows: list[Row]) -> list[str]:
-    """What one training takes by the number of sentences, and what all of them would take if it goes on so."""
+def growth(rows: list[Row], compared: int) -> list[str]:
+    """What one training takes by the number of sentences, and what all of them would take if it goes on so.
+
+    The last line is the training of the comparison, on ``compared`` sentences.
+    """
     lines, said = [], []
     for task, (title, first, _) in TABLES.items():
         own = sorted(select(rows, task=f"growth, {task}"), key=lambda row: int(row["sentences"]))
+        if own:
+            own += [row | {"sentences": str(compared)} for row in select(rows, task=task, method="structural SVM")]
         for row in own:
             n, seconds = int(row["sentences"]), float(row["cpu_seconds"])
             performance = f"{100 * float(row['first']):.1f} {first}"

@@ -41,8 +41,6 @@ class CAPOClassifierCV(CAPOClassifier):
         As for `CAPOClassifier`.
     Cs, Bs : sequence of float or None, default=None
         The grids; None is 0.003, 0.03, 0.3, 3, 30 for C and 0.1, 1, 10 for B.
-    extend : bool, default=False
-        Whether to extend the grid of C as for `metrimax.MeasureSVCCV`, for each B.
     keep : int or None, default=None
         How many auxiliaries are adapted: those whose outputs on rows held out have the highest value of the measure.
         None for all. The paper chooses 5 of 50 in this way (Figure 2).
@@ -50,6 +48,8 @@ class CAPOClassifierCV(CAPOClassifier):
         As for `CAPOClassifier`; ``outputs=None`` is "score".
     cv : int or splitter, default=5
         The folds, for the auxiliaries and for the choice. Every row must be in one test fold.
+    extend : bool, default=False
+        Whether to extend the grid of C as for `metrimax.MeasureSVCCV`, for each B.
     hinge, logistic, risk, balanced, threshold
         As for `metrimax.MeasureSVCCV`: those that are not given are chosen.
     gamma, degree, coef0, cache_size, n_components, random_state
