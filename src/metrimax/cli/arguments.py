@@ -11,12 +11,11 @@ PRESETS = ("default", "fast", "best")
 _EPILOG = """\
 start here:
   metrimax demo                                     a demonstration on data that every installation has
-  metrimax train spam.csv spam.model                a table with a column 'label' (or --target NAME)
+  metrimax tune spam.csv spam.model --positive spam a table with a column 'label' (or --target NAME); chooses C
   metrimax train train.svm my.model --measure f1    svmlight/libsvm text, also .gz .xz .zst, or - for standard input
   metrimax evaluate test.svm my.model               every measure on other data
   metrimax predict new.svm my.model -o labels.txt   one label per line (--scores: real numbers)
   metrimax train mq.svm my.model --measure ndcg@10  rank the examples of every qid:
-  metrimax tune train.svm my.model                  choose C by cross-validation, then train
   metrimax tune table.csv my.model --kind ensemble  a nonlinear model of a table with categories, text and gaps
   metrimax convert huge.svm.gz shards               data larger than memory: 'metrimax train shards my.model'
   metrimax verify my.model train.svm                check objective, bound and threshold of a model
