@@ -216,7 +216,7 @@ MISTAKES |= {
     "groups are a name": (lambda: MeasureRanker().fit(X, y, groups="query"), "give the column itself"),
     "a group is missing": (
         lambda: MeasureRanker().fit(X, y, groups=np.where(groups == 3, np.nan, groups)),
-        "got nan at place 18, the first of 6: give these examples a group",
+        "got nan at place 18, one of 6: give these examples a group",
     ),
     "groups are all alike": (lambda: MeasureRanker().fit(X, np.ones(60), groups=groups), "nothing can be ranked"),
     "share for the top": (lambda: fitted().predict_top_k(X, "10%"), "expected k as a whole number from 0 to the 60"),
