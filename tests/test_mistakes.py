@@ -292,3 +292,9 @@ def test_names_hold_parameters():
     assert get_measure("recall@precision=90%:confidence=0.9") == RecallAtPrecision(0.9, 0.9)
     assert SVC("cost:fn=50,fp=1").fit(X, y).gap_ <= 1e-3
     assert MeasureRanker("ndcg:k=5").fit(X, y, groups=groups).score(X, y, groups=groups) > 0.5
+
+
+@pytest.mark.parametrize("model", [SVC("ndcg", max_iter=2), MeasureSVCCV("ndcg", Cs=[1.0], cv=2, max_iter=2)])
+def test_grades_that_are_trained_as_classes_are_said(model):
+    with pytest.warns(UserWarning, match="3 values of y are trained as classes, .* train MeasureRanker"):
+        model.fit(X, np.arange(60) % 3)
