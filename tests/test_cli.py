@@ -146,7 +146,7 @@ def test_warnings_are_remarks(train: Path, capsys: Capture, monkeypatch: pytest.
         (["--max-iter", "0"], "expected --max-iter of at least 1"),
         (["--threads", "0"], "expected --threads of at least 1"),
         (["--measure", "f3"], "unknown measure 'f3'"),
-        (["--measure", "fbeta:gamma=2"], "fbeta does not take that parameter"),
+        (["--measure", "fbeta:gamma=2"], "fbeta takes beta, zero_division"),
         (["--measure", "fbeta:beta=-2"], "expected a finite beta > 0"),
         (["--measure", "fbeta:beta=1e300"], "expected a finite beta > 0, from 1e-100 to 1e100, got 1e+300"),
         (["--measure", "q:beta=1e200"], "expected a finite beta > 0, from 1e-100 to 1e100, got 1e+200"),

@@ -264,7 +264,7 @@ def test_the_classes_of_a_model_without_measure(
 def test_a_model_of_svm_perf_and_names(folder: Path, capsys: Capture) -> None:
     (folder / "t.csv").write_text("a,b,label\n" + "".join(f"{k},1,{'yes' if k > 4 else 'no'}\n" for k in range(9)))
     assert main(["evaluate", "t.csv", "theirs"]) == 1
-    assert "no example has the positive label 1: give --positive LABEL" in capsys.readouterr().err
+    assert "no example has the positive label 1, they have" in capsys.readouterr().err
     assert run_json(capsys, "evaluate", "t.csv", "theirs", "--positive", "yes")["positives"] == 4
 
 

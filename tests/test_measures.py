@@ -297,7 +297,6 @@ def test_get_measure_refuses():
         "accuracy_score": "'error'",
         "pr_auc": "'average_precision'",
         "precision": "'precision_at_k'",
-        "f1_macro": "'f1'",
         "f1_score": "'f1'",
         "average-precision": "'average_precision'",
         "jacard": "'jaccard'",

@@ -216,7 +216,7 @@ MISTAKES |= {
     "groups are a name": (lambda: MeasureRanker().fit(X, y, groups="query"), "give the column itself"),
     "a group is missing": (
         lambda: MeasureRanker().fit(X, y, groups=np.where(groups == 3, np.nan, groups)),
-        "got nan at place 18, the first of 6: give these examples a group",
+        "got nan at place 18, one of 6: give these examples a group",
     ),
     "groups are all alike": (lambda: MeasureRanker().fit(X, np.ones(60), groups=groups), "nothing can be ranked"),
     "share for the top": (lambda: fitted().predict_top_k(X, "10%"), "expected k as a whole number from 0 to the 60"),
@@ -292,3 +292,9 @@ def test_names_hold_parameters():
     assert get_measure("recall@precision=90%:confidence=0.9") == RecallAtPrecision(0.9, 0.9)
     assert SVC("cost:fn=50,fp=1").fit(X, y).gap_ <= 1e-3
     assert MeasureRanker("ndcg:k=5").fit(X, y, groups=groups).score(X, y, groups=groups) > 0.5
+
+
+@pytest.mark.parametrize("model", [SVC("ndcg", max_iter=2), MeasureSVCCV("ndcg", Cs=[1.0], cv=2, max_iter=2)])
+def test_grades_that_are_trained_as_classes_are_said(model):
+    with pytest.warns(UserWarning, match="3 values of y are trained as classes, .* train MeasureRanker"):
+        model.fit(X, np.arange(60) % 3)

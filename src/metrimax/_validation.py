@@ -76,10 +76,10 @@ def refuse_missing(
     else:
         missing = values != values
     if missing.any():
-        first, count = int(np.argmax(missing)), int(missing.sum())
-        others = "" if count == 1 else f", the first of {count}"
+        first = int(np.argmax(missing))
         raise ValueError(
-            f"expected {name} without missing values, {what}, got {values[first]} at place {first}{others}: {remedy}"
+            f"expected {name} without missing values, {what}, got {values[first]} at place {first}, "
+            f"one of {int(missing.sum())}: {remedy}"
         )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+from collections.abc import Sequence
 from typing import Any
 
 THRESHOLDS = ("trained", "placed")  # those of the estimators; importing them would be slow
@@ -11,12 +13,11 @@ PRESETS = ("default", "fast", "best")
 _EPILOG = """\
 start here:
   metrimax demo                                     a demonstration on data that every installation has
-  metrimax train spam.csv spam.model                a table with a column 'label' (or --target NAME)
+  metrimax tune spam.csv spam.model --positive spam a table with a column 'label' (or --target NAME); chooses C
   metrimax train train.svm my.model --measure f1    svmlight/libsvm text, also .gz .xz .zst, or - for standard input
   metrimax evaluate test.svm my.model               every measure on other data
   metrimax predict new.svm my.model -o labels.txt   one label per line (--scores: real numbers)
   metrimax train mq.svm my.model --measure ndcg@10  rank the examples of every qid:
-  metrimax tune train.svm my.model                  choose C by cross-validation, then train
   metrimax tune table.csv my.model --kind ensemble  a nonlinear model of a table with categories, text and gaps
   metrimax convert huge.svm.gz shards               data larger than memory: 'metrimax train shards my.model'
   metrimax verify my.model train.svm                check objective, bound and threshold of a model
@@ -27,9 +28,34 @@ exit codes: 0 done; 1 failure (a bad file, ...), or a check of verify that faile
 """
 
 
+_MEANT = {"--metric": "--measure", "--scoring": "--measure", "--cv": "--folds", "--label": "--target"}
+"""Options as other programs call them."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that names the option that is meant, or the command that has it, where one is not known."""
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        found, rest = self.parse_known_args(args, namespace)
+        if not rest:
+            return found
+        [commands] = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        options = {name: list(parser._option_string_actions) for name, parser in commands.choices.items()}
+        wanted, own = rest[0].partition("=")[0], options[found.command]
+        meant = _MEANT.get(wanted, wanted)
+        near = [meant] if meant in own else difflib.get_close_matches(meant, own, n=1, cutoff=0.8)
+        others = [name for name, names in options.items() if meant in names]
+        text = f"unrecognized arguments: {' '.join(rest)}"
+        if others and meant not in own:
+            text += f"; {meant} is an option of {', '.join(others)}"
+        elif near:
+            text += f"; perhaps {near[0]} is meant"
+        commands.choices[found.command].error(text)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """All arguments of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="metrimax",
         description="Train linear classifiers for the measure they are judged by: F1, PRBEP, ROC area and more.",
         epilog=_EPILOG,

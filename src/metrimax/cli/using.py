@@ -215,5 +215,9 @@ def _positives(arguments: argparse.Namespace, data: Data, model: LinearModel) ->
     wanted = _text(positive)
     truth = np.array([any(_text(v) == wanted for v in labels) for labels in _label_rows(data.labels)])[:, None]
     if not truth.any():
-        raise FileError(f"{data.name}: no example has the positive label {positive}: give --positive LABEL")
+        known = sorted({_text(v) for labels in _label_rows(data.labels) for v in labels})
+        raise FileError(
+            f"{data.name}: no example has the positive label {positive}, they have {', '.join(known[:10])}: give "
+            "--positive LABEL"
+        )
     return truth

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from metrimax._validation import warn
 from metrimax.measure.constrained import Constrained
 from metrimax.measure.positive import doubtful_positive
@@ -29,6 +31,15 @@ def warn_of_training_scores(measure: Measure) -> None:
         warn(
             f"{measure.name}: the threshold keeps {measure.what(measure.level)} on the training scores, which are "
             "better than those of other data: MeasureSVCCV places it on scores out of fold"
+        )
+
+
+def warn_of_grades(measure: Measure, kind: str, classes: Array) -> None:
+    """Warn where grades of relevance are trained as classes, one against the rest."""
+    if measure.name == "ndcg" and kind == "multiclass" and np.asarray(classes).dtype.kind in "iuf":
+        warn(
+            f"{measure.name}: the {len(classes)} values of y are trained as classes, one against the rest; if they are "
+            "grades of relevance, train MeasureRanker, which orders them"
         )
 
 

@@ -16,7 +16,7 @@ from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Gram, Kernel, check_symmetric, choose_gamma, kernel_design
 from metrimax.estimators._base import check_rule, trained_with
 from metrimax.estimators._classifier import CertifiedClassifier
-from metrimax.estimators._remarks import warn_of_constants, warn_of_training_scores
+from metrimax.estimators._remarks import warn_of_constants, warn_of_grades, warn_of_training_scores
 from metrimax.estimators._targets import encode, total_of, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
@@ -251,6 +251,7 @@ class MeasureSVC(CertifiedClassifier):
         kind, classes, labels = encode(y, self.pos_label)
         weight = weights_of(self.class_weight, y, sample_weight, labels)
         features = self._features(X)
+        warn_of_grades(measure, kind, classes)
         training = self._training(measure, solver, kind, checkpoint=checkpoint)
         fitted = self._train([(training, self.C)] * labels.shape[1], features, features, labels, weight)
         if checkpoint is not None:

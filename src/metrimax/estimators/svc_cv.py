@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from metrimax._validation import check_grid
 from metrimax.estimators._base import check_rule, check_standard_errors, names_losses
 from metrimax.estimators._folds import FoldedSample, hold_out, split, workers_of
+from metrimax.estimators._remarks import warn_of_grades
 from metrimax.estimators._selection import ByXiAlpha
 from metrimax.estimators._targets import encode, total_of, weights_of
 from metrimax.estimators.svc import MeasureSVC
@@ -226,6 +227,7 @@ class MeasureSVCCV(MeasureSVC):
         checked, X, y = self._check_sample(X, y)
         check_classification_targets(y)
         kind, classes, labels = encode(y, self.pos_label)
+        warn_of_grades(measure, kind, classes)
         weight = weights_of(None, y, sample_weight, y)
         weighted = weights_of(self.class_weight, y, weight, y)
         candidates = self._family(measure, scoring, together=kind == "multiclass" and not scoring.ranks)

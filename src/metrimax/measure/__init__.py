@@ -200,12 +200,12 @@ def get_measure(measure: str | Measure | Callable[..., object], **options: Any) 
     if isinstance(measure, str):
         name, own = canonical(measure)
         if name not in REGISTRY:
-            raise ValueError(
-                f"unknown measure {measure!r}: expected one of {', '.join(sorted(REGISTRY))}{_perhaps(measure)}"
-            )
-        known = inspect.signature(REGISTRY[name]).parameters
-        if unknown := [key for key in own if key not in known]:
-            takes = f"{name} takes {', '.join(known)}" if known else f"{name} takes none"
+            known = ", ".join(sorted(REGISTRY))
+            before = measure.partition(":")[0]
+            raise ValueError(f"unknown measure {before!r}: expected one of {known}{_perhaps(before)}")
+        parameters = inspect.signature(REGISTRY[name]).parameters
+        if unknown := [key for key in own if key not in parameters]:
+            takes = f"{name} takes {', '.join(parameters) or 'none'}"
             raise ValueError(f"unknown parameter {unknown[0]!r} in the measure {measure!r}: {takes}")
         made: Measure = REGISTRY[name](**own | options)
         return made
