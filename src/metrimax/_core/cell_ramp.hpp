@@ -6,6 +6,7 @@
 // Costs are summed up in cells. What lies below a threshold is known but for the cell the threshold is in. Until that
 // cell is opened, all of its costs count as below where their mean is. To open cells is to sort what is in them: so only
 // costs near the thresholds that matter are sorted. Cells are narrow where these are expected, and wide elsewhere.
+// Costs are counted from the middle of that range, and added up from there: few digits are lost to costs far away.
 #pragma once
 
 #include "cell_order.hpp"
@@ -17,6 +18,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace metrimax {
@@ -72,6 +74,9 @@ class CellRamp {
             ranges.last[k] = static_cast<double>(count - 1);
             widths[k] = width / parts;
         }
+        origin = low + (high - low) / 2;
+        if (!std::isfinite(origin))
+            origin = 0;
         const auto none = static_cast<std::int32_t>(count);
         cell.resize(static_cast<std::size_t>(extent));
         below_cell.assign(static_cast<std::size_t>(count) + 2, Sums{0, 0, 0, 0});
@@ -81,13 +86,12 @@ class CellRamp {
             cells_in(ranges, block, here, none, &cell[first]);
             if (its)
                 for (Index k = 0; k < here; ++k)
-                    below_cell[cell[first + k] + 1].add(its[first + k], block[k]);
+                    below_cell[cell[first + k] + 1].add(its[first + k], block[k] - origin);
             else
                 for (Index k = 0; k < here; ++k)
-                    below_cell[cell[first + k] + 1].add(1.0, block[k]);
+                    below_cell[cell[first + k] + 1].add(1.0, block[k] - origin);
         });
-        for (Index c = 0; c < count; ++c)
-            below_cell[c + 1].add(below_cell[c]);
+        add_up(static_cast<Index>(ranges.first[1]));
         wanted.assign(static_cast<std::size_t>(count) + 1, size <= kFew);
         wanted[count] = 0;
         begin.assign(static_cast<std::size_t>(count), -1);
@@ -98,9 +102,11 @@ class CellRamp {
 
     RampSums operator()(double t, double h) const {
         const Sums &full = below(t - h), &part = below(t);
-        const double w = part.weight - full.weight;
+        const double w = part.weight - full.weight, x = t - origin;
         const double s = part.cost - full.cost, q = part.square - full.square;
-        return {full.weight + (w * t - s) / h, -full.cost - h / 2 * full.weight + (q - w * t * t) / (2 * h), w};
+        const double flips = full.weight + (w * x - s) / h;
+        const double gain = below_cell[0].cost - full.cost - h / 2 * full.weight + (q - w * x * x) / (2 * h);
+        return {flips, gain - origin * flips, w};
     }
 
     // By how much that gain may be off: a cost on the wrong side of an end, by x, is taken for x^2 / 2h more or less.
@@ -142,7 +148,7 @@ class CellRamp {
             begin[c] = k;
             Sums sums = below_cell[c];
             for (; k < found && ranges(entries[k].cost) == c; ++k) {
-                sums.add(entries[k].weight, entries[k].cost);
+                sums.add(entries[k].weight, entries[k].cost - origin);
                 inner[k] = sums;
             }
             end[c] = k;
@@ -169,15 +175,29 @@ class CellRamp {
             cost += w * x;
             square += w * x * x;
         }
-        void add(const Sums &other) {
-            weight += other.weight;
-            cost += other.cost;
-            square += other.square;
-        }
     };
     struct Entry {
         double cost, weight;
     };
+
+    // From the sums of each cell, listed one further, to sums over all costs before each: weights from the first cell
+    // on; costs and squares from the cell `middle` on, and negative before it.
+    void add_up(Index middle) {
+        double cost = 0, square = 0;
+        for (Index c = middle - 1; c >= 0; --c) {
+            Sums &next = below_cell[c + 1];
+            cost -= std::exchange(next.cost, cost);
+            square -= std::exchange(next.square, square);
+        }
+        below_cell[0] = {0, cost, square, 0};
+        for (Index c = 0; c < count; ++c) {
+            const Sums &before = below_cell[c];
+            Sums &next = below_cell[c + 1];
+            next.weight += before.weight;
+            next.cost += c < middle ? 0.0 : before.cost;
+            next.square += c < middle ? 0.0 : before.square;
+        }
+    }
 
     int range_of_cell(Index c) const {
         const auto at = static_cast<double>(c);
@@ -203,14 +223,14 @@ class CellRamp {
         const Index c = ranges(t);
         const Sums &before = below_cell[c], &after = below_cell[c + 1];
         if (begin[c] < 0) // at most t on the average
-            return after.cost - before.cost <= t * (after.weight - before.weight) ? after : before;
+            return after.cost - before.cost <= (t - origin) * (after.weight - before.weight) ? after : before;
         const Entry *from = entries.data() + begin[c], *to = entries.data() + end[c];
         const Entry *at = std::upper_bound(from, to, t, [](double x, const Entry &entry) { return x < entry.cost; });
         return at == from ? before : inner[at - entries.data() - 1];
     }
 
     const double *its = nullptr; // weights
-    double lowest_cost = 0, highest_cost = 0;
+    double lowest_cost = 0, highest_cost = 0, origin = 0;
     CellRanges ranges{};
     std::array<double, 3> widths{};
     Index count = 0;
