@@ -4,27 +4,29 @@
 // Output   number and gain of the flips under each ramp (see ramp_sums.hpp), and by how much the gain may be off
 //
 // Costs are summed up in cells. What lies below a threshold is known but for the cell the threshold is in. Until that
-// cell is opened, all of its costs count as below where their mean is. To open cells is to sort what is in them: so only
-// costs near the thresholds that matter are sorted. Cells are narrow where these are expected, and wide elsewhere.
+// cell is opened, all of its costs count as below where their mean is. To open cells is to sort what is in them: so
+// only costs near the thresholds that matter are sorted. Cells are narrow where these are expected, and wide elsewhere.
 // Costs are counted from the middle of that range, and added up from there: few digits are lost to costs far away.
 #pragma once
 
 #include "cell_order.hpp"
 #include "class_costs.hpp"
 #include "ramp_sums.hpp"
+#include "select.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace metrimax {
 
-// Cells of equal width over each of three ranges, one after the other: from `from`, `scale` cells in a unit, `first` and
-// on, at most up to `last`.
+// Cells of equal width over each of three ranges, one after the other: from `from`, `scale` cells in a unit, `first`
+// and on, at most up to `last`.
 struct CellRanges {
     std::array<double, 3> from, scale, first, last;
 
@@ -55,6 +57,8 @@ class CellRamp {
     // The costs of members, from `least` to `greatest` at most, and their weights by place, or null for all 1; where
     // thresholds are expected.
     void fill(const PointCosts &source, const double *weights, double least, double greatest, double low, double high) {
+        if (!(low > -std::numeric_limits<double>::infinity() && high < std::numeric_limits<double>::infinity()))
+            std::tie(low, high) = common(source);
         low = std::min(std::max(low, least), greatest);
         high = std::min(std::max(high, low), greatest);
         its = weights;
@@ -91,7 +95,7 @@ class CellRamp {
                 for (Index k = 0; k < here; ++k)
                     below_cell[cell[first + k] + 1].add(1.0, block[k] - origin);
         });
-        add_up(static_cast<Index>(ranges.first[1]));
+        add_up(static_cast<Index>(ranges.first[1] + ranges.last[1]) / 2);
         wanted.assign(static_cast<std::size_t>(count) + 1, size <= kFew);
         wanted[count] = 0;
         begin.assign(static_cast<std::size_t>(count), -1);
@@ -179,6 +183,20 @@ class CellRamp {
     struct Entry {
         double cost, weight;
     };
+
+    // Between which most costs are, but for one in twenty or so, in a sample of them.
+    static std::pair<double, double> common(const PointCosts &source) {
+        constexpr Index kSample = 512;
+        std::vector<double> costs;
+        const Index extent = source.members.extent(), stride = std::max<Index>(extent / kSample, 1);
+        for (Index k = 0; k < extent; k += stride)
+            if ((!source.members.inside || source.members.inside[k]) && std::isfinite(source(k)))
+                costs.push_back(source(k));
+        if (costs.empty())
+            return {0.0, 0.0};
+        const auto size = static_cast<Index>(costs.size());
+        return {select(costs.data(), size, size / 40), select(costs.data(), size, size - 1 - size / 40)};
+    }
 
     // From the sums of each cell, listed one further, to sums over all costs before each: weights from the first cell
     // on; costs and squares from the cell `middle` on, and negative before it.
