@@ -130,7 +130,7 @@ class _Mean(NamedTuple):
 
     def row(self) -> Vector:
         """The scaled slope of the mean."""
-        mean = self.alpha[0] * self.rows[0]
+        mean: Vector = self.alpha[0] * self.rows[0]
         for share, row in zip(self.alpha[1:], self.rows[1:], strict=True):
             if share > 0:
                 mean += share * row
