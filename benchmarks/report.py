@@ -255,21 +255,23 @@ def scale_section(rows: list[Row]) -> str:
 
 
 def smoothed_section(rows: list[Row]) -> str:
-    mus = sorted({row["mu"] for row in rows}, reverse=True)
-    lines = [
-        [name, n, *(f"{min(ratios):.1f} to {max(ratios):.1f}" for ratios in by_mu)]
-        for (name, n), own in grouped(rows, "measure", "n").items()
-        for by_mu in [[[row["ratio"] for row in own if row["mu"] == mu] for mu in mus]]
-    ]
-    return SMOOTHED + table(["measure", "n", *(f"mu = {mu:g}" for mu in mus)], lines)
+    most = max(row["n"] for row in rows)
+    spans, by_cuts = [], []
+    for (name, n), own in grouped(rows, "measure", "n").items():
+        ratios = [row["ratio"] for row in own]
+        if n == most:
+            spans.append(f"{name} {min(ratios):.1f} to {max(ratios):.1f}")
+        else:
+            highest = [max(row["ratio"] for row in same) for same in grouped(own, "mu").values()]
+            by_cuts.append(f"{name} {', '.join(map(number, highest))}")
+    mus = ", ".join(number(row["mu"]) for (_,), (row, *_) in grouped(rows, "mu").items())
+    return f"{SMOOTHED}mu = {mus}: {', '.join(spans)}. {BY_CUTS}{'; '.join(by_cuts)}.\n"
 
 
 SMOOTHED = """## Smoothed risks
 
-What a smoothed value and its gradient cost, in cuts at the same scores: CPU time on one thread, 3 % and 30 % of
-positives. The last three rows have no pieces; their smoothed risk is found from cuts.
-
-"""
+A smoothed value and its gradient in cuts (300,000 examples, 3 % and 30 % of positives, CPU time on one thread), for """
+BY_CUTS = "Rankings whose smoothed risk is found from cuts (10,000 examples), the highest for each of these mu: "
 
 SHARES = """## Where the time goes
 
