@@ -257,18 +257,23 @@ def scale_section(rows: list[Row]) -> str:
 
 
 def smoothed_section(rows: list[Row]) -> str:
-    spans = [
-        f"{name} {number(min(ratios))} to {number(max(ratios))}"
-        for (name,), own in grouped([row for row in rows if row["mu"] <= SMALL_MU], "measure").items()
-        for ratios in [[row["ratio"] for row in own]]
-    ]
-    return f"{SMOOTHED}{', '.join(spans)}.\n"
+    most = max(row["n"] for row in rows)
+    spans, by_cuts = [], []
+    for (name, n), own in grouped(rows, "measure", "n").items():
+        ratios = [row["ratio"] for row in own]
+        if n == most:
+            spans.append(f"{name} {min(ratios):.1f} to {max(ratios):.1f}")
+        else:
+            highest = [max(row["ratio"] for row in same) for same in grouped(own, "mu").values()]
+            by_cuts.append(f"{name} {', '.join(map(number, highest))}")
+    mus = ", ".join(number(row["mu"]) for (_,), (row, *_) in grouped(rows, "mu").items())
+    return f"{SMOOTHED}mu = {mus}: {', '.join(spans)}. {BY_CUTS}{'; '.join(by_cuts)}.\n"
 
 
-SMALL_MU = 0.01
-SMOOTHED = (
-    "## Smoothed risks\n\nA smoothed value and its gradient in cuts (300,000 examples, one thread, mu up to 0.01): "
-)
+SMOOTHED = """## Smoothed risks
+
+A smoothed value and its gradient in cuts (300,000 examples, 3 % and 30 % of positives, CPU time on one thread), for """
+BY_CUTS = "Rankings whose smoothed risk is found from cuts (10,000 examples), the highest for each of these mu: "
 
 SHARES = """## Where the time goes
 

@@ -12,12 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from metrimax.measure import get_measure
-from metrimax.protocols import Vector
+from metrimax.measure import PrecisionAtK, get_measure
+from metrimax.protocols import Measure, Vector
 
-MEASURES = ("prbep", "roc_area", "f1", "kappa", "mcc", "jaccard", "gmean", "error")
-MUS = (0.1, 0.01, 0.001)
+NAMED = ["error", "cost", "balanced_error", "prbep", "roc_area", "f1", "kappa", "mcc", "jaccard", "gmean", "qmean"]
+MEASURES: dict[str, Measure | str] = {
+    **{name: name for name in [*NAMED, "min_tpr_tnr", "ae", "kld", "precision_at_k"]},
+    "precision_at_least_k": PrecisionAtK("2p", labellings="at_least"),
+}
+BY_CUTS: dict[str, Measure | str] = {name: name for name in ("average_precision", "ndcg", "partial_auc")}
+"""Their smoothed risk is found from some cuts, so they are measured on fewer examples, once."""
+MUS = (0.1, 0.01, 0.001, 0.0001)
 SHARES = (0.03, 0.3)
+LARGE, SMALL = 300_000, 10_000
 
 
 def cpu(function: Callable[[Vector], Any], points: list[Vector], repeats: int) -> float:
@@ -33,21 +40,22 @@ def cpu(function: Callable[[Vector], Any], points: list[Vector], repeats: int) -
 
 
 def measure(repeats: int = 3, smoke: bool = False, **_: Any) -> list[dict[str, Any]]:
-    n = 3_000 if smoke else 300_000
     rows = []
-    for share in SHARES:
-        rng = np.random.default_rng(0)
-        y = rng.random(n) < share
-        scores, move = rng.normal(size=n) + 1.5 * y - 1, 0.1 * rng.normal(size=n) + 0.5 * y
-        points = [scores + t * move for t in np.linspace(0, 1, 5)]
-        for name in MEASURES:
-            oracle = get_measure(name).oracle(y)
-            smooth = oracle.can.smooth()
-            cut = cpu(oracle, points, repeats)
-            for mu in MUS:
-                smoothed = cpu(lambda s, mu=mu, smooth=smooth: smooth(s, mu), points, repeats)
-                rows.append(
-                    {"measure": name, "n": n, "positives": share, "mu": mu, "cut_ms": 1e3 * cut / len(points)}
-                    | {"smoothed_ms": 1e3 * smoothed / len(points), "ratio": smoothed / cut}
-                )
+    for names, full, times in ((MEASURES, LARGE, repeats), (BY_CUTS, SMALL, 1)):
+        n = full // 100 if smoke else full
+        for share in SHARES:
+            rng = np.random.default_rng(0)
+            y = rng.random(n) < share
+            scores, move = rng.normal(size=n) + 1.5 * y - 1, 0.1 * rng.normal(size=n) + 0.5 * y
+            points = [scores + t * move for t in np.linspace(0, 1, 5)]
+            for name, what in names.items():
+                oracle = get_measure(what).oracle(y.astype(int) if name == "ndcg" else y)
+                smooth = oracle.can.smooth()
+                cut = cpu(oracle, points, repeats)
+                for mu in MUS:
+                    smoothed = cpu(lambda s, mu=mu, smooth=smooth: smooth(s, mu), points, times)
+                    rows.append(
+                        {"measure": name, "n": n, "positives": share, "mu": mu, "cut_ms": 1e3 * cut / len(points)}
+                        | {"smoothed_ms": 1e3 * smoothed / len(points), "ratio": smoothed / cut}
+                    )
     return rows

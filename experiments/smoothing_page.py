@@ -75,8 +75,7 @@ Of the paper's data sets Covertype (522,910 training examples) and KDD99 (its 10
 was the positive one is not said there; the others stand in for its text collections and smaller sets. Points show the
 best weights so far, "optimum" is the greatest lower bound that any of the methods proved. A run ends at a gap of ε/10,
 where its smoothed problem is solved, or after 60 CPU seconds (a ring marks the end; the grey line is ε). The machine
-did other things as well, so that seconds are to be compared within a panel; on Covertype, ROC area, the last three
-methods of the table were run later than the others, on a busier machine: compare passes there.
+did other things as well, so that seconds are to be compared within a panel.
 """
 
 

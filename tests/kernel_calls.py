@@ -74,6 +74,22 @@ def count_smoothing(size: int = N, pos: Any = POS, neg: Any = NEG, loss: Any = N
     return _kernels.CountSmoothing(size, *classes, step, counts() if loss is None else loss)
 
 
+def linear_smoothing(size: int = N, pos: Any = POS, neg: Any = NEG, step: float = 1 / N, loss: Any = (0.5, 0.1)) -> Any:
+    classes = _kernels.PairClass(pos, 1.0, NONE), _kernels.PairClass(neg, -1.0, NONE)
+    return _kernels.LinearSmoothing(size, *classes, (step, 1 / N), loss)
+
+
+def row_smoothing(size: int = N, pos: Any = POS, neg: Any = NEG, step: float = 1 / N, g: Any = None) -> Any:
+    classes = _kernels.PairClass(pos, 1.0, NONE), _kernels.PairClass(neg, -1.0, NONE)
+    g = 1 / (1 + np.arange(len(neg) + 1.0)) if g is None else g
+    return _kernels.RowSmoothing(size, *classes, (step, 1 / N), 1 / max(1, len(pos)), g)
+
+
+def plane_smoothing(size: int = N, pos: Any = POS, neg: Any = NEG, step: float = 1 / N) -> Any:
+    classes = _kernels.PairClass(pos, 1.0, NONE), _kernels.PairClass(neg, -1.0, NONE)
+    return _kernels.PlaneSmoothing(size, *classes, (step, 1 / N))
+
+
 def csr(data: Any, indices: Any, indptr: Any, n_cols: int = 3, trusted: bool = False) -> Any:
     indices, indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
     return _kernels.csr_matrix(np.ones(data), indices, indptr, n_cols, trusted=trusted)

@@ -20,7 +20,10 @@ from kernel_calls import (
     flips,
     full,
     groups,
+    linear_smoothing,
     pair_search,
+    plane_smoothing,
+    row_smoothing,
     table_search,
 )
 from kernel_cases import CASES
@@ -73,7 +76,12 @@ def test_many_scores_that_are_no_numbers():
         _kernels.TopSearch(y, 100, 1.0, -0.5),
         _kernels.TopRankingSearch(np.arange(n), y.astype(np.int64), np.arange(2.0), np.ones(10) / 10, 1e-3, n),
     ]
-    smoothing = count_smoothing(n, pos, neg, counts(len(pos), 0, full(n + 1), full(n + 1)), 1 / n)
+    smoothings = [
+        count_smoothing(n, pos, neg, counts(len(pos), 0, full(n + 1), full(n + 1)), 1 / n),
+        linear_smoothing(n, pos, neg),
+        row_smoothing(n, pos, neg),
+    ]
+    planes = plane_smoothing(n, pos, neg)
     for share in (0.01, 0.5, 1.0):
         for values in ([np.nan], [np.nan, np.inf, -np.inf], [np.inf], [1e308, -1e308]):
             scores = rng.normal(size=n)
@@ -82,9 +90,10 @@ def test_many_scores_that_are_no_numbers():
             for risk in risks:
                 risk.cut(scores)
                 _kernels.Line(risk, rng.normal(size=n), scores)(0.1)
-            for smoothed in (*risks[1::2][:2], smoothing):
-                for mu in (1e-3, 1.0):
+            for mu in (1e-3, 1.0):
+                for smoothed in (*risks[1::2][:2], *smoothings):
                     smoothed.smooth(scores, mu)
+                planes.smooth(scores, mu, np.ones(2), np.array([0.0, 1.0]), np.array([1.0, 0.0]))
 
 
 TYPES = {
@@ -130,7 +139,7 @@ def test_a_risk_cannot_be_made_of_nothing():
 
 
 def test_smoothed_risks_check_their_arguments():
-    for search in (pair_search(), _kernels.TopSearch(SCORES > 0, 2, 1.0, -0.5), count_smoothing()):
+    for search in (pair_search(), _kernels.TopSearch(SCORES > 0, 2, 1.0, -0.5), count_smoothing(), linear_smoothing()):
         with pytest.raises(ValueError, match="smooth: scores: expected length"):
             search.smooth(full(len(SCORES) + 1), 0.1)
         for mu in (0.0, -1.0, np.nan, np.inf):

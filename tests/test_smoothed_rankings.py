@@ -97,6 +97,40 @@ def test_value_against_all_rankings(name):
         assert oracle.smooth(s, mu)[0] == pytest.approx(problem.solve(solver=cp.CLARABEL), abs=1e-5 * mu + 1e-7)
 
 
+@pytest.mark.parametrize(("first", "last"), [(0, 2), (1, 3)])
+def test_partial_auc_against_all_sets_of_negatives(first, last):
+    """For every positive any `last` negatives or fewer stand above it, of which all but `first` are lost."""
+    s = np.array([0.2, 0.5, -0.3, 0.4, 0.1, -0.6])
+    y = np.array([True, False, False, True, False, False])
+    sets = [one for size in range(last + 1) for one in itertools.combinations(np.flatnonzero(~y), size)]
+    pairs = 2 * (last - first)
+    losses, slopes = [], []
+    for above in itertools.product(sets, sets):
+        slope = np.zeros(6)
+        for positive, negatives in zip(np.flatnonzero(y), above, strict=True):
+            slope[positive] -= len(negatives) / pairs
+            slope[list(negatives)] += 1 / pairs
+        losses.append(sum(max(0, len(negatives) - first) for negatives in above) / pairs)
+        slopes.append(slope)
+    losses, slopes = np.array(losses), np.array(slopes)
+    oracle = PartialAUC(first / 4, last / 4).oracle(y)
+    assert risk(oracle, s) == pytest.approx((losses + slopes @ s).max(), abs=1e-12)
+    width, share = np.where(y, last, 2) / pairs, min(last / 4, 0.5)
+    centre = width * np.where(y, -0.5, share)
+    far = (((slopes - centre) ** 2 / width).sum(axis=1)).max()
+    for mu in (1.0, 0.1, 0.01):
+        value, cut = oracle.smooth(s, mu)
+        alpha = cp.Variable(len(losses), nonneg=True)
+        square = cp.sum_squares(cp.multiply(1 / np.sqrt(width), slopes.T @ alpha - centre))
+        reach = oracle.slopes().reach
+        problem = cp.Problem(
+            cp.Maximize(losses @ alpha + s @ (slopes.T @ alpha) - mu / reach * square), [cp.sum(alpha) == 1]
+        )
+        assert far <= reach * (1 + 1e-12), "or the term would be more than mu"
+        assert value == pytest.approx(problem.solve(solver=cp.CLARABEL), abs=1e-5 * mu + 1e-7)
+        np.testing.assert_allclose(cut.slope, slopes.T @ alpha.value, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["average_precision", "ndcg", "partial_auc"])
 def test_weights_mean_repetition(name):
     measure = get_measure(name)

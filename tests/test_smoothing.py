@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from smoothed_reference import count_pieces, smoothed_count_risk
+from smoothed_reference import count_pieces, smoothed_count_risk, smoothed_plane_risk, smoothed_row_risk
 
-from metrimax.measure import FBeta, PrecisionAtK, RecallAtK, TableFunction, get_measure, measures, pieces
+from metrimax.measure import FBeta, PrecisionAtK, RecallAtK, TableFunction, get_measure, measures
 from metrimax.measure import smoothing as sm
 from metrimax.measure.table_oracle import ContingencyOracle
 
@@ -161,13 +161,70 @@ def test_compiled_count_smoothing_against_numpy(name, n, seed, mu, tied):
         np.testing.assert_allclose(cut.slope, slope, atol=1e-7 / n)
 
 
+def reference(name, y, s, mu):
+    """Value, loss and slope of the smoothed risk, with every piece counted."""
+    oracle = get_measure(name).oracle(y)
+    n_pos, n_neg = int(y.sum()), int((~y).sum())
+    if name == "jaccard":
+        return smoothed_row_risk(y, s, 1 / n_pos, n_pos / (n_pos + np.arange(n_neg + 1)), mu)
+    if name in ("gmean", "qmean", "min_tpr_tnr"):
+        return smoothed_plane_risk(y, s, sm._planes(oracle._loss, oracle.structure, n_pos, n_neg)(0.1 * mu), mu)
+    return smoothed_count_risk(y, s, *by_count(oracle), 0, mu)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["jaccard", "gmean", "qmean", "min_tpr_tnr"]),
+    st.integers(8, 60),
+    st.integers(0, 10_000),
+    st.sampled_from([1.0, 0.1, 1e-2, 1e-4]),
+    st.booleans(),
+)
+def test_compiled_rows_and_planes_against_numpy(name, n, seed, mu, tied):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.4
+    y[:6] = np.arange(6) < 3  # with fewer of a class, more losses have a linear link
+    oracle = get_measure(name).oracle(y)
+    s = rng.normal(size=n) * 10 ** rng.uniform(-1, 1.5) + y
+    for move in (0.0, 1e-3, 0.1, 3.0):
+        s = s + move * rng.normal(size=n)
+        if tied:
+            s = np.round(s)
+        value, cut = oracle.smooth(s, mu)
+        expected, loss, slope = reference(name, y, s, mu)
+        assert value == pytest.approx(expected, abs=1e-9)
+        assert cut.loss == pytest.approx(loss, abs=1e-7)
+        np.testing.assert_allclose(cut.slope, slope, atol=1e-7 / n)
+
+
+@pytest.mark.parametrize("scores", ["spread", "tied", "outliers"])
+@pytest.mark.parametrize("name", ["f1", "jaccard", "gmean"])
+def test_sums_over_cells_are_exact_where_it_matters(name, scores):
+    """So many examples that few costs are sorted: where scores crowd, where they lie far apart, and after a leap."""
+    rng = np.random.default_rng(1)
+    y = rng.random(30_000) < 0.3
+    s = rng.normal(size=len(y)) + y - 1
+    if scores == "tied":
+        s = np.round(4 * s) / 4
+    if scores == "outliers":
+        s[::1000] *= 1e4
+    oracle = get_measure(name).oracle(y)
+    for t in (0.0, 1e-3, 2.0):
+        at = s + t * y
+        value, cut = oracle.smooth(at, 0.2)
+        expected, loss, slope = reference(name, y, at, 0.2)
+        assert value == pytest.approx(expected, abs=1e-10)
+        assert cut.loss == pytest.approx(loss, abs=1e-8)
+        np.testing.assert_allclose(cut.slope, slope, atol=1e-8 / len(y))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_compiled_smoothing_of_a_large_sample_along_a_path(seed):
     """A search that was asked before gives the same answers as one that was not."""
     rng = np.random.default_rng(seed)
     y = rng.random(20_000) < (0.02, 0.3, 0.8)[seed]
     s, move = rng.normal(size=len(y)) + y - 1, rng.normal(size=len(y)) + 0.3 * y
-    for name in ("f1", "prbep", "roc_area"):
+    for name in ("f1", "mcc", "jaccard", "gmean", "min_tpr_tnr", "prbep", "roc_area"):
         oracle = get_measure(name).oracle(y)
         for mu in (0.1, 1e-3, 1e-4):
             for t in (0.0, 1e-3, 0.03, 1.0, 30.0, 0.0):
@@ -175,7 +232,7 @@ def test_compiled_smoothing_of_a_large_sample_along_a_path(seed):
                 expected, other = get_measure(name).oracle(y).smooth(s + t * move, mu)
                 assert value == pytest.approx(expected, abs=1e-11)
                 assert cut.loss == pytest.approx(other.loss, abs=1e-9)
-                np.testing.assert_allclose(cut.slope, other.slope, atol=1e-9 / len(y) / y.mean())
+                np.testing.assert_allclose(cut.slope, other.slope, atol=2e-7 / len(y) / y.mean())  # sums round
 
 
 @settings(max_examples=40, deadline=None)
@@ -293,16 +350,6 @@ def test_mu_is_checked(name, mu):
     y, s = sample()
     with pytest.raises(ValueError, match="expected a finite mu > 0"):
         get_measure(name).oracle(y).smooth(s, mu)
-
-
-@pytest.mark.parametrize("mu", [0.3, 0.01])
-def test_pieces_that_are_left_out_weigh_nothing(monkeypatch, mu):
-    y, s = sample()
-    value, cut = get_measure("jaccard").oracle(y).smooth(s, mu)
-    monkeypatch.setattr(pieces, "NEGLIGIBLE", np.inf)
-    every, whole = get_measure("jaccard").oracle(y).smooth(s, mu)
-    assert value == pytest.approx(every, rel=1e-12)
-    np.testing.assert_allclose(cut.slope, whole.slope, atol=1e-14)
 
 
 @settings(max_examples=60, deadline=None)

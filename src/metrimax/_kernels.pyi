@@ -150,6 +150,43 @@ class CountSmoothing:
         The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.
         """
 
+class LinearSmoothing:
+    """The smoothed risk of a loss a fn + b fp."""
+
+    def __init__(self, size: int, pos: PairClass, neg: PairClass, steps: Sequence[float], loss: Sequence[float]) -> None:
+        """
+        Weights of members and the losses of a flip are in units, of which each weighs a step of the sample.
+        """
+
+    def smooth(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float) -> tuple[float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.
+        """
+
+class RowSmoothing:
+    """The smoothed risk of 1 - g[j] (1 - rise fn), j the false positives."""
+
+    def __init__(self, size: int, pos: PairClass, neg: PairClass, steps: Sequence[float], rise: float, g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Weights of members and the loss are in units, of which each weighs a step of the sample.
+        """
+
+    def smooth(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float) -> tuple[float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.
+        """
+
+class PlaneSmoothing:
+    """The smoothed risk of the highest of planes c - a tp - b tn."""
+
+    def __init__(self, size: int, pos: PairClass, neg: PairClass, steps: Sequence[float]) -> None:
+        """Weights of members are in units, of which each weighs a step."""
+
+    def smooth(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float, c: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """
+        The smoothed risk, no more than mu below the risk: its value, and loss and slope of its plane.
+        """
+
 def ramp_sums(ramp: Ramp, t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
     """Number and gain of the flips under each ramp (t, h)."""
 

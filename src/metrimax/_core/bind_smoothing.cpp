@@ -136,8 +136,7 @@ void bind_smoothing(nb::module_ &m) {
         .def(nb::init<Index, const PyPairClass &, const PyPairClass &, double, const PyCounts &>(), nb::arg("size"),
              nb::arg("pos"), nb::arg("neg"), nb::arg("step"), nb::arg("loss"),
              "Weights of members and the loss are in units of which each weighs `step` of the sample.")
-        .def("smooth", &smooth<PyCountSmoothing>, nb::arg("scores").noconvert(), nb::arg("mu"),
-             kSmooth);
+        .def("smooth", &smooth<PyCountSmoothing>, nb::arg("scores").noconvert(), nb::arg("mu"), kSmooth);
     nb::class_<PyLinearSmoothing>(m, "LinearSmoothing", "The smoothed risk of a loss a fn + b fp.")
         .def(nb::init<Index, const PyPairClass &, const PyPairClass &, Both, Both>(), nb::arg("size"), nb::arg("pos"),
              nb::arg("neg"), nb::arg("steps"), nb::arg("loss"),

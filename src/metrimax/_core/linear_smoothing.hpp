@@ -120,9 +120,8 @@ class LinearSmoothing {
         for_blocks(one.members.extent(), [&](Index first, Index count) {
             double costs[kBlock], values[kBlock];
             source.block(first, count, costs);
-            const Flips here = one.weights
-                                   ? flip_by_ramp<true>(costs, one.weights + first, count, t, h, value, values)
-                                   : flip_by_ramp<false>(costs, nullptr, count, t, h, value, values);
+            const Flips here = one.weights ? flip_by_ramp<true>(costs, one.weights + first, count, t, h, value, values)
+                                           : flip_by_ramp<false>(costs, nullptr, count, t, h, value, values);
             flips.count += here.count;
             flips.gain += here.gain;
             if (one.members.inside)

@@ -61,8 +61,7 @@ class PieceSmoothing {
 
     // The value of the smoothed risk, and the loss of its plane; its slope is written. make() gives the pieces, where
     // mu is not that of the last call.
-    template <class Make>
-    std::pair<double, double> mixture(const double *scores, double mu, double *slope, Make make) {
+    template <class Make> std::pair<double, double> mixture(const double *scores, double mu, double *slope, Make make) {
         return scratch.lend([&](State &now) {
             if (!now.pieces || now.pieces->mu != mu)
                 now.pieces.emplace(make());
@@ -284,8 +283,7 @@ class CountSmoothing : public PieceSmoothing {
     }
 
     std::pair<double, double> smooth(const double *scores, double mu, double *slope) {
-        return mixture(scores, mu, slope,
-                       [&] { return PieceTree::by_called(classes.sides, u, v, m_low, counts, mu); });
+        return mixture(scores, mu, slope, [&] { return PieceTree::by_called(classes.sides, u, v, m_low, counts, mu); });
     }
 
   private:
@@ -306,9 +304,8 @@ class RowSmoothing : public PieceSmoothing {
     }
 
     std::pair<double, double> smooth(const double *scores, double mu, double *slope) {
-        return mixture(scores, mu, slope, [&] {
-            return PieceTree::by_false_positives(classes.sides, rise, g, counts, mu);
-        });
+        return mixture(scores, mu, slope,
+                       [&] { return PieceTree::by_false_positives(classes.sides, rise, g, counts, mu); });
     }
 
   private:

@@ -68,7 +68,7 @@ struct Rising {
 };
 
 // Where such a function of b, constant outside of [least, most], is at a target, but for `accuracy`. Newton's method
-// inside a bracket that starts at the guess `b` and is `width` wide at first.
+// inside a bracket that starts at the guess `b` and is `width` wide at first. It ends where the function is NaN.
 template <class Function>
 double where_rising(Function function, double target, double b, double width, double least, double most,
                     double accuracy) {
@@ -80,7 +80,7 @@ double where_rising(Function function, double target, double b, double width, do
     };
     b = std::clamp(b, least, most);
     double value = excess(b), low = b, high = b;
-    if (std::abs(value) <= accuracy)
+    if (!(std::abs(value) > accuracy))
         return b;
     const double towards = value < 0 ? 1.0 : -1.0;
     for (;; width *= 4) { // bracket
@@ -88,7 +88,7 @@ double where_rising(Function function, double target, double b, double width, do
         const double from = b;
         b = std::clamp(b + towards * next, least, most);
         value = excess(b);
-        if (std::abs(value) <= accuracy || b == from)
+        if (!(std::abs(value) > accuracy) || b == from)
             return b;
         (towards > 0 ? low : high) = towards * value < 0 ? b : from;
         if (towards * value > 0) {
@@ -103,7 +103,7 @@ double where_rising(Function function, double target, double b, double width, do
         if (b == last || !(b > low && b < high))
             return b;
         value = excess(b);
-        if (std::abs(value) <= accuracy)
+        if (!(std::abs(value) > accuracy))
             return b;
         (value < 0 ? low : high) = b;
     }

@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from metrimax import _kernels
 from metrimax._validation import check_positive
@@ -73,39 +74,64 @@ def envelope_smoothing(oracle: Callable[[Vector], Cut], slopes: Slopes) -> Smoot
     """
     centre, width, reach = slopes
     inverse = np.divide(1, width, out=np.zeros_like(width), where=width > 0)
-    scaled = np.sqrt(inverse)
-    apart = float((centre**2 * inverse).sum())
-    kept: list[Cut] = []
+    scaled, unscaled = np.sqrt(inverse), np.sqrt(width)
+    pull, apart = inverse * centre, float((centre**2 * inverse).sum())
+    kept = _Mean([], [], np.empty((0, 0)), np.empty(0))
 
     def smooth(scores: Vector, mu: float) -> tuple[float, Cut]:
         check_positive("mu", mu)
         nonlocal kept
         q = 2 * mu * (1 - ACCURACY) / reach
-        shifted = scores + q * inverse * centre
-        cuts = [*kept, oracle(scores)]
-        rows = np.array([cut.slope * scaled for cut in cuts])
-        gram, alpha = rows @ rows.T, np.eye(len(cuts))[-1]
-        gains = np.array([cut.loss + _kernels.dot(cut.slope, shifted) for cut in cuts])
+        shifted = scores + q * pull
+        mean = kept._replace(alpha=kept.alpha.copy())  # another thread may begin with it, too
+        if not mean.cuts:
+            first = oracle(scores)
+            mean = mean.extended(first, first.slope * scaled)
+            mean.alpha[0] = 1.0
+        gains = np.array([cut.loss + _kernels.dot(cut.slope, shifted) for cut in mean.cuts])
         while True:
+            cuts, _, gram, alpha = mean
             _kernels.simplex_qp(gram, gains, q, alpha, 0.01 * ACCURACY * mu, 1000 + 100 * len(cuts))
-            mean = alpha @ rows
-            square = _kernels.dot(mean, mean)
-            new = oracle(shifted - q * scaled * mean)
-            row, gain = new.slope * scaled, new.loss + _kernels.dot(new.slope, shifted)
+            row = mean.row()
+            square = _kernels.dot(row, row)
+            new = oracle(shifted - q * scaled * row)
+            new_row, gain = new.slope * scaled, new.loss + _kernels.dot(new.slope, shifted)
             # an upper bound of how much the value can still rise
-            short = gain - q * _kernels.dot(row, mean) - float(alpha @ gains) + q * square
+            short = gain - q * _kernels.dot(new_row, row) - float(alpha @ gains) + q * square
             if short <= ACCURACY * mu or len(cuts) >= MOST_CUTS:
                 break
-            cross = rows @ row
-            gram = np.block([[gram, cross[:, None]], [cross[None, :], np.array([[row @ row]])]])
-            rows, gains, alpha = np.vstack((rows, row)), np.append(gains, gain), np.append(alpha, 0.0)
-            cuts.append(new)
-        mixed = [(share, cut) for share, cut in zip(alpha.tolist(), cuts, strict=True) if share > 0]
-        kept = [cut for _, cut in mixed]
-        slope = np.zeros(len(scores))
-        for share, cut in mixed:
-            slope += share * cut.slope
+            mean, gains = mean.extended(new, new_row), np.append(gains, gain)
+        kept = mean.used()
         value = float(alpha @ gains) - q / 2 * (square + apart)
-        return value, Cut(sum(share * cut.loss for share, cut in mixed), slope)
+        return value, Cut(float(alpha @ np.array([cut.loss for cut in cuts])), row * unscaled)
 
     return smooth
+
+
+class _Mean(NamedTuple):
+    """Cuts, their scaled slopes with all inner products, and their shares in a mean."""
+
+    cuts: list[Cut]
+    rows: list[Vector]
+    gram: npt.NDArray[np.float64]
+    alpha: Vector
+
+    def extended(self, cut: Cut, row: Vector) -> _Mean:
+        """With one cut more, of share zero."""
+        cross = np.array([_kernels.dot(other, row) for other in self.rows])
+        gram = np.block([[self.gram, cross[:, None]], [cross[None, :], np.array([[_kernels.dot(row, row)]])]])
+        return _Mean([*self.cuts, cut], [*self.rows, row], gram, np.append(self.alpha, 0.0))
+
+    def used(self) -> _Mean:
+        """Without the cuts of share zero."""
+        at = np.flatnonzero(self.alpha > 0)
+        cuts, rows = [self.cuts[k] for k in at], [self.rows[k] for k in at]
+        return _Mean(cuts, rows, self.gram[np.ix_(at, at)], self.alpha[at])
+
+    def row(self) -> Vector:
+        """The scaled slope of the mean."""
+        mean: Vector = self.alpha[0] * self.rows[0]
+        for share, row in zip(self.alpha[1:], self.rows[1:], strict=True):
+            if share > 0:
+                mean += share * row
+        return mean

@@ -158,7 +158,7 @@ def _planes(
 
 
 def _linear(loss: TableLoss, n_pos: int, n_neg: int) -> tuple[float, float] | None:
-    """a and b of ``D = a fn + b fp``; None if it is not so at the tables that a probe looks at."""
+    """The a and b of ``D = a fn + b fp``; None if it is not so at the tables that a probe looks at."""
     rows, columns = tables.draw(n_pos, n_neg, np.random.default_rng(0))
     a, b = loss(np.array([1, 0]), np.array([0, 1])).tolist()
     if not np.isfinite(a + b):
