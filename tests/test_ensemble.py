@@ -339,6 +339,15 @@ def test_what_is_wrong_is_said():
         few().fit(X, y).predict(X[:, :2])
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_of_a_member_names_it(n_jobs):
+    X, y = sample(60)
+    members = [("linear", LogisticRegression()), ("wrong", DecisionTreeClassifier(max_depth=-3))]
+    with pytest.raises(ValueError, match="max_depth") as raised:
+        few(estimators=members, n_jobs=n_jobs).fit(X, y)
+    assert raised.value.__notes__ == ["raised by the member 'wrong' in fold 1"]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_thresholds_of_exclusive_classes_are_kept_only_where_they_help(seed):
     rng = np.random.default_rng(seed)

@@ -82,6 +82,15 @@ def test_presets_get_weights_with_routing(routing):
     np.testing.assert_allclose(routed, plain.oof_scores_)
 
 
+def test_groups_reach_a_number_of_folds_with_routing(routing):
+    X, y = sample()
+    groups = np.arange(len(y)) // 5
+    routed = few().fit(X, y, groups=groups).oof_scores_
+    sklearn.set_config(enable_metadata_routing=False)
+    np.testing.assert_array_equal(routed, few().fit(X, y, groups=groups).oof_scores_)
+    assert not np.array_equal(routed, few().fit(X, y).oof_scores_)
+
+
 def test_search_over_the_parameters_of_members():
     X, y = sample()
     search = GridSearchCV(few(), {"tree__max_depth": [1, 5]}, cv=2).fit(X, y)

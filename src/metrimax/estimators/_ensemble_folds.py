@@ -124,7 +124,11 @@ def _fit(task: Task, X: Any, target: Target) -> Fit:
     with config_context(enable_metadata_routing=task.routed and _routing_enabled()), warnings.catch_warnings():
         if not task.routed:  # members of the presets stop early on purpose
             warnings.simplefilter("ignore", ConvergenceWarning)
-        models = target.fit(estimator, _training_rows(X, task), task.train, task.parameters)
+        try:
+            models = target.fit(estimator, _training_rows(X, task), task.train, task.parameters)
+        except Exception as error:
+            error.add_note(f"raised by the member {task.member.name!r} in fold {task.fold + 1}")
+            raise
     scores = target.read(task.member.name, models, _safe_indexing(X, task.test))
     return Fit(models, scores, time.process_time() - cpu, time.perf_counter() - began)
 
