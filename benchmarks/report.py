@@ -341,9 +341,7 @@ def text(parts: dict[str, list[Row]], environment: dict[str, Any]) -> str:
     page += table(["aim", "measured", "met"], verdicts.verdicts(parts)) + "\n"
     for part, section in SECTIONS.items():
         if parts[part]:
-            page += (
-                section(parts[part]) + "\n" + when(parts[part]) + "\n" + (_figure(part) if part != "compare" else "")
-            )
+            page += section(parts[part]) + "\n" + (_figure(part) if part != "compare" else "")
     return page.rstrip("\n") + "\n"
 
 
