@@ -28,8 +28,7 @@ SOURCE = f"""Made from the CSVs in [benchmarks/results](../../benchmarks/results
 {COMMAND}
 ```
 
-Rows are of the day and the versions in this table, when the bundle method and the hybrid were two loops, but for those
-listed below it, if any."""
+Rows are of this day and these versions, when the bundle method and the hybrid were two loops, but for parts below."""
 
 EQUAL = """## At equal objective
 
