@@ -74,7 +74,9 @@ def test_the_default_is_compared_with_the_best_that_reached_the_gap():
 def test_the_page_on_solvers_says_when_and_of_how_many_sets():
     page = solvers_page.page(solver_rows(auto="15", hybrid="10"), [])
     assert "Measured on 2026-01-01 at revision `abcdef0` (a processor), at load averages of 0.5 to 0.5." in page
-    assert "drawn evenly, 1 of 130," in page
+    assert "one of the 130 that" in page
+    several = [row | {"data": name} for name in "abcde" for row in solver_rows(auto="15", hybrid="10")]
+    assert "every 26th of the 130 that" in solvers_page.page(several, [])
 
 
 def test_orders_of_rows_say_what_is_chance():
