@@ -29,6 +29,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     what.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=f"some of {', '.join(PARTS)}")
     what.add_argument("--smoke", action="store_true", help="every part on tiny generated data, nothing kept")
     parser.add_argument("--tasks", nargs="+", help="compare: these data sets only; the rows of the others stay")
+    parser.add_argument("--measures", nargs="+", help="compare: these measures only; the rows of the others stay")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder of the CSVs")
     parser.add_argument("--data", type=Path, help="the data folder (default: METRIMAX_DATA or ../shared/data)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each timing, the least counts (default 3)")
@@ -49,9 +50,9 @@ def run(parts: tuple[str, ...], out: Path, options: dict[str, Any]) -> None:
         if not rows:
             raise SystemExit(f"{part}: nothing was measured; is the data folder there?")
         table, tasks = out / f"{part}.csv", options["tasks"]
-        kept = read_rows(table) if part == "compare" and tasks and table.exists() else []
-        again = {row["task"] for row in rows} if kept else set()
-        kept = [row for row in kept if row["task"] not in again]
+        some = part == "compare" and (tasks or options["measures"]) and table.exists()
+        again = {(row["task"], row["measure"]) for row in rows} if some else set()
+        kept = [row for row in read_rows(table) if (row["task"], row["measure"]) not in again] if some else []
         write_rows(table, [*kept, *(row | stamped for row in rows)])
         print(f"{part}: {len(rows)} rows in {time.perf_counter() - began:.1f} s", flush=True)
 
@@ -61,7 +62,7 @@ def main() -> None:
     if options.data is not None:
         os.environ["METRIMAX_DATA"] = str(options.data)
     settings = {"repeats": 1 if options.smoke else options.repeats, "smoke": options.smoke, "large": options.large}
-    settings["tasks"] = set(options.tasks) if options.tasks else None
+    settings |= {"tasks": set(options.tasks or ()), "measures": set(options.measures or ())}
     if options.smoke:
         with tempfile.TemporaryDirectory() as folder:
             run(PARTS, Path(folder), settings)

@@ -21,7 +21,7 @@ import contextlib
 import functools
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -232,11 +232,13 @@ class Comparison:
         }
 
 
-def measure(smoke: bool = False, repeats: int = 3, tasks: set[str] | None = None, **_: Any) -> list[dict[str, Any]]:
-    """The table; a data set that is not there is named on standard error and left out."""
+def measure(
+    smoke: bool = False, repeats: int = 3, tasks: Set[str] = frozenset(), measures: Set[str] = frozenset(), **_: Any
+) -> list[dict[str, Any]]:
+    """The table, of some tasks and measures if given; a data set that is not there is named on standard error."""
     rows: list[dict[str, Any]] = []
     record = {} if smoke else recorded()
-    for name, measures, values in SMOKE if smoke else CASES:
+    for name, own, values in SMOKE if smoke else CASES:
         if tasks and name.partition(":")[0] not in tasks and name not in tasks:
             continue
         try:
@@ -244,7 +246,7 @@ def measure(smoke: bool = False, repeats: int = 3, tasks: set[str] | None = None
         except data.MissingData as error:
             print(f"left out: {error}", file=sys.stderr)
             continue
-        for which in measures:
+        for which in (one for one in own if not measures or one in measures):
             judge = Judge(task, which)
             for value in values:
                 c = float(value[1:]) if isinstance(value, str) else None

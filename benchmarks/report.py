@@ -28,8 +28,7 @@ SOURCE = f"""Made from the CSVs in [benchmarks/results](../../benchmarks/results
 {COMMAND}
 ```
 
-Every section says when its rows were measured. Those that name no revision are of the day and the versions in this
-table, when the bundle method and the hybrid were two loops."""
+Rows are of this day and these versions, when the bundle method and the hybrid were two loops, but for parts below."""
 
 EQUAL = """## At equal objective
 
@@ -327,26 +326,26 @@ FIGURES = {
 }
 
 
-def when(rows: list[Row]) -> str:
-    """When the rows of a section were measured."""
-    named = [row for row in rows if row.get("revision")]
-    unnamed = len(rows) - len(named)
-    said = [measured(named)] if named else []
-    if unnamed:
-        said.append(f"{'All' if not named else f'{unnamed} of {len(rows)}'} rows here name no revision.")
-    return "\n".join(said) + "\n"
+def when(parts: dict[str, list[Row]]) -> str:
+    """When the rows of the sections were measured, where they name it."""
+    named = {part: [row for row in rows if row.get("revision")] for part, rows in parts.items()}
+    lines = [
+        f"* `{part}`, {'all' if len(own) == len(parts[part]) else f'{len(own)} of {len(parts[part])}'} rows. "
+        f"{measured(own)}"
+        for part, own in named.items()
+        if own
+    ]
+    return "\n".join(["", *lines, ""]) if lines else ""
 
 
 def text(parts: dict[str, list[Row]], environment: dict[str, Any]) -> str:
     """The page from its rows."""
     page = f"# Speed\n\n{finding(parts)}" + _figure("compare") + SOURCE + "\n\n"
-    page += table(list(environment), [environment.values()]) + "\n## Against what was aimed at\n\n"
+    page += table(list(environment), [environment.values()]) + when(parts) + "\n## Against what was aimed at\n\n"
     page += table(["aim", "measured", "met"], verdicts.verdicts(parts)) + "\n"
     for part, section in SECTIONS.items():
         if parts[part]:
-            page += (
-                section(parts[part]) + "\n" + when(parts[part]) + "\n" + (_figure(part) if part != "compare" else "")
-            )
+            page += section(parts[part]) + "\n" + (_figure(part) if part != "compare" else "")
     return page.rstrip("\n") + "\n"
 
 

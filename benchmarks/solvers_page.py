@@ -108,11 +108,11 @@ def _names(cells: dict[Key, Cell]) -> list[str]:
 def _when(rows: list[Row]) -> str:
     """What was run, when, and how many of the data sets."""
     names, of = len({row["data"] for row in rows}), int(rows[0]["sets"])
-    drawn = "all" if names == of else f"drawn evenly, {names} of {of},"
-    turns = sorted({int(row["turns"]) for row in rows if row["turns"]})
+    drawn = "all of" if names == of else f"every {of // names}th of" if names > 1 else "one of"
+    turns = max(int(row["turns"] or 0) for row in rows)
     return (
-        f"{measured(rows)}\nThe data sets are {drawn} that `benchmarks/solvers.py` lists; each solver had "
-        f"{turns[0]} to {turns[-1]} turns."
+        f"{measured(rows)}\nThe data sets are {drawn} the {of} that `benchmarks/solvers.py` lists; a solver had "
+        f"{turns} turns at most."
     )
 
 
