@@ -395,7 +395,7 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
         [
             lambda: working_sets().ascend(0.1, 3),
             lambda: working_sets(examples=(2, 2), indptr=(0, 0, 3)).settle(),
-            lambda: working_sets((), 0, (0,), (), 0).slacks(),
+            lambda: working_sets((), 0, (0,), (), 0).slacks(full(4)),
             lambda: _kernels.WorkingSets(1, 0, 1.0).weights(),
         ],
         [
@@ -404,6 +404,7 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: _kernels.WorkingSets(2, 2, np.nan),
             lambda: _kernels.WorkingSets(1, 2**31, 1.0),
             lambda: working_sets().ascend(np.nan, 1),
+            lambda: working_sets().slacks(full(3)),
             lambda: working_sets(losses=1),
             lambda: working_sets(examples=(0, 3)),
             lambda: working_sets(examples=(-1, 0)),

@@ -50,7 +50,7 @@ def test_the_program_over_the_constraints_against_a_conic_solver(n, p, m, C):
     bound = ascend(sets, 1e-9)
     reached = sets.weights()
     slacks = slack_of(reached, n, *given)
-    np.testing.assert_allclose(sets.slacks(), slacks, atol=1e-12)
+    np.testing.assert_allclose(sets.slacks(reached), slacks, atol=1e-12)
     assert bound <= best + 1e-6 * (1 + abs(best))
     objective = reached @ reached / 2 + C * slacks.sum()
     assert objective == pytest.approx(best, rel=1e-6, abs=1e-6)

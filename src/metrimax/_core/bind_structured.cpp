@@ -136,12 +136,13 @@ class PyWorkingSets {
         sets.drop(patience);
     }
 
-    Out1<double> slacks() {
+    Out1<double> slacks(In1<double> w) {
         const auto turn = alone.turn();
+        check_length("slacks: w", w.size(), sets.w.size());
         auto out = empty<double>(sets.examples());
         {
             nb::gil_scoped_release unlocked;
-            sets.slacks(out.get());
+            sets.slacks(w.data(), out.get());
         }
         return make_array(std::move(out), sets.examples());
     }
@@ -235,7 +236,7 @@ void bind_structured(nb::module_ &m) {
         .def("settle", &PyWorkingSets::settle, "Sum w anew from the multipliers; returns the value of the dual.")
         .def("drop", &PyWorkingSets::drop, nb::arg("patience"),
              "Drop constraints without a share in more than so many calls in a row.")
-        .def("slacks", &PyWorkingSets::slacks, "The slack of every example at w.")
+        .def("slacks", &PyWorkingSets::slacks, nb::arg("w").noconvert(), "The slack of every example at any w.")
         .def("weights", &PyWorkingSets::weights, "A copy of w.")
         .def_prop_ro("size", &PyWorkingSets::size, "Number of constraints.")
         .def_prop_ro("n_support", &PyWorkingSets::n_support, "Number of those with a share.");

@@ -160,12 +160,12 @@ class WorkingSets {
         return gain - dot(w.data(), w.data(), w.size()) / 2;
     }
 
-    // The highest value of the constraints of every example at w.
-    void slacks(double *out) const {
+    // The highest value of the constraints of every example at any weights.
+    void slacks(const double *weights, double *out) const {
         for (size_t i = 0; i < sets.size(); ++i) {
             out[i] = 0.0;
             for (size_t k = 1; k < sets[i].size(); ++k)
-                out[i] = std::max(out[i], sets[i].losses[k] + sets[i].dot(k, w.data()));
+                out[i] = std::max(out[i], sets[i].losses[k] + sets[i].dot(k, weights));
         }
     }
 

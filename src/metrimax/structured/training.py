@@ -32,9 +32,11 @@ tolerance of a linear program."""
 ROUNDING = 1e-11
 """A constraint that exceeds the cached ones by less than this, relative to its value, counts as cached."""
 
-PRECISION = 0.2
+PRECISION = 0.5
 """The problem over the cache is solved to this share of the gap. With a smaller share there are fewer passes over the
 examples, but more work between them."""
+
+STRIDE = 0.5
 
 EPOCHS = 20
 """Most epochs over the examples that are not done, between two over all."""
@@ -156,7 +158,7 @@ class Cached:
         history: list[Record] = []
         status = Status.MAX_ITER
         for iteration in range(1, self.max_iter + 1):
-            slacks = cache.slacks()
+            slacks = cache.slacks(w)
             found, values = oracle.constraints(w, slacks)
             values = np.maximum(values, slacks)
             value = _kernels.dot(w, w) / (2 * weight) + float(values.mean())
@@ -179,7 +181,7 @@ class Cached:
                 break
             before, precision = gap, max(0.4 * tol, PRECISION * gap)  # the rest of tol is for what is not in the cache
             bound = max(bound, ascend(cache, precision) / weight)
-            w = cache.weights()
+            w = w + STRIDE * (cache.weights() - w)
             cache.drop(PATIENCE)
         if status is Status.MAX_ITER and best - bound <= tol:  # by the last bound of all
             status = Status.CONVERGED
