@@ -169,8 +169,7 @@ class TokenClassifier:
         self.C, self.tagger = C, SequenceTagger(features=features)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> TokenClassifier:
-        self.tagger._learn(X, y)
-        inputs = self.tagger._inputs(X)
+        inputs = self.tagger._learn(X, y)
         rows = inputs.rows
         rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
         machine = LinearSVC(loss="hinge", C=self.C, fit_intercept=False, random_state=0, max_iter=2000)

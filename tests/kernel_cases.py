@@ -394,7 +394,7 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
     "WorkingSets": (
         [
             lambda: working_sets().ascend(0.1, 3),
-            lambda: working_sets(examples=(2, 2), indptr=(0, 0, 3)).settle(),
+            lambda: working_sets(examples=(2, 2), indptr=(0, 0, 3), indices=(0, 1, 3)).settle(),
             lambda: working_sets((), 0, (0,), (), 0).slacks(full(4)),
             lambda: _kernels.WorkingSets(1, 0, 1.0).weights(),
         ],

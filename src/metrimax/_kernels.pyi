@@ -495,8 +495,8 @@ class WorkingSets:
     def drop(self, patience: int) -> None:
         """Drop constraints without a share in more than so many calls in a row."""
 
-    def slacks(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
-        """The slack of every example at w."""
+    def slacks(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+        """The slack of every example at any w."""
 
     def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
         """A copy of w."""

@@ -2,8 +2,8 @@
 
 Two ways lead to the same optimum. With one slack for all examples, the risk is a function of w, and a cut is the mean
 of the most violated constraints of all examples (`StructuredRisk`, on the design `Weights`). Any solver that uses cuts
-can train it, with one argmax per example for every cut and every point of a line search. The other way keeps the
-constraints found so far by example, and solves the dual of the problem over them without any argmax (`Cached`).
+can train it, with one argmax per example for every cut and every point of a line search. The other way keeps all
+constraints found so far, and solves the problem over them without any argmax (`Cached`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
 from metrimax import _kernels
 from metrimax.measure.sample import SampleOracle
 from metrimax.protocols import Callback, Cut, Record, Solution, Solver, Status, Vector
+from metrimax.structured.cache import cache_of
 from metrimax.structured.problem import Constraints, Rescaling, StructuredProblem
 from metrimax.training.lockstep import run
-
-Indices = npt.NDArray[np.intp]
 
 SLOP = 1e-6
 """How far an argmax may stay below a value that is known to be reached, relative to its terms: rounding, and the
@@ -31,18 +28,6 @@ tolerance of a linear program."""
 
 ROUNDING = 1e-11
 """A constraint that exceeds the cached ones by less than this, relative to its value, counts as cached."""
-
-PRECISION = 0.5
-"""The problem over the cache is solved to this share of the gap. With a smaller share there are fewer passes over the
-examples, but more work between them."""
-
-STRIDE = 0.5
-
-EPOCHS = 20
-"""Most epochs over the examples that are not done, between two over all."""
-
-PATIENCE = 5
-"""Constraints that were without a multiplier in more than this many iterations in a row are dropped."""
 
 
 class Weights:
@@ -135,15 +120,14 @@ class StructuredRisk(SampleOracle):
 class Cached:
     """Solves the problem over cached constraints until no argmax finds better ones.
 
-    Each iteration passes over the examples once and caches the constraints that it finds. Block coordinate ascent
-    solves the dual over the cache, an example at a time (`_core/working_sets.hpp`). Its risk is never above the true
-    one, so its dual value bounds the true problem. The argmaxes of the next iteration give the true risk at the w that
-    was found, and so the gap.
+    Each iteration passes over the examples once and caches the constraints that it finds. The problem over the cache is
+    solved without any argmax. Its risk is never above the true one, so a bound of it holds for the true problem. The
+    argmaxes of the next iteration give the true risk at the w that was found, and so the gap.
 
     References
     ----------
     Tsochantaridis et al. (2005), Algorithm 1, for working sets by example; Joachims, Finley & Yu (2009), section 3.2,
-    for the caching of constraints; Chang, Srikumar & Roth (2013) for coordinate ascent over the cache.
+    for the caching of constraints.
     """
 
     max_iter: int = 1000
@@ -151,12 +135,13 @@ class Cached:
     def solve(self, oracle: StructuredRisk, weight: float, *, tol: float, callback: Callback | None = None) -> Solution:
         """Minimise ``1/2 |w|^2 + weight R(w)``."""
         began = time.perf_counter()
-        cache = _kernels.WorkingSets(int(oracle.n), oracle.p, weight / oracle.n)
+        cache = cache_of(int(oracle.n), oracle.p, weight)
         w = best_w = np.zeros(oracle.p)
         best = at_zero = before = np.inf
         bound = 0.0
         history: list[Record] = []
         status = Status.MAX_ITER
+        arrived = True
         for iteration in range(1, self.max_iter + 1):
             slacks = cache.slacks(w)
             found, values = oracle.constraints(w, slacks)
@@ -166,7 +151,7 @@ class Cached:
             if value < best:
                 best, best_w = value, w
             gap = best - bound
-            history.append(Record(iteration, oracle.n_passes, best, bound, cache.size, time.perf_counter() - began))
+            history.append(Record(iteration, oracle.n_passes, best, bound, len(cache), time.perf_counter() - began))
             if gap <= tol:
                 status = Status.CONVERGED
                 break
@@ -175,14 +160,18 @@ class Cached:
                 break
             better = np.flatnonzero(values > slacks + ROUNDING * (1 + values))
             if len(better):
-                store(cache, found, better)
-            elif not gap < before:  # neither more constraints nor more precision help
+                cache.add(found, better)
+            elif arrived and not gap < before:  # neither more constraints nor more precision help
                 status = Status.STALLED
                 break
-            before, precision = gap, max(0.4 * tol, PRECISION * gap)  # the rest of tol is for what is not in the cache
-            bound = max(bound, ascend(cache, precision) / weight)
-            w = w + STRIDE * (cache.weights() - w)
-            cache.drop(PATIENCE)
+            before, precision = (
+                gap,
+                max(0.4 * tol, cache.precision * gap),
+            )  # the rest of tol is for what is not in the cache
+            target, reached = cache.solve(precision)
+            bound = max(bound, reached)
+            arrived = not len(better)
+            w = target if arrived else w + cache.stride * (target - w)
         if status is Status.MAX_ITER and best - bound <= tol:  # by the last bound of all
             status = Status.CONVERGED
         if status is Status.CONVERGED and at_zero - bound <= tol:
@@ -199,24 +188,6 @@ class Cached:
             history=history,
             cuts=None,
         )
-
-
-def store(cache: _kernels.WorkingSets, found: Constraints, chosen: Indices) -> None:
-    """Cache the constraints of the chosen examples."""
-    rows = sparse.csr_array(found.rows[chosen], dtype=np.float64)
-    rows.sum_duplicates()
-    indptr, indices = (numbers.astype(np.int64, copy=False) for numbers in (rows.indptr, rows.indices))
-    cache.append(chosen.astype(np.int64, copy=False), found.losses[chosen], indptr, indices, rows.data)
-
-
-def ascend(cache: _kernels.WorkingSets, precision: float) -> float:
-    """Solve the dual over the cache to a gap of about ``precision`` per example; returns its value."""
-    value = -np.inf
-    while True:
-        gap = cache.ascend(precision, EPOCHS)
-        before, value = value, cache.settle()
-        if gap <= precision or value - before <= ROUNDING * abs(value):
-            return value
 
 
 def solve_cuts(
