@@ -201,6 +201,8 @@ def test_tagger_says_what_is_wrong():
         SequenceTagger().fit([np.eye(3), np.full((2, 3), np.nan)], y)
     with pytest.raises(TypeError, match=r"sequence 0: expected a dict .* got str; for words, .*word_features"):
         SequenceTagger().fit(WORDS, TAGS)
+    with pytest.raises(TypeError, match="expected a list of words, got the string 'the dog': split it"):
+        SequenceTagger(features=word_features).fit(["the dog"], [["D", "N"]])
     with pytest.raises(ValueError, match="empty sequences only"):
         SequenceTagger().fit([[]], [[]])
 

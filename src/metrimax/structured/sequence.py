@@ -371,6 +371,8 @@ def word_features(words: Sequence[str], affix: int = 4) -> list[dict[str, Any]]:
     >>> word_features(["the", "dogs"], affix=1)[1]["suffix"]
     ['s']
     """
+    if isinstance(words, str):
+        raise TypeError(f"expected a list of words, got the string {words!r:.60}: split it into words")
     features = []
     for t, word in enumerate(words):
         lower = word.lower()
