@@ -197,7 +197,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         ]
         title = f"MeasureEnsemble({_name(self.measure, measure)})" if self.verbose else None
         fits = cross_fit(tasks, views(X, {member.view for member in members}), target, self.n_jobs, title)
-        fits |= self._given(members, oof_scores or {}, target, len(splits))
+        fits |= self._given(members, oof_scores or {}, target)
         scores = np.stack([fits[member.name].scores for member in members], axis=2)  # n, L, M
         seen = OutOfFold(measure, target, scores, np.ones(len(scores)) if weight is None else weight)
         parts = tested_parts(splits, len(scores))
@@ -262,9 +262,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
                 routed[member.name] = Bunch(fit={} if name is None else {name: weight})
         return routed
 
-    def _given(
-        self, members: list[Member], oof_scores: dict[str, Any], target: Target, n_folds: int
-    ) -> dict[str, CrossFit]:
+    def _given(self, members: list[Member], oof_scores: dict[str, Any], target: Target) -> dict[str, CrossFit]:
         """The frozen members, with the scores that the user gives."""
         frozen = {member.name: member for member in members if member.frozen}
         if frozen.keys() != oof_scores.keys():
