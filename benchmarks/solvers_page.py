@@ -295,9 +295,9 @@ def _constants(rows: list[Row]) -> str:
     head = ["constant", "cells", "in use", "passes with less", "passes with more"]
     return (
         "Passes relative to those with the value in use, as geometric means; one constant is changed at a time. In "
-        f"brackets: the\ncells that take more than {AIM} times as many passes, or as few, and those not solved within "
-        "four times the passes. The\ncells of `LINGER`, `ROUNDS` and `BESIDE` are those of [the page on w = 0]"
-        "(at_zero.md), the others those above.\n`python -m benchmarks.constants` measures them "
+        f"brackets: the\ncells that take more than {AIM} times the passes, or less than 1/{AIM} of them, and those not "
+        "solved within four times the\npasses. The cells of `LINGER`, `LINGER_AT_K`, `ROUNDS` and `BESIDE` are those "
+        "of [the page on w = 0](at_zero.md), the\nothers those above. `python -m benchmarks.constants` measures them "
         "([constants.csv](../../benchmarks/results/constants.csv)).\n\n" + table(head, lines)
     )
 

@@ -17,13 +17,13 @@ from metrimax.solvers.starts import after_epochs, plane_cut
 
 LINGER, LINGER_AT_K = 8, 96
 """Iterations at w = 0 after which `leave_zero` is called; where every labelling has k positives, most runs get away by
-themselves. Without it, up to 100 times as many (results/at_zero.md). With 3: 0.84 there, 0.95 on 11 sets of KEEL, but
+themselves. Without it, up to 100 times as many (results/at_zero.md). With 3: 0.79 there, 0.95 on 11 sets of KEEL, but
 up to 1.7 where the classes can be separated. At k with 8: 1.04 there, and 1.17 on KEEL.
 """
 
 EASY = 30
 """Where coordinate descent on a sum of hinges seems to need more passes than this, the bundle method takes over. With
-10 and 100: 1.06 and 1.02. Without the descent: 1.3 for the error rate on 41 to 1,000 features.
+10 and 100: 1.05 and 1.02. Without the descent: 1.3 for the error rate on 41 to 1,000 features.
 """
 
 MANY, TEXT, LOOSE = 200, 1000, 10.0
@@ -31,7 +31,7 @@ MANY, TEXT, LOOSE = 200, 1000, 10.0
 itself, is more than `LOOSE` times the margin. Then a few epochs of coordinate descent are a good start. Sums of hinges
 need more than `TEXT` features: on fewer the descent goes on to the end. Without: 1.6 for F1 on text and 1.5 for the
 error rate. With `MANY` of 50 and 800: 1.00; with `TEXT` of 250 and 4000: 1.03 and 1.00; with `LOOSE` of 2 and 50: 0.98
-and 1.05.
+and 1.04.
 """
 
 
