@@ -46,7 +46,9 @@ from metrimax.solvers.run_state import Run, Task
 from metrimax.training import lockstep
 
 FEW = 400
-"""Rows of the common class to begin with, at least; half as many join in a round, and twice those that flip."""
+"""Rows of the common class to begin with, at least; half as many join in a round, and twice those that flip. Passes
+with 100 and with 1600: 1.58 and 1.42 times as many on Reuters (90 labels), 0.98 and 1.00 on bibtex (53).
+"""
 
 RARE = 0.02
 """The share of the rare class, at most. CPU seconds of all labels, relative to 1 %: Reuters (90) 0.92 at 2 %, 0.95 at
@@ -54,10 +56,14 @@ RARE = 0.02
 """
 
 FEATURES = 200
-"""With fewer features classes overlap, and more rows matter than are worth setting aside."""
+"""With fewer features more rows matter. Passes on few rows relative to all rows, 0.5 to 1.5 % positives: 256 features
+0.39 and 0.90 (USPS), 64 features 0.48 and 0.80 (optdigits), 54 features 0.56 to 1.13 (covtype).
+"""
 
 SHARE = 0.05
-"""Of the gap, to which a round is trained: the rows that join after it change the problem."""
+"""Of the gap, to which a round is trained: the rows that join after it change the problem. Passes with 0.01 and with
+0.3: 0.97 and 1.17 on Reuters, 0.98 and 1.00 on bibtex.
+"""
 
 LEFT = 0.85
 """Of the tolerance, to which the last round is trained: rows left out rarely need the rest. With 0.5, 90 labels of
@@ -65,10 +71,12 @@ Reuters take 4,724 iterations instead of 4,182.
 """
 
 LONG = 200
-"""Iterations after which a round is given up, and the solver takes all rows: it knows more ways out of w = 0."""
+"""Iterations after which a round is given up, and the solver takes all rows: it knows more ways out of w = 0. No round
+takes as many on Reuters and bibtex. With 50 some do at C = 100, and the passes are 1.12 times as many.
+"""
 
 FLIPS = 0.01
-"""Of the largest slope, from which on a row counts as flipped."""
+"""Of the largest slope, from which on a row counts as flipped. From 0.0001 to 0.5 the passes differ by 1 %."""
 
 
 @dataclass(frozen=True)
