@@ -139,12 +139,12 @@ def added(monkeypatch):
 BESIDE = Losses(logistic=3.0)
 
 
-def solved(X, y, measure="f1", losses=BESIDE, C=4.0, solver=None, tol=1e-3, weight=None, **options):
+def solved(X, y, measure="f1", losses=BESIDE, C=4.0, solver=None, tol=1e-3, weight=None, most=10_000, **options):
     design = as_design(X, intercept_scaling=10.0)
     oracle = losses.oracle(get_measure(measure).oracle(y, weight), y, weight)
     risk_weight = C * oracle.price * oracle.n
     if solver is None:
-        steps = few_rows.solve(Auto(), oracle, design, risk_weight, tol=tol, **options)
+        steps = few_rows.solve(Auto(most), oracle, design, risk_weight, tol=tol, **options)
     else:
         steps = solver.steps(oracle, design, risk_weight, tol=tol, **options)
     return run(design, [steps])[0], oracle, design
@@ -245,6 +245,41 @@ def test_max_iter_counts_all_rounds():
         clf = MeasureSVC("f1", max_iter=9).fit(X, y)
     assert clf.n_iter_ == 9
     assert clf.status_ is Status.MAX_ITER
+
+
+def test_max_iter_counts_the_iterations_on_all_rows_too(monkeypatch):
+    """Half of the rows matter, so that a few iterations on few rows are followed by iterations on all of them."""
+    monkeypatch.setattr(few_rows, "LONG", 5)
+    X, _ = text()
+    y = np.zeros(len(X.indptr) - 1, dtype=bool)
+    y[np.random.default_rng(0).choice(len(y), 15, replace=False)] = True
+    found, *_ = solved(X, y, C=0.3, most=8)
+    assert found.n_iter == 8
+    assert found.status is Status.MAX_ITER
+
+
+@pytest.mark.parametrize(("seed", "tol"), [(0, 5e-4), (0, 2e-4), (1, 5e-4)])
+def test_rows_that_matter_a_little_do_not_keep_a_run_from_its_end(seed, tol, added):
+    """The logistic losses of the rows left out are a part of the gap, though none of them flips."""
+    X, y = text(seed, **({} if seed == 0 else {"p": 300, "positives": 25}))
+    losses = Losses("even", logistic=1.0)
+    found, *_ = solved(X, y, losses=losses, C=10.0, tol=tol)
+    best, *_ = solved(X, y, losses=losses, C=10.0, tol=tol / 100, solver=Bundle())
+    assert max(added) < len(y) / 2
+    assert found.n_iter < 100
+    assert found.status is Status.CONVERGED
+    assert found.bound <= best.objective * (1 + 1e-9)
+    assert best.bound <= found.objective * (1 + 1e-9)
+
+
+def test_a_run_that_is_cut_short_does_not_say_that_it_converged():
+    """Though it may have come close enough to the solution on few rows."""
+    X, y = text(positives=25, strays=0.2)
+    whole, *_ = solved(X, y, losses=Losses())
+    for most in range(1, whole.n_iter, 2):
+        found, *_ = solved(X, y, losses=Losses(), most=most)
+        assert found.n_iter == most
+        assert found.status is (Status.CONVERGED if found.gap <= 1e-3 else Status.MAX_ITER)
 
 
 def test_who_is_trained_on_few_rows():

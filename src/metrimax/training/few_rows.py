@@ -124,7 +124,8 @@ def _on_few_rows(solver: Auto, task: Task, sign: Vector) -> Steps:
     if solution is not None:
         return solution
     start = yield from few.everything()
-    return (yield from solver.solve(replace(task, start=start)))
+    rest = replace(solver, max_iter=solver.max_iter - len(start.history))
+    return (yield from rest.solve(replace(task, start=start)))
 
 
 def _of_classes(oracle: Oracle, design: Design) -> Vector | None:
@@ -155,6 +156,7 @@ class _FewRows:
         self._cuts: Cuts | None = None
         self._w, self._scores = np.zeros(self._design.shape[1]), np.zeros(self._design.shape[0])
         self._best = self._w
+        self._missing = 0.0  # of the risk at the last point, in the rows that did not join after it
 
     def rounds(self) -> Asking[Solution | None]:
         """The solution; None if too many rows matter, or a round takes too long."""
@@ -174,7 +176,9 @@ class _FewRows:
                 break
             if found.status.missed or not self._join(cut.slope, value - found.objective / task.weight):
                 return None
-        reached = Status.CONVERGED if self._best.any() else Status.TRIVIAL
+        status = Status.CALLBACK if found.status is Status.CALLBACK else Status.MAX_ITER
+        if run.closed:
+            status = Status.CONVERGED if self._best.any() else Status.TRIVIAL
         return Solution(
             w=self._best,
             objective=task.weight * run.objective,
@@ -183,13 +187,16 @@ class _FewRows:
             n_iter=len(self._history),
             n_passes=model.n_passes,
             n_support=found.n_support,
-            status=reached if run.closed else found.status,
+            status=status,
             history=self._history,
             cuts=None,
         )
 
     def _round(self) -> Solution:
-        """The solution on the rows in use, to a part of the gap on all rows."""
+        """The solution on the rows in use, to a part of the gap on all rows.
+
+        Where no rows joined, what they miss is a part of that gap: the rest has to be less than it was.
+        """
         task, run, model, history = self._task, self._run, self._run.model, self._history
         share, before = len(self._rows) / len(self._scores), history[-1].seconds if history else 0.0
 
@@ -202,7 +209,8 @@ class _FewRows:
         def callback(record: Record) -> Any:
             return task.callback is not None and task.callback(of_all(record))
 
-        solver, goal = Bundle(min(LONG, self._max_iter - len(history))), max(LEFT * run.tol, SHARE * run.gap)
+        solver = Bundle(min(LONG, self._max_iter - len(history)))
+        goal = max(LEFT * (run.tol - self._missing), SHARE * run.gap)
         found = self._part.drive(
             solver.steps(self._risk, self._part, task.weight, tol=goal, start=self._cuts, callback=callback)
         )
@@ -229,6 +237,7 @@ class _FewRows:
         """
         flipped = int(np.count_nonzero(np.abs(slope[~self._inside]) > FLIPS * np.abs(slope).max()))
         if not flipped:
+            self._missing = missing
             return missing <= self._run.gap / 2  # or many rows matter a little
         joining = FEW // 2 + 2 * flipped
         if 2 * (len(self._rows) + joining) > len(slope):
@@ -253,7 +262,7 @@ class _FewRows:
                 slopes = self._slopes(rows)
                 images = matrix.products("scores", matrix.products("pull", list(slopes)))
                 self._cuts = self._by_slopes(risk, rows, slopes, images)
-        self._rows, self._part, self._risk = rows, part, risk
+        self._rows, self._part, self._risk, self._missing = rows, part, risk, 0.0
 
     def everything(self) -> Asking[Cuts]:
         """A start for all rows: the cuts, the last point, and the run so far."""
