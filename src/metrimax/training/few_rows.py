@@ -153,6 +153,7 @@ class _FewRows:
         self._part: Part
         self._risk: Oracle  # of the rows
         self._cuts: Cuts | None = None
+        self._beside = 0.0  # what the rows left out add to the gap, where none of them joins
         self._w, self._scores = np.zeros(self._design.shape[1]), np.zeros(self._design.shape[0])
         self._best = self._w
 
@@ -202,7 +203,8 @@ class _FewRows:
         def callback(record: Record) -> Any:
             return task.callback is not None and task.callback(of_all(record))
 
-        solver, goal = Bundle(min(LONG, self._max_iter - len(history))), max(LEFT * run.tol, SHARE * run.gap)
+        solver = Bundle(min(LONG, self._max_iter - len(history)))
+        goal = max(LEFT * run.tol - self._beside, SHARE * run.gap)
         found = self._part.drive(
             solver.steps(self._risk, self._part, task.weight, tol=goal, start=self._cuts, callback=callback)
         )
@@ -228,6 +230,7 @@ class _FewRows:
         ``missing`` is how far the risk of the rows in use is below that of all.
         """
         flipped = int(np.count_nonzero(np.abs(slope[~self._inside]) > FLIPS * np.abs(slope).max()))
+        self._beside = 0.0 if flipped else missing
         if not flipped:
             return missing <= self._run.gap / 2  # or many rows matter a little
         joining = FEW // 2 + 2 * flipped
