@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import subprocess
 import sys
 import warnings
@@ -348,9 +347,8 @@ def test_nothing_heavy_is_imported(train: Path) -> None:
         assert done.returncode == 0, (arguments, done.stderr)
 
 
+@pytest.mark.posix
 def test_broken_pipe_is_quiet(train: Path) -> None:
-    if os.name != "posix":
-        pytest.skip("needs a POSIX shell")
     command = f"{sys.executable} -c 'from metrimax.cli import main; raise SystemExit(main())' measures | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert "Traceback" not in done.stderr
