@@ -395,6 +395,14 @@ def test_the_table_of_the_demo() -> None:
     assert min(labels.count(module) for module in comparison.MODULES) >= 10
 
 
+def test_the_source_of_datetime_moved_in_python_3_12(tmp_path: Path) -> None:
+    from metrimax.cli import comparison
+
+    (tmp_path / "datetime.py").write_text("from _pydatetime import *\n")
+    (tmp_path / "_pydatetime.py").write_text(f'def strptime():\n    "{"string to date " * 5}"\n')
+    assert comparison.docstrings(tmp_path)[1] == ["datetime"]
+
+
 def test_demo_threshold_is_the_best_one() -> None:
     from metrimax.cli.comparison import best_threshold
 
