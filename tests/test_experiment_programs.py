@@ -182,7 +182,7 @@ def test_accuracy_and_f1_fix_the_area_of_labels():
 
 
 def test_comparisons_count_to_four_digits():
-    found = capo_findings.Compared.of([(0.91234, 0.91236), (0.5, 0.4), (0.3, 0.4), (0.2, 0.4)])
+    found = capo_findings.Compared.of([(0.91231, 0.91234), (0.5, 0.4), (0.3, 0.4), (0.2, 0.4)])
     assert found == (1, 1, 2)
     assert str(found) == "1/1/2"
 
