@@ -9,18 +9,17 @@ import pandas as pd
 
 from experiments import figures
 from experiments.harness import Options, Row, data_frame, write
+from experiments.xi_alpha_findings import MEASURES, OPTIMISTIC_PAPER, findings
 from metrimax.display import EstimateDisplay, LearningCurveDisplay
 
 PAPER = Path(__file__).with_name("xi_alpha_paper.csv")
 
-MEASURES = ("error", "recall", "precision", "f1")
 TITLES = {
     "reuters": "Table 1: Reuters, ten most frequent categories",
     "webkb": "Table 2: WebKB, four classes",
     "ohsumed": "Table 3: Ohsumed",
     "made": "Documents made up",
 }
-OPTIMISTIC_PAPER = {"error": 3, "recall": 1, "precision": 15, "f1": 2}
 
 
 def page(rows: list[Row], options: Options) -> None:
@@ -30,6 +29,7 @@ def page(rows: list[Row], options: Options) -> None:
     folder = options.pages / "figures"
     parts = [
         _head(),
+        findings(part("free"), pd.read_csv(PAPER), part("curves"), part("loo")),
         _tables(part("tables"), part("free")),
         _figure_3(part("free"), folder),
         _curves(part("curves"), folder),
