@@ -247,6 +247,26 @@ def test_groups_and_any_splitter():
     assert np.isfinite(repeated.oof_scores_).all()
 
 
+def test_folds_as_lists_and_masks():
+    X, y = sample(90)
+    first, second = np.arange(90) < 45, np.arange(90) >= 45
+    rows = [list(np.flatnonzero(part)) for part in (first, second)]
+    one, other = (few(cv=folds).fit(X, y) for folds in ([rows, rows[::-1]], [(first, second), (second, first)]))
+    np.testing.assert_array_equal(one.oof_scores_, other.oof_scores_)
+    assert np.isfinite(one.oof_scores_).all()
+
+
+def test_a_tiny_class_of_several_does_not_lower_the_number_of_folds():
+    X, y = sample(120)
+    y = y.astype(int)
+    y[:2] = 7
+    model = few(cv=5).fit(X, y)
+    assert len(model.estimators_[2]) == 5
+    assert np.isfinite(model.oof_scores_).all()
+    two = few(cv=5).fit(X, np.arange(120) < 3)  # of two classes, each fold has one of three rows
+    assert len(two.estimators_[2]) == 3
+
+
 @pytest.mark.parametrize("labels", [1, 2])
 def test_a_number_of_folds_keeps_groups_together(labels):
     """The only column is the number of the group: with a group in two folds, a tree would know its label."""

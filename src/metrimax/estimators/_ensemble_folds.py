@@ -66,12 +66,14 @@ def make_splits(cv: Any, X: Any, target: Target, weight: Vector | None, given: d
             kind = GroupKFold if target.separate else StratifiedGroupKFold
         else:
             kind = KFold if target.separate else StratifiedKFold
-        smallest = len(y) if target.separate else int(np.unique(y, return_counts=True)[1].min())
-        cv = kind(max(2, min(int(cv), smallest)), shuffle=True, random_state=rng.randint(2**31 - 1))
+        # of two classes the smaller; a tiny one of several is missing in some folds, which `Target` allows for
+        largest = len(y) if target.separate else int(np.sort(np.unique(y, return_counts=True)[1])[-2])
+        cv = kind(max(2, min(int(cv), largest)), shuffle=True, random_state=rng.randint(2**31 - 1))
     used = np.ones(len(y), dtype=bool) if weight is None else weight > 0
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
-        found = list(check_cv(cv, y, classifier=True).split(X, y, **given))
+        rows = np.arange(len(y))  # of lists and masks, which splitters may give, it makes indices
+        found = [(rows[train], rows[test]) for train, test in check_cv(cv, y, classifier=True).split(X, y, **given)]
     splits = [(train[used[train]], test[used[test]]) for train, test in found if used[test].any()]
     if not splits:
         raise ValueError(f"expected cv with at least one split, got none from {told!r}")

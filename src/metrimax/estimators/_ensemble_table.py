@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
 from metrimax._validation import warn
 from metrimax.protocols import Labels, Vector
@@ -33,6 +34,35 @@ DENSE_ENTRIES = 2e7
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame."""
     return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc")
+
+
+def checked(estimator: Any, X: Any, *, reset: bool, frames: bool) -> Any:
+    """X as a data frame, or as a float matrix in which NaN is a gap, with the columns of `fit`.
+
+    A model of data frames (``frames``) takes arrays with the same columns, too, and one of arrays takes data frames.
+    """
+    if not is_frame(X) and hasattr(X, "to_pandas"):  # Polars, Arrow
+        X = X.to_pandas()
+    if frames and is_frame(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if 0 in X.shape:
+            raise ValueError(f"expected at least one row and one column in X, got a data frame of shape {X.shape}")
+        return X
+    if frames and not reset:
+        from pandas import DataFrame  # there is a model of data frames
+
+        X = validate_data(estimator, X, reset=False, dtype=None, ensure_all_finite=False)
+        return DataFrame(X, columns=vars(estimator).get("feature_names_in_"))
+    kinds: Any = [np.float64, np.float32]
+    try:
+        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite="allow-nan")
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"{error}: give a table with text as a pandas data frame, in fit as in predict") from None
+        raise
+    if sparse.issparse(X) and np.isnan(X.data).any():
+        raise ValueError("expected a sparse X without NaN, got some: convert it by toarray() to have them as gaps")
+    return X
 
 
 class Table:
@@ -64,8 +94,18 @@ def _categories(column: Any) -> list[Any] | None:
     """The values of a column of categories or text, the most frequent first; None for numbers, dates and times."""
     if _kind(_typed(column)) in "biufmM":
         return None
-    counts = column.value_counts()  # without gaps
+    try:
+        counts = column.value_counts()  # without gaps
+    except TypeError as error:
+        raise _no_category(column, error) from None
     return [value for value, count in counts.items() if count > 0]
+
+
+def _no_category(column: Any, error: Exception) -> ValueError:
+    return ValueError(
+        f"expected numbers, dates, or values that can be categories in the column {column.name!r}, got others "
+        f"({error}): drop it, or make columns of what it holds"
+    )
 
 
 def _kind(column: Any) -> str:
@@ -113,7 +153,10 @@ def _coded(column: Any, values: list[Any] | None) -> Vector:
     ranks = {value: float(k) for k, value in enumerate(values)}
     # a value that was not in the rows of `fit` counts as one of the rare values
     missing = column.isna().to_numpy()
-    codes = np.array([ranks.get(value, float(len(values))) for value in column.astype(object)], dtype=np.float64)
+    try:
+        codes = np.array([ranks.get(value, float(len(values))) for value in column.astype(object)], dtype=np.float64)
+    except TypeError as error:
+        raise _no_category(column, error) from None
     codes[missing] = np.nan
     return codes
 

@@ -24,7 +24,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from metrimax._validation import dense, is_whole, refuse_missing, warn
@@ -32,7 +31,7 @@ from metrimax.estimators._composition import Composition
 from metrimax.estimators._ensemble_folds import CrossFit, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
 from metrimax.estimators._ensemble_rule import OutOfFold, Rule
-from metrimax.estimators._ensemble_table import is_frame
+from metrimax.estimators._ensemble_table import checked as checked_table
 from metrimax.estimators._links import Documented
 from metrimax.estimators._refit import Refitted
 from metrimax.estimators._remarks import warn_of_shortfall
@@ -76,7 +75,8 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         `predict_proba` or `decision_function`, regressors (trained on 1 and -1), pipelines (which get X unchanged), and
         fitted models in a `sklearn.frozen.FrozenEstimator`, for which `fit` needs ``oof_scores``.
     cv : int, splitter or iterable, default=5
-        The folds. Those of a number are stratified and shuffled, and no more than the smallest class has rows.
+        The folds. Those of a number are stratified and shuffled, and no more than the smaller of two classes has rows;
+        a class of few rows among several is missing in some folds.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     pos_label : label or None, default=None
@@ -217,7 +217,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         if y is None:
             raise ValueError("expected y, the true labels, got None: requires y to be passed, but the target y is None")
         checked = self._unfitted()
-        X = _checked(checked, X, reset=True)
+        X = checked_table(checked, X, reset=True, frames=True)
         check_consistent_length(X, y)
         return checked, X, np.asarray(dense(y))
 
@@ -339,7 +339,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     def _log_odds(self, X: Any) -> Vector:
         """Scores (n, L) before the threshold."""
         check_is_fitted(self)
-        X = _checked(self, X, reset=False)
+        X = checked_table(self, X, reset=False, frames=self._views.table is not None)
         n = _num_samples(X)
         chunks = [slice(first, first + CHUNK) for first in range(0, n, CHUNK)]  # encoded rows may be large
         return np.concatenate([self._chunk_log_odds(_safe_indexing(X, chunk) if n > CHUNK else X) for chunk in chunks])
@@ -418,19 +418,3 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
 def _name(given: Any, measure: Measure) -> str:
     """The name of a measure, as the user gave it."""
     return given if isinstance(given, str) else measure.name
-
-
-def _checked(estimator: MeasureEnsemble, X: Any, *, reset: bool) -> Any:
-    """X as a data frame, or as a float matrix in which NaN is a gap, with the columns of `fit`."""
-    if not is_frame(X) and hasattr(X, "to_pandas"):  # Polars, Arrow
-        X = X.to_pandas()
-    if is_frame(X):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return X
-    kinds: Any = [np.float64, np.float32]
-    try:
-        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite="allow-nan")
-    except ValueError as error:
-        if "could not convert string" in str(error):
-            raise ValueError(f"{error}: give a table with text as a pandas data frame") from None
-        raise
