@@ -96,6 +96,23 @@ def test_a_gap_that_only_new_rows_have():
     assert np.isfinite(model.decision_function(X.assign(number=np.nan, flag=None))).all()
 
 
+@pytest.mark.parametrize("form", [pd.DataFrame, np.asarray])
+def test_a_gap_in_a_table_of_numbers_without_gaps_is_the_median(form):
+    X, y = sample_of_numbers()
+    X = X.assign(a=X["a"] + 50)  # zero would be far away
+    model = MeasureEnsemble(estimators=[("linear", LogisticRegression())], cv=2, random_state=0).fit(form(X), y)
+    given = (form(X.assign(a=value)) for value in (np.nan, X["a"].median()))
+    np.testing.assert_allclose(*map(model.decision_function, given))
+
+
+def test_text_does_not_become_numbers_unnoticed():
+    X, y = sample_of_numbers()
+    model = MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(X.assign(code=["007", "12"] * 100), y)
+    with pytest.raises(ValueError, match="expected text in the column 'code', as in the rows of fit, got numbers"):
+        model.predict(X.assign(code=[7, 12] * 100))
+    assert np.isfinite(model.decision_function(X.assign(code=np.nan))).all()
+
+
 def test_pipelines_get_the_frame_by_its_names():
     X, y = table()
     columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["colour", "size"]))

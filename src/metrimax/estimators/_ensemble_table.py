@@ -95,8 +95,8 @@ def _categories(column: Any) -> list[Any] | None:
     if _kind(_typed(column)) in "biufmM":
         return None
     try:
-        counts = column.value_counts()  # without gaps
-    except TypeError as error:
+        counts = dict(column.value_counts().items())  # without gaps
+    except (TypeError, NotImplementedError) as error:
         raise _no_category(column, error) from None
     return [value for value, count in counts.items() if count > 0]
 
@@ -150,6 +150,11 @@ def _coded(column: Any, values: list[Any] | None) -> Vector:
                 "column.replace([np.inf, -np.inf], np.nan)"
             )
         return numbers
+    if _kind(column) in "biuf" and values and all(isinstance(value, str) for value in values) and column.notna().any():
+        raise ValueError(
+            f"expected text in the column {column.name!r}, as in the rows of fit, got numbers: convert it by "
+            "astype(str), or read it as text"
+        )
     ranks = {value: float(k) for k, value in enumerate(values)}
     # a value that was not in the rows of `fit` counts as one of the rare values
     missing = column.isna().to_numpy()
@@ -164,30 +169,27 @@ def _coded(column: Any, values: list[Any] | None) -> Vector:
 class MatrixEncoder:
     """Codes as a matrix for members that take neither categories nor gaps.
 
-    A gap in a column of numbers becomes the median, and another column marks the gaps. Each category becomes a column
-    of zeros and ones; a gap is zero in all of them.
+    A gap in a column of numbers becomes the median. If `fit` saw gaps in it, another column marks them. Each category
+    becomes a column of zeros and ones; a gap is zero in all of them.
     """
 
-    def __init__(self, codes: Any, categorical: Labels) -> None:
+    def __init__(self, codes: Vector, categorical: Labels) -> None:
         self._categorical = categorical
-        numbers = np.flatnonzero(~categorical)
-        gaps = np.isnan(codes[:, numbers]) if not sparse.issparse(codes) else np.zeros((1, len(numbers)), dtype=bool)
-        self._gapped = numbers[gaps.any(axis=0)]
-        self._medians = np.array([_median(codes[:, j]) for j in self._gapped])
+        numbers = codes[:, ~categorical]
+        self._medians = np.array([_median(column) for column in numbers.T])
+        self._gapped = np.flatnonzero(np.isnan(numbers).any(axis=0))
         self._widths = [
             (int(j), int(min(MOST_COLUMNS, np.nanmax(codes[:, j], initial=0.0) + 1)))
             for j in np.flatnonzero(categorical)
         ]
 
-    def __call__(self, codes: Any) -> Any:
-        if not len(self._gapped) and not self._widths:
+    def __call__(self, codes: Vector) -> Vector:
+        numbers = codes[:, ~self._categorical]
+        missing = np.isnan(numbers)
+        if not missing.any() and not len(self._gapped) and not self._widths:
             return codes
-        numbers = codes[:, ~self._categorical].copy()
-        at = np.searchsorted(np.flatnonzero(~self._categorical), self._gapped)
-        missing = np.isnan(codes[:, self._gapped])
-        numbers[:, at] = np.where(missing, self._medians, numbers[:, at])
-        numbers = np.nan_to_num(numbers, nan=0.0, posinf=None, neginf=None)
-        blocks = [numbers, missing.astype(np.float64)]
+        numbers = np.where(missing, self._medians, numbers)
+        blocks = [numbers, missing[:, self._gapped].astype(np.float64)]
         blocks += [(codes[:, [j]] == np.arange(width)).astype(np.float64) for j, width in self._widths]
         return np.hstack(blocks)
 

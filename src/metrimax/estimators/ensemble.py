@@ -53,9 +53,6 @@ from metrimax.protocols import Array, Measure, Rows, Vector
 CHUNK = 50_000
 """How many rows are scored at a time."""
 
-LEAST_WEIGHT = 0.01
-"""A member whose share of the weights is below this for every label is dropped."""
-
 
 class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     """Classifier for tables: members of different kinds, combined, with the threshold that the measure asks for.
@@ -92,7 +89,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     ----------
     estimators_ : list
         For each member a list over the folds: lists of one model, or of one for each label of an indicator matrix.
-        Empty for a member that was dropped because its weight is below 1 %.
+        Empty for a member without weight: one below 1 % is set to zero.
     weights_ : ndarray (M,), or (L, M) with several labels
         Weights of the calibrated members.
     threshold_ : ndarray (1,) or (L,)
@@ -183,6 +180,9 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         """
         measure = get_measure(self.measure)
         checked, X, y = self._check_sample(X, y)
+        if groups is not None:
+            refuse_missing(groups, "groups", "the group of each row", "give every row a group")
+            check_consistent_length(X, groups)
         target, weight = self._target(y, sample_weight)
         views = Views(X)
         members = self._chosen(views, X)
@@ -202,7 +202,8 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         seen = OutOfFold(measure, target, scores, np.ones(len(scores)) if weight is None else weight)
         parts = tested_parts(splits, len(scores))
         rule = self._rule_of(seen, np.concatenate(parts), weight)
-        report = self._report(seen, parts, members, fits, rule, int(rng.randint(2**31 - 1)))
+        trained = float(np.mean([len(train) for train, _ in splits]))
+        report = self._report(seen, parts, members, fits, rule, int(rng.randint(2**31 - 1)), trained)
         self._renew(checked)
         self._views, self._reader, self._rule, self._size = views, target.forget(), rule, total_of(weight, scores)
         self._store(members, fits, rule(scores))
@@ -222,7 +223,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         return checked, X, np.asarray(dense(y))
 
     def _target(self, y: Array, sample_weight: Any) -> tuple[Target, Vector | None]:
-        if y.dtype.kind == "O":
+        if y.dtype.kind in "Of":
             refuse_missing(y)
         kind, classes, labels = encode(y, self.pos_label)
         y = labels.astype(np.int64) if kind == "multilabel-indicator" else column_or_1d(y)
@@ -290,7 +291,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     def _store(self, members: list[Member], fits: dict[str, CrossFit], above: Vector) -> None:
         """Set the other fitted attributes; ``above`` are the scores (n, L) out of fold less the thresholds."""
         weights = np.array([stack.weights for stack in self._rule.stacks])
-        used = (weights >= LEAST_WEIGHT * weights.sum(axis=1, keepdims=True)).any(axis=0)
+        used = np.max([stack.coef for stack in self._rule.stacks], axis=0) > 0
         self._members = [member._replace(estimator=None) for member in members]
         self.classes_, self.threshold_ = np.sort(self._reader.classes), self._rule.thresholds
         self.estimators_ = [fits[m.name].models if use else [] for m, use in zip(members, used, strict=True)]
@@ -306,12 +307,13 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         fits: dict[str, CrossFit],
         rule: Rule,
         seed: int,
+        trained: float,
     ) -> dict[str, Any]:
         """What the ensemble and each of its members are worth on other data, and what they cost."""
         weights = np.mean([stack.weights for stack in rule.stacks], axis=0)
         every = {
             member.name: {
-                **seen.estimate(parts, [m], seed)._asdict(),
+                **seen.estimate(parts, [m], seed, trained)._asdict(),
                 "weight": float(weights[m]),
                 "cpu_seconds": fits[member.name].cpu_seconds,
             }
@@ -319,7 +321,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         }
         return {
             "measure": _name(self.measure, seen.measure),
-            **seen.estimate(parts, range(len(members)), seed)._asdict(),
+            **seen.estimate(parts, range(len(members)), seed, trained)._asdict(),
             "cpu_seconds": sum(own["cpu_seconds"] for own in every.values()),
             "members": every,
         }
