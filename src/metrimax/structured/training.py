@@ -234,7 +234,7 @@ class Cached:
         lam = 1 / weight
         cache = Cache(int(oracle.n), oracle.p)
         w = best_w = np.zeros(oracle.p)
-        best = at_zero = before = np.inf
+        best = before = np.inf
         bound = 0.0
         cuts: Cuts | None = None
         history: list[Record] = []
@@ -245,7 +245,6 @@ class Cached:
             found, values = oracle.constraints(w, slacks)
             values = np.maximum(values, slacks)
             value = lam / 2 * _kernels.dot(w, w) + float(values.mean())
-            at_zero = value if iteration == 1 else at_zero
             if value < best:
                 best, best_w = value, w
             gap = best - bound
@@ -270,8 +269,8 @@ class Cached:
             w, n_support = inner.w, inner.n_support
         if status is Status.MAX_ITER and best - bound <= tol:  # by the last bound of all
             status = Status.CONVERGED
-        if status is Status.CONVERGED and at_zero - bound <= tol:
-            status = Status.TRIVIAL
+        if status is Status.CONVERGED:
+            status = Status.reached(best_w)
         return Solution(
             w=best_w,
             objective=weight * best,
