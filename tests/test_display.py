@@ -216,6 +216,13 @@ def test_reliability():
     np.testing.assert_allclose([display.predicted, display.observed, display.counts], [[0.2, 0.8], [1 / 3, 1], [3, 3]])
     mpl.pyplot.close(display.figure_)
     X, y = rows()
+    model = LogisticRegression().fit(X, y)
+    usual, other = (ReliabilityDisplay.from_estimator(model, X, y, pos_label=one) for one in (None, "no"))
+    np.testing.assert_allclose(other.observed[::-1], 1 - usual.observed)
+    np.testing.assert_allclose(other.predicted[::-1], 1 - usual.predicted)
+    mpl.pyplot.close("all")
+    with pytest.raises(ValueError, match="expected pos_label among the classes"):
+        ReliabilityDisplay.from_estimator(model, X, y, pos_label="none")
     with pytest.raises(TypeError, match="CalibratedClassifierCV"):
         ReliabilityDisplay.from_estimator(MeasureSVC("f1", C=1.0).fit(X, y), X, y)
     with pytest.raises(ValueError, match="expected probabilities from 0 to 1"):
