@@ -164,6 +164,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> 
         ("predict one.tsv table.model", 1, "with --format csv if its name does not end in .csv"),
         ("train people.csv m --target verdict --measure recall", 2, "perhaps 'recall@precision=0.9' is meant"),
         ("train people.csv m --target verdict --measure precision@200%", 2, "as a share of the sample such as '1%'"),
+        ("train people.csv m --target verdict --drop age,city", 1, "repeat --drop for several columns"),
         ("demo --report -", 2, "expected a file, got standard output"),
     ],
 )

@@ -30,11 +30,6 @@ DENSE_ENTRIES = 2e7
 """A sparse X with at most this many entries, zeros included (160 MB), is made dense for members that need it."""
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame."""
-    return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc")
-
-
 class Table:
     """The categories of the columns of a data frame, learnt from the rows of `fit`."""
 

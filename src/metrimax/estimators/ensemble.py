@@ -27,12 +27,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metrimax._validation import dense, is_whole, refuse_missing, warn
+from metrimax._validation import dense, is_frame, is_whole, refuse_missing, warn
+from metrimax.estimators._base import refuse_design
 from metrimax.estimators._composition import Composition
 from metrimax.estimators._ensemble_folds import CrossFit, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
 from metrimax.estimators._ensemble_rule import OutOfFold, Rule
-from metrimax.estimators._ensemble_table import is_frame
 from metrimax.estimators._links import Documented
 from metrimax.estimators._refit import Refitted
 from metrimax.estimators._remarks import warn_of_shortfall
@@ -216,6 +216,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
             refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         if y is None:
             raise ValueError("expected y, the true labels, got None: requires y to be passed, but the target y is None")
+        refuse_design(X, "the members need the rows; MeasureSVC and MeasureSVCCV train on datasets")
         checked = self._unfitted()
         X = _checked(checked, X, reset=True)
         check_consistent_length(X, y)

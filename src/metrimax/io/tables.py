@@ -315,7 +315,8 @@ def _dropped(path: Name, columns: list[str], name: str) -> int:
         return columns.index(name)
     if name.isdecimal() and int(name) < len(columns):
         return int(name)
-    raise FileError(f"{path}: no column {name!r} to drop: expected one of {', '.join(columns[:50])}")
+    several = "; repeat --drop for several columns" if "," in name else ""
+    raise FileError(f"{path}: no column {name!r} to drop: expected one of {', '.join(columns[:50])}{several}")
 
 
 def _label(
