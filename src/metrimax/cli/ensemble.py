@@ -7,6 +7,7 @@ are loaded. pandas reads the table, with its categories, text and gaps.
 from __future__ import annotations
 
 import argparse
+import sys
 import zipfile
 from dataclasses import dataclass
 from importlib import import_module
@@ -170,14 +171,15 @@ def read_table(arguments: argparse.Namespace, model: EnsembleModel) -> Data:
 
 def _table(arguments: argparse.Namespace) -> Any:
     kind = arguments.format or file_kind(arguments.data)
-    if kind not in ("csv", "parquet") or arguments.data == "-":
+    if kind not in ("csv", "parquet") or (arguments.data == "-" and kind == "parquet"):
         raise UsageError(
-            f"expected a table, .csv or .parquet, for an ensemble, got {arguments.data}: leave out --kind ensemble for "
-            "other files"
+            f"expected a table, .csv or .parquet, for an ensemble, got {arguments.data}: give --format csv if it is "
+            "one; leave out --kind ensemble for other files"
         )
     pandas = _needed("pandas", "to read a table with categories and gaps")
     try:
-        return pandas.read_csv(arguments.data) if kind == "csv" else pandas.read_parquet(arguments.data)
+        source = sys.stdin.buffer if arguments.data == "-" else arguments.data
+        return pandas.read_csv(source) if kind == "csv" else pandas.read_parquet(source)
     except FileNotFoundError:
         raise
     except (ValueError, ImportError) as error:
