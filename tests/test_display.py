@@ -8,6 +8,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -217,3 +218,25 @@ def test_the_curve_of_a_constraint_is_zero_where_it_is_broken():
     ]
     np.testing.assert_allclose(display.values, expected)
     assert 0 < np.count_nonzero(display.values) < len(display.values)
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_a_pipeline_is_drawn_as_the_model_inside(searched):
+    """With its measure and its positive class."""
+    X, y = rows()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = make_pipeline(StandardScaler(), MeasureSVCCV("mcc", Cs=[0.1, 1.0], cv=3, pos_label="no")).fit(frame, y)
+    inside, Z = model[-1], model[0].transform(frame)
+    if searched:
+        model = GridSearchCV(model, {"measuresvccv__Cs": [[0.1, 1.0]]}, cv=2).fit(frame, y)
+    found, expected = (ThresholdDisplay.from_estimator(*two, y) for two in ((model, frame), (inside, Z)))
+    assert found.name == "mcc"
+    np.testing.assert_array_equal(found.values, expected.values)
+    found, expected = (OperatingPointDisplay.from_estimator(*two, y) for two in ((model, frame), (inside, Z)))
+    assert found.point == expected.point
+    assert found.point[0] == recall_score(y, inside.predict(Z), pos_label="no")
+    assert found.name == "MeasureSVCCV"
+    assert sorted(CoefficientDisplay.from_estimator(model).names) == ["a", "b", "c"]
+    assert len(ConvergenceDisplay.from_estimator(model).histories[0]) == len(inside.history_)
+    assert PathDisplay.from_estimator(model).chosen == inside.C_
+    mpl.pyplot.close("all")

@@ -184,6 +184,8 @@ def save_model(path: Name, model: LinearModel) -> None:
     >>> file.exists()
     True
     """
+    if not isinstance(model, LinearModel):
+        raise TypeError(f"expected a LinearModel, got {type(model).__name__}: joblib.dump stores an estimator")
     from metrimax import __version__
 
     given = {name: getattr(model, name) for name in RULE} | _stacked(model.certificates)

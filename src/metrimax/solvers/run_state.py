@@ -36,7 +36,8 @@ STALL = 100
 
 LITTLE = 0.01
 """A share that is negligible: of the tolerance, for the accuracy of the small program and for rounding in the scores;
-of the gap, for what an iteration has gained, after which the next cut is exact.
+of the gap, for what an iteration has gained, after which the next cut is exact. With 0.001 and 0.1: 1.00 and 0.99 times
+the passes.
 """
 
 
