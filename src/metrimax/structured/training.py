@@ -137,7 +137,7 @@ class Cached:
         began = time.perf_counter()
         cache = cache_of(int(oracle.n), oracle.p, weight)
         w = best_w = np.zeros(oracle.p)
-        best = at_zero = before = np.inf
+        best = before = np.inf
         bound = 0.0
         history: list[Record] = []
         status = Status.MAX_ITER
@@ -147,7 +147,6 @@ class Cached:
             found, values = oracle.constraints(w, slacks)
             values = np.maximum(values, slacks)
             value = _kernels.dot(w, w) / (2 * weight) + float(values.mean())
-            at_zero = value if iteration == 1 else at_zero
             if value < best:
                 best, best_w = value, w
             gap = best - bound
@@ -164,18 +163,16 @@ class Cached:
             elif arrived and not gap < before:  # neither more constraints nor more precision help
                 status = Status.STALLED
                 break
-            before, precision = (
-                gap,
-                max(0.4 * tol, cache.precision * gap),
-            )  # the rest of tol is for what is not in the cache
-            target, reached = cache.solve(precision)
+            before = gap
+            # a part of tol is left for what is not in the cache
+            target, reached = cache.solve(max(0.4 * tol, cache.precision * gap))
             bound = max(bound, reached)
             arrived = not len(better)
             w = target if arrived else w + cache.stride * (target - w)
         if status is Status.MAX_ITER and best - bound <= tol:  # by the last bound of all
             status = Status.CONVERGED
-        if status is Status.CONVERGED and at_zero - bound <= tol:
-            status = Status.TRIVIAL
+        if status is Status.CONVERGED:
+            status = Status.reached(best_w)
         return Solution(
             w=best_w,
             objective=weight * best,
