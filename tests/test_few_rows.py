@@ -181,6 +181,16 @@ def test_rows_join_and_cuts_are_taken_over(added, monkeypatch):
     assert found.n_passes < 0.7 * solved(X, y, solver=Bundle())[0].n_passes
 
 
+def test_a_round_in_which_no_row_joins_is_followed_by_a_more_accurate_one(added):
+    """Rows left out matter a little: the same rows, as accurate as before, would change nothing until max_iter."""
+    X, y = text()
+    found, *_ = solved(X, y, losses=Losses(logistic=1.0), C=0.1)
+    alone, *_ = solved(X, y, losses=Losses(logistic=1.0), C=0.1, solver=Bundle())
+    assert added
+    assert found.status is Status.CONVERGED
+    assert found.n_iter <= 3 * alone.n_iter
+
+
 @pytest.mark.parametrize("order", ["wide", "tall"])
 def test_vectors_kept_by_weights(order, added):
     """With more rows than features cuts are kept by weights, of few rows by coefficients."""
@@ -307,6 +317,41 @@ def test_rows_of_weight_0_are_not_among_the_few(added, monkeypatch):
     monkeypatch.setattr(few_rows._FewRows, "_join", lambda self, *_: inside.append(self._rows))
     solved(X, y, weight=weight, tol=1e-6)
     assert used[inside[0]].all()
+
+
+def test_max_iter_counts_the_iterations_on_all_rows_too(monkeypatch):
+    """Half of the rows matter, so that a few iterations on few rows are followed by iterations on all of them."""
+    monkeypatch.setattr(few_rows, "LONG", 5)
+    X, _ = text()
+    y = np.zeros(len(X.indptr) - 1, dtype=bool)
+    y[np.random.default_rng(0).choice(len(y), 15, replace=False)] = True
+    found, *_ = solved(X, y, C=0.3, max_iter=8)
+    assert found.n_iter == 8
+    assert found.status is Status.MAX_ITER
+
+
+@pytest.mark.parametrize(("seed", "tol"), [(0, 5e-4), (0, 2e-4), (1, 5e-4)])
+def test_rows_that_matter_a_little_do_not_keep_a_run_from_its_end(seed, tol, added):
+    """The logistic losses of the rows left out are a part of the gap, though none of them flips."""
+    X, y = text(seed, **({} if seed == 0 else {"p": 300, "positives": 25}))
+    losses = Losses("even", logistic=1.0)
+    found, *_ = solved(X, y, losses=losses, C=10.0, tol=tol)
+    best, *_ = solved(X, y, losses=losses, C=10.0, tol=tol / 100, solver=Bundle())
+    assert max(added) < len(y) / 2
+    assert found.n_iter < 100
+    assert found.status is Status.CONVERGED
+    assert found.bound <= best.objective * (1 + 1e-9)
+    assert best.bound <= found.objective * (1 + 1e-9)
+
+
+def test_a_run_that_is_cut_short_does_not_say_that_it_converged():
+    """Though it may have come close enough to the solution on few rows."""
+    X, y = text(positives=25, strays=0.2)
+    whole, *_ = solved(X, y, losses=Losses())
+    for most in range(1, whole.n_iter, 2):
+        found, *_ = solved(X, y, losses=Losses(), max_iter=most)
+        assert found.n_iter == most
+        assert found.status is (Status.CONVERGED if found.gap <= 1e-3 else Status.MAX_ITER)
 
 
 def test_who_is_trained_on_few_rows():

@@ -16,7 +16,12 @@ from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Gram, Kernel, check_symmetric, choose_gamma, kernel_design
 from metrimax.estimators._base import check_rule, trained_with
 from metrimax.estimators._classifier import CertifiedClassifier
-from metrimax.estimators._remarks import warn_of_constants, warn_of_grades, warn_of_training_scores
+from metrimax.estimators._remarks import (
+    warn_of_constants,
+    warn_of_grades,
+    warn_of_no_labels,
+    warn_of_training_scores,
+)
 from metrimax.estimators._targets import encode, total_of, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
@@ -167,6 +172,7 @@ class MeasureSVC(CertifiedClassifier):
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None  # for subclasses without this parameter
     certificate: bool = False
     _may_be_free: ClassVar[bool] = True
+    _chooses: ClassVar[bool] = False  # whether folds, or estimates, choose among candidates
 
     def __init__(
         self,
@@ -279,7 +285,9 @@ class MeasureSVC(CertifiedClassifier):
         self._warn_of_positive(measure, labels)
         if not (measure.ranks or self._target == "multiclass" or is_design(X)):  # a design would be read once more
             scores = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self._turn * self.intercept_
-            warn_of_constants(measure, labels, scores, weight, [label.solution for label in fitted])
+            solutions = [label.solution for label in fitted]
+            warn_of_constants(measure, labels, scores, weight, solutions, chosen=self._chooses)
+            warn_of_no_labels(labels)
 
     def _check_design(self, X: Any, y: Any) -> Array:
         if not self._has_kernel("linear"):

@@ -127,6 +127,7 @@ class MeasureSVCCV(MeasureSVC):
     """
 
     _may_be_free: ClassVar[bool] = False
+    _chooses: ClassVar[bool] = True
 
     def __init__(
         self,

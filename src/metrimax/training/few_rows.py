@@ -155,6 +155,7 @@ class _FewRows:
         self._cuts: Cuts | None = None
         self._w, self._scores = np.zeros(self._design.shape[1]), np.zeros(self._design.shape[0])
         self._best = self._w
+        self._missing = 0.0  # of the risk at the last point, in the rows that did not join after it
 
     def rounds(self) -> Asking[Solution | None]:
         """The solution; None if too many rows matter, or a round takes too long."""
@@ -195,7 +196,10 @@ class _FewRows:
         )
 
     def _round(self) -> Solution:
-        """The solution on the rows in use, to a part of the gap on all rows."""
+        """The solution on the rows in use, to a part of the gap on all rows.
+
+        Where no rows joined, what they miss is a part of that gap: the rest has to be less than it was.
+        """
         task, run, model, history = self._task, self._run, self._run.model, self._history
         share, before = len(self._rows) / len(self._scores), history[-1].seconds if history else 0.0
 
@@ -226,8 +230,8 @@ class _FewRows:
 
     @property
     def _goal(self) -> float:
-        """The gap on the rows in use to which a round is trained."""
-        return max(LEFT * self._run.tol, SHARE * self._run.gap)
+        """The gap on the rows in use to which a round is trained; what they miss is a part of the whole gap."""
+        return max(LEFT * (self._run.tol - self._missing), SHARE * self._run.gap)
 
     def _begin(self) -> Asking[None]:
         """The rows to begin with."""
@@ -246,6 +250,7 @@ class _FewRows:
         """
         flipped = int(np.count_nonzero(np.abs(slope[~self._inside]) > FLIPS * np.abs(slope).max()))
         if not flipped:  # with the same rows only a smaller gap helps; or many rows matter a little
+            self._missing = missing
             return missing <= self._run.gap / 2 and self._goal < gap
         joining = FEW // 2 + 2 * flipped
         if 2 * (len(self._rows) + joining) > len(slope):
@@ -272,7 +277,7 @@ class _FewRows:
                 images = matrix.products("scores", matrix.products("pull", list(slopes)))
                 self._run.model.n_passes += 2 * len(rows) / len(self._scores)
                 self._cuts = self._by_slopes(risk, rows, slopes, images)
-        self._rows, self._part, self._risk = rows, part, risk
+        self._rows, self._part, self._risk, self._missing = rows, part, risk, 0.0
 
     def everything(self) -> Asking[Cuts]:
         """A start for all rows: the cuts, the last point, and the run so far."""
