@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -51,6 +52,19 @@ def test_the_model_evaluates_and_predicts(folder, capsys):
     assert "norm" not in told
     assert main(["info", model]) == 0
     assert "boosting 0." in capsys.readouterr().out
+
+
+def test_a_table_at_standard_input(folder, capsys, monkeypatch):
+    assert main(["predict", str(folder / "table.csv"), str(folder / "model")]) == 0
+    expected = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((folder / "table.csv").read_bytes())))
+    assert main(["predict", "-", str(folder / "model"), "--format", "csv"]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_an_ensemble_has_no_certificate(folder, capsys):
+    assert main(["verify", str(folder / "model"), str(folder / "table.csv")]) == 2
+    assert "is an ensemble, which has no certificate: verify is for linear models" in capsys.readouterr().err
 
 
 def test_a_table_without_labels_is_predicted(folder, capsys, tmp_path):

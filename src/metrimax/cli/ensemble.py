@@ -7,6 +7,7 @@ are loaded. pandas reads the table, with its categories, text and gaps.
 from __future__ import annotations
 
 import argparse
+import sys
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -175,16 +176,17 @@ def read_table(arguments: argparse.Namespace, model: EnsembleModel) -> Data:
 def _table(arguments: argparse.Namespace, text: Sequence[str | None] = ()) -> Any:
     """The table. Columns of ``text`` stay text, even if all values in this file are numbers."""
     kind = arguments.format or file_kind(arguments.data)
-    if kind not in ("csv", "parquet") or arguments.data == "-":
+    if kind not in ("csv", "parquet") or (arguments.data == "-" and kind == "parquet"):
         raise UsageError(
-            f"expected a table, .csv or .parquet, for an ensemble, got {arguments.data}: leave out --kind ensemble for "
-            "other files"
+            f"expected a table, .csv or .parquet, for an ensemble, got {arguments.data}: give --format csv if it is "
+            "one; leave out --kind ensemble for other files"
         )
     pandas = _needed("pandas", "to read a table with categories and gaps")
     try:
         if kind == "parquet":
             return pandas.read_parquet(arguments.data)
-        return pandas.read_csv(arguments.data, dtype=dict.fromkeys(text, str))
+        source = sys.stdin.buffer if arguments.data == "-" else arguments.data
+        return pandas.read_csv(source, dtype=dict.fromkeys(text, str))
     except FileNotFoundError:
         raise
     except (ValueError, ImportError) as error:

@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 )
 
 from metrimax._validation import dense, is_whole, refuse_missing, warn
+from metrimax.estimators._base import refuse_design
 from metrimax.estimators._composition import Composition
 from metrimax.estimators._ensemble_folds import CrossFit, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
@@ -198,7 +199,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         ]
         title = f"MeasureEnsemble({_name(self.measure, measure)})" if self.verbose else None
         fits = cross_fit(tasks, views(X, {member.view for member in members}), target, self.n_jobs, title)
-        fits |= self._given(members, oof_scores or {}, target, len(splits))
+        fits |= self._given(members, oof_scores or {}, target)
         scores = np.stack([fits[member.name].scores for member in members], axis=2)  # n, L, M
         seen = OutOfFold(measure, target, scores, np.ones(len(scores)) if weight is None else weight)
         parts = tested_parts(splits, len(scores))
@@ -218,6 +219,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
             refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         if y is None:
             raise ValueError("expected y, the true labels, got None: requires y to be passed, but the target y is None")
+        refuse_design(X, "the members need the rows; MeasureSVC and MeasureSVCCV train on datasets")
         checked = self._unfitted()
         X = checked_table(checked, X, reset=True, frames=True)
         check_consistent_length(X, y)
@@ -264,9 +266,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
                 routed[member.name] = Bunch(fit={} if name is None else {name: weight})
         return routed
 
-    def _given(
-        self, members: list[Member], oof_scores: dict[str, Any], target: Target, n_folds: int
-    ) -> dict[str, CrossFit]:
+    def _given(self, members: list[Member], oof_scores: dict[str, Any], target: Target) -> dict[str, CrossFit]:
         """The frozen members, with the scores that the user gives."""
         frozen = {member.name: member for member in members if member.frozen}
         if frozen.keys() != oof_scores.keys():
