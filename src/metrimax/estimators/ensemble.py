@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 )
 
 from metrimax._validation import dense, is_whole, refuse_missing, warn
+from metrimax.estimators._base import refuse_design
 from metrimax.estimators._composition import Composition
 from metrimax.estimators._ensemble_folds import CrossFit, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
@@ -217,6 +218,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
             refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         if y is None:
             raise ValueError("expected y, the true labels, got None: requires y to be passed, but the target y is None")
+        refuse_design(X, "the members need the rows; MeasureSVC and MeasureSVCCV train on datasets")
         checked = self._unfitted()
         X = checked_table(checked, X, reset=True, frames=True)
         check_consistent_length(X, y)

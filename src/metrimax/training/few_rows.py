@@ -172,7 +172,7 @@ class _FewRows:
             last = self._history[-1]
             self._history[-1] = last._replace(objective=run.objective, bound=model.bound, n_passes=model.n_passes)
             if run.closed:
-                status = Status.CONVERGED if self._best.any() else Status.TRIVIAL
+                status = Status.reached(self._best)
                 break
             if self._is_stopped(found.status):
                 status = Status.CALLBACK
