@@ -115,12 +115,14 @@ def figure(methods: list[Method], pairs: dict[str, tuple[float, float]], options
     left.set_xlim(None, 4 * max(method.seconds for method in shown))
     for k, (boosting, ensemble) in enumerate(pairs.values()):
         right.plot([boosting, ensemble], [k, k], color="#c9d7e6", linewidth=3, zorder=1)
-        right.plot(boosting, k, "o", color=GREY, label="boosting, tuned threshold" if k == 0 else None)
-        right.plot(ensemble, k, "o", color=OURS, label="MeasureEnsemble" if k == 0 else None)
+        right.plot(boosting, k, "o", color=GREY)
+        right.plot(ensemble, k, "o", color=OURS)
+    top, (boosting, ensemble) = len(pairs) - 1, list(pairs.values())[-1]  # the names stand beside the widest pair
+    right.text(boosting - 3, top, "boosting, tuned", color="0.35", fontsize=8, ha="right", va="center")
+    right.text(ensemble + 3, top, "MeasureEnsemble", color=OURS, fontsize=8, va="center")
     right.set_yticks(range(len(pairs)), list(pairs), fontsize=8)
     right.set(xlabel="F1 on the test rows")
     right.set_title(f"Tables: {len(pairs)} imbalanced sets", loc="left", fontsize=11)
-    right.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(color="#eceff2")

@@ -71,6 +71,19 @@ def test_groups(name):
         assert plain.risk(scores) == pytest.approx(cut.loss + cut.slope @ scores, abs=1e-12)
 
 
+def test_pairs_at_the_margin_but_for_rounding():
+    """A pair that one class counts as inside and the other as outside would be wrong by a whole score."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        y = np.arange(12) < rng.integers(1, 12)
+        level = rng.uniform(-1, 1) * 10.0 ** rng.integers(0, 6)
+        scores = level * (1 + rng.integers(-2, 3, size=12) * 1e-16) + y
+        plain, search = PlainOracle(get_measure("roc_area"), y, None), get_measure("roc_area").oracle(y)
+        cut = search(scores)
+        assert plain.risk(scores) == pytest.approx(ref.roc_risk(y, scores), abs=1e-13 * abs(level))
+        assert cut.loss + cut.slope @ scores == pytest.approx(ref.roc_risk(y, scores), abs=1e-13 * abs(level))
+
+
 def test_a_search_that_errs_gives_no_false_cut():
     """A plane that no labelling stands for is not taken over."""
     y = np.arange(12) < 4

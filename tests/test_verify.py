@@ -195,6 +195,22 @@ def test_multipliers_are_those_of_another_solver():
         assert b @ alpha - np.sum((A.T @ alpha) ** 2) / 2 == pytest.approx(problem.value, abs=1e-7)
 
 
+def test_multipliers_of_cuts_without_length():
+    """The loss of the best one is the bound, whatever the others are."""
+    assert simplex_multipliers(np.zeros((3, 3)), np.array([0.2, 0.5, 0.5]), np.zeros(3), 1e-10)[1:].sum() == 1
+    long = np.diag([0.0, 1e17])
+    np.testing.assert_allclose(simplex_multipliers(long, np.array([0.3, 1.0]), np.zeros(2), 1e-10), [1, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["f1", "roc_area", "average_precision", "mcc"])
+@pytest.mark.parametrize("level", [0.0, 1.0])
+@pytest.mark.filterwarnings("ignore")
+def test_rows_that_are_all_alike(measure, level):
+    """All slopes are zero, or those of the intercept, and w = 0 is optimal."""
+    rows, labels = np.full((9, 2), level), np.arange(9) < 4
+    assert verify(MeasureSVC(measure, hinge=0, fit_intercept=False).fit(rows, labels), rows, labels)
+
+
 @pytest.mark.parametrize("measure", ["f1", "roc_area", "average_precision", "mcc"])
 def test_the_run_of_its_own_ends_at_the_optimum(measure):
     model = MeasureSVC(measure, C=0.5, tol=1e-7, hinge=0).fit(X, y)

@@ -268,9 +268,13 @@ def _fitted(estimator: Any, X: Any, y: Array, parameters: dict[str, Any]) -> Any
         return clone(estimator).fit(X, y, **parameters)
     if (y == y[0]).all():  # a fold with one class
         return DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), y)
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    twin = clone(estimator)
+    last = twin.steps[-1][1] if isinstance(twin, Pipeline) else twin
+    single = np.unique(y, return_counts=True)[1].min() < 2
+    if single and isinstance(last, HistGradientBoostingClassifier) and last.early_stopping == "auto":
+        last.set_params(early_stopping=False)  # it would hold out a row of every class
     coded = type(last).__module__.startswith("xgboost.")
-    return (Coded(clone(estimator)) if coded else clone(estimator)).fit(X, y, **parameters)
+    return (Coded(twin) if coded else twin).fit(X, y, **parameters)
 
 
 class Coded(ClassifierMixin, BaseEstimator):

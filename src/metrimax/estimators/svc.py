@@ -259,7 +259,7 @@ class MeasureSVC(CertifiedClassifier):
         features = self._features(X)
         warn_of_grades(measure, kind, classes)
         training = self._training(measure, solver, kind, checkpoint=checkpoint)
-        fitted = self._train([(training, self.C)] * labels.shape[1], features, features, labels, weight)
+        fitted = restate(features, self._train([(training, self.C)] * labels.shape[1], features, labels, weight))
         if checkpoint is not None:
             checkpoint.clear()
         self._renew(checked)
@@ -323,27 +323,25 @@ class MeasureSVC(CertifiedClassifier):
     def _train(
         self,
         trainings: list[tuple[Training, float]],
-        features: Design | None,
         design: Design,
         labels: Labels,
         weight: Vector | None,
         offset: Vector | None = None,
     ) -> list[FittedLabel]:
-        """Train the labels in lockstep, each with its own training and C, on the features with an intercept.
+        """Train the labels in lockstep, each with its own training and C, on the design with an intercept.
 
         An ``offset`` (n, L) holds scores that are added to those of the labels.
         """
         scaling = self._scaling(training.losses for training, _ in trainings)
-        design = as_design(design, intercept_scaling=scaling)
+        whole = as_design(design, intercept_scaling=scaling)
         shifts = repeat(None) if offset is None else offset.T
         solver = side_by_side(trainings[0][0].solver, len(trainings))
-        with self._progress(trainings[0][0].measure, features) as callback:
+        with self._progress(trainings[0][0].measure, design) as callback:
             runs = (
-                fit_label(replace(training, solver=solver, callback=callback), design, one, weight, C, shift)
+                fit_label(replace(training, solver=solver, callback=callback), whole, one, weight, C, shift)
                 for (training, C), one, shift in zip(trainings, labels.T, shifts, strict=False)
             )
-            fitted = run(design, runs)
-        return restate(features, fitted)
+            return run(whole, runs)
 
     def _scaling(self, losses: Iterable[Losses]) -> float | None:
         """The value of the constant feature; None if there is none."""

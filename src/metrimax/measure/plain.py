@@ -181,19 +181,22 @@ class PlainOracle:
         return best
 
     def _pairs(self, scores: Vector) -> Cut:
-        """ROC area: the pairs inside the margin, ``s_i - s_j < 1``, counted by sorted scores and sums of weights."""
+        """ROC area: the pairs inside the margin, ``s_i - 1 < s_j``, counted by sorted scores and sums of weights.
+
+        A pair whose difference is 1 but for rounding has to be in both sums or in none.
+        """
         positive = self._y > 0
         loss, slope = 0.0, np.zeros(len(scores))
         total = float(self._weight[positive].sum() * self._weight[~positive].sum())
         order = np.argsort(scores[~positive])
         neg = scores[~positive][order]
         above = np.concatenate((np.cumsum(self._weight[~positive][order][::-1])[::-1], [0.0]))
-        inside = above[np.searchsorted(neg, scores[positive] - 1, side="right")]
+        least = scores[positive] - 1
+        inside = above[np.searchsorted(neg, least, side="right")]
         slope[positive] = -inside * self._weight[positive] / total
         loss = float(inside @ self._weight[positive]) / total
-        order = np.argsort(scores[positive])
-        pos = scores[positive][order]
+        order = np.argsort(least)
         below = np.concatenate(([0.0], np.cumsum(self._weight[positive][order])))
-        inside = below[np.searchsorted(pos, scores[~positive] + 1, side="left")]
+        inside = below[np.searchsorted(least[order], scores[~positive], side="left")]
         slope[~positive] = inside * self._weight[~positive] / total
         return Cut(loss, slope)

@@ -30,7 +30,9 @@ ASIDE = 1e-9
 """How far points are moved, relative to the greatest weight: far beyond rounding, and negligible otherwise."""
 
 RIDGE = 1e-13
-"""Added to the squared lengths of cuts, relative to the greatest: cuts that are alike leave the system regular."""
+"""Added to the squared lengths of cuts, relative to each of them and to the greatest loss: cuts that are alike, or have
+no length, leave the system regular.
+"""
 
 IDLE = 20
 """A cut that had no multiplier in so many solutions in a row is dropped."""
@@ -189,10 +191,12 @@ def simplex_multipliers(Q: Vector, b: Vector, alpha: Vector, tol: float) -> Vect
     """
     size = len(b)
     Q = np.block([[Q, np.zeros((size, 1))], [np.zeros((1, size + 1))]])  # the zero cut takes what is left of 1
-    Q[np.diag_indices(size)] += RIDGE * float(Q.diagonal().max())
     b = np.append(b, 0.0)
+    squares = Q.diagonal()[:size]
+    Q[np.diag_indices(size)] += RIDGE * (squares + float(np.abs(b).max()))
     alpha = np.append(alpha, 1 - alpha.sum())
-    alpha[alpha < 1e-12] = 0.0  # of rounding: a cut that is free by it alone may keep the one that should enter away
+    # of rounding: a cut that is free by it alone may keep the one that should enter away
+    alpha[alpha * np.maximum(Q.diagonal(), 1.0) < 1e-12] = 0.0
     for _ in range(10 * size + 10):
         gain = b - Q @ alpha
         top = int(np.argmax(gain))
@@ -215,7 +219,7 @@ def simplex_multipliers(Q: Vector, b: Vector, alpha: Vector, tol: float) -> Vect
             alpha[gone], free[gone] = 0.0, False
             before = alpha
         alpha = alpha / alpha.sum()
-        if np.abs(alpha - start).max() < 1e-15:  # rounding: it leads nowhere
+        if (np.abs(alpha - start) <= 1e-15 * start).all():  # rounding: it leads nowhere
             break
     return alpha[:-1]
 
