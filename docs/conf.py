@@ -86,7 +86,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "github_url": dict(url.split(", ") for url in metadata("metrimax").get_all("Project-URL"))["Source"],
     "footer_start": ["copyright"],
