@@ -32,7 +32,7 @@ from metrimax.training.lockstep import run
 
 VARIANTS: dict[str, dict[str, Any]] = {  # what is replaced in `auto`
     "auto": {},
-    "no help at w = 0": {"LINGER": math.inf},
+    "no help at w = 0": {"LINGER": math.inf, "LINGER_AT_K": math.inf},
     "no coordinate descent to the end": {"_has_hinges": lambda oracle, design: False},
     "no epochs on nearly separable data": {"LOOSE": math.inf},
 }

@@ -26,7 +26,7 @@ from metrimax.designs import as_design
 from metrimax.measure import get_measure
 from metrimax.protocols import Solution
 from metrimax.solvers import SOLVERS
-from metrimax.solvers.auto import LINGER
+from metrimax.solvers.auto import LINGER, LINGER_AT_K
 from metrimax.training.lockstep import run
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "at_zero.md"
@@ -101,7 +101,7 @@ better within the tolerance. The rows are in [at_zero.csv](../../benchmarks/resu
 `python -m benchmarks.at_zero` measures them and writes the page.""",
         measured(rows),
         f"""The default solver takes {LINGER} iterations of the bundle method before it looks into the kink at w = 0,
-and {12 * LINGER} for measures at k like PRBEP ([how](../architecture.md#the-bundle-method)).""",
+and {LINGER_AT_K} for measures at k like PRBEP ([how](../architecture.md#the-bundle-method)).""",
         table(["data", "n x p", "measure", "C", *RUNS, "J / J(0)"], lines),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"

@@ -15,7 +15,6 @@ import io
 import json
 import lzma
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -47,6 +46,7 @@ SETS = {
 
 def timed(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
     """Median wall and CPU seconds, child processes included."""
+    import resource  # which Windows lacks; the tests read the rest of this file there
 
     def cpu() -> float:
         usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

@@ -17,10 +17,10 @@ from metrimax.protocols import Measure, Vector
 
 NAMED = ["error", "cost", "balanced_error", "prbep", "roc_area", "f1", "kappa", "mcc", "jaccard", "gmean", "qmean"]
 MEASURES: dict[str, Measure | str] = {
-    **{name: name for name in [*NAMED, "min_tpr_tnr", "ae", "kld", "precision_at_k"]},
+    **{name: name for name in [*NAMED, "min_tpr_tnr", "ae", "kld", "precision_at_k", "partial_auc"]},
     "precision_at_least_k": PrecisionAtK("2p", labellings="at_least"),
 }
-BY_CUTS: dict[str, Measure | str] = {name: name for name in ("average_precision", "ndcg", "partial_auc")}
+BY_CUTS: dict[str, Measure | str] = {name: name for name in ("average_precision", "ndcg")}
 """Their smoothed risk is found from some cuts, so they are measured on fewer examples, once."""
 MUS = (0.1, 0.01, 0.001, 0.0001)
 SHARES = (0.03, 0.3)

@@ -80,8 +80,8 @@ def ratio(cell: Cell, unit: str, solver: str = "auto") -> float:
     return float(cell[solver][unit]) / best(cell, unit) if solver in reached(cell) else np.inf
 
 
-def page(rows: list[Row], orders: list[Row], ablation: Iterable[Row] = ()) -> str:
-    """The page: the finding, the figure, the parts of the rule, the groups, the outliers, chance, the method."""
+def page(rows: list[Row], orders: list[Row], ablation: Iterable[Row] = (), constants: Iterable[Row] = ()) -> str:
+    """The page: finding, figure, parts of the rule, groups, outliers, chance, constants, method."""
     cells = by_cell(rows)
     parts = [
         "# Solvers: passes and seconds to a certified gap of 1e-3",
@@ -97,6 +97,8 @@ def page(rows: list[Row], orders: list[Row], ablation: Iterable[Row] = ()) -> st
         parts.insert(5, "## What each part of the rule is worth\n\n" + _ablation(cells, shares))
     if orders:
         parts.append("## How much of that is chance\n\n" + _chance(cells, orders))
+    if values := list(constants):
+        parts.append("## What other values of the constants would do\n\n" + _constants(values))
     return "\n\n".join(part.rstrip("\n") for part in [*parts, METHOD]) + "\n"
 
 
@@ -276,6 +278,34 @@ def _ablation(cells: dict[Key, Cell], rows: list[Row]) -> str:
     )
 
 
+def _constants(rows: list[Row]) -> str:
+    """Passes with other values of each constant, relative to those with the value in use."""
+    usual = {_cell(row): row for row in rows if not row["constant"]}
+    lines = []
+    for name in {row["constant"]: None for row in rows if row["constant"]}:
+        mine = [row for row in rows if row["constant"] == name]
+        line = [f"`{name}`", str(len({_cell(row) for row in mine})), mine[0]["used"]]
+        for value in {row["value"]: None for row in mine}:
+            pairs = [(row, usual[_cell(row)]) for row in mine if row["value"] == value and _closed(usual[_cell(row)])]
+            ratios = [float(row["passes"]) / float(own["passes"]) for row, own in pairs if _closed(row)]
+            missed = f", {len(pairs) - len(ratios)} missed" if len(ratios) < len(pairs) else ""
+            worse, better = sum(one > AIM for one in ratios), sum(one < 1 / AIM for one in ratios)
+            line.append(f"{value}: {_mean(ratios):.2f} ({worse} worse, {better} better{missed})")
+        lines.append(line)
+    head = ["constant", "cells", "in use", "passes with less", "passes with more"]
+    return (
+        "Passes relative to those with the value in use, as geometric means; one constant is changed at a time. In "
+        f"brackets: the\ncells that take more than {AIM} times the passes, or less than 1/{AIM} of them, and those not "
+        "solved within four times the\npasses. The cells of `LINGER`, `LINGER_AT_K`, `ROUNDS` and `BESIDE` are those "
+        "of [the page on w = 0](at_zero.md), the\nothers those above. `python -m benchmarks.constants` measures them "
+        "([constants.csv](../../benchmarks/results/constants.csv)).\n\n" + table(head, lines)
+    )
+
+
+def _cell(row: Row) -> tuple[str, ...]:
+    return row["data"], row["measure"], row["factor"], row["solver"]
+
+
 def _closed(row: Row) -> bool:
     return float(row["gap"]) <= TOL
 
@@ -302,7 +332,7 @@ def build(folder: Path = RESULTS, target: Path = PAGE) -> None:
     from benchmarks import figures
 
     rows: list[Any] = read(folder, "solvers")
-    replace_text(target, page(rows, read(folder, "solvers_orders"), read(folder, "ablation")))
+    replace_text(target, page(rows, *(read(folder, name) for name in ("solvers_orders", "ablation", "constants"))))
     cells = by_cell(rows)
     suited = {name: [cell for cell in cells.values() if _suits(cell, name)] for name in _names(cells)}
     ratios = {

@@ -10,8 +10,9 @@ import pandas as pd
 from experiments import capo_paper as paper
 from experiments.capo_causes import followed, implied, number, widths
 from experiments.capo_figures import bars, over_size, sweeps
+from experiments.capo_findings import findings
 from experiments.capo_problem import CHOOSE_ON, EXPONENTS, ROWS, WIDTHS
-from experiments.harness import Options, Row, data_frame, markdown, select, write
+from experiments.harness import Options, Row, data_frame, markdown, write
 
 KINDS = ("label in-sample", "label out-of-fold", "score in-sample", "score out-of-fold")
 NAMES = {"svm": "CAPO svm", "dt": "CAPO dt", "nn": "CAPO nn", "all": "CAPO*", "lin": "linear", "rbf": "RBF"}
@@ -55,6 +56,8 @@ cost models, less is done than in the paper.
 
 def page(rows: list[Row], options: Options) -> None:
     parts = [HEAD.format(rows=CHOOSE_ON, widths=", ".join(f"{w:g}" for w in WIDTHS))]
+    frames = {str(name): data_frame(rows, protocol=name) for name in dict.fromkeys(row["protocol"] for row in rows)}
+    parts += findings(frames)
     for protocol, section in (
         ("default", _default),
         ("table2", _table2),
@@ -65,8 +68,8 @@ def page(rows: list[Row], options: Options) -> None:
         ("components", _components),
         ("memory", _memory),
     ):
-        if any(select(rows, protocol=protocol)):
-            parts += section(data_frame(rows, protocol=protocol), options.pages / "figures")
+        if protocol in frames:
+            parts += section(frames[protocol], options.pages / "figures")
     write(options.pages / "capo.md", "\n".join(parts) + "\n")
 
 

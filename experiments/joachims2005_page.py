@@ -12,6 +12,7 @@ from experiments.figures import plt, save
 from experiments.harness import Options, Row, markdown, select, write
 from experiments.holdout import GRID, LARGE, MEASURES
 from experiments.joachims2005_causes import BEST, FEATURES, INTERCEPTS, ONE, RULES
+from experiments.joachims2005_findings import findings
 from experiments.joachims2005_slides import support_vectors, text_classification
 from experiments.stats import Comparison, compare
 
@@ -121,14 +122,14 @@ def counts(rows: list[Row], sets: list[str]) -> tuple[str, str]:
     return markdown(header, first), markdown([*header, "examples of the soft-margin SVM"], second)
 
 
-def figure(rows: list[Row], data: str, options: Options) -> list[str]:
-    """Figure 1: the improvement by the number of positives, five bins of as many classes; returns its numbers."""
+def figure(rows: list[Row], data: str, options: Options) -> list[list[float]]:
+    """Figure 1: the improvement by the number of positives, five bins of as many classes; returns it by measure."""
     own = list(select(rows, data=data, protocol="hold-out", method="direct", measure="f1"))
     positives = np.array([int(row["positives"]) for row in sorted(own, key=lambda row: int(row["label"]))])
     bins = np.array_split(np.argsort(-positives, kind="stable"), min(5, len(positives)))
     names = [f"{positives[b].min()}-{positives[b].max()}" for b in bins]
     fig, axes = plt.subplots(1, len(MEASURES), figsize=(9.5, 2.6))
-    said = []
+    found = []
     for ax, (measure, title) in zip(axes, MEASURES.items(), strict=True):
         one, other = (results(rows, data, method, measure) for method in METHODS)
         means = [float((one - other)[b].mean()) for b in bins]
@@ -137,11 +138,11 @@ def figure(rows: list[Row], data: str, options: Options) -> list[str]:
         ax.set_xticks(range(len(bins)), names, fontsize=7, rotation=30)
         ax.tick_params(axis="y", labelsize=7)
         ax.set_title(title, fontsize=9)
-        said.append(f"{title} " + ", ".join(f"{m:+.1f}" for m in means))
+        found.append(means)
     axes[0].set_ylabel("improvement, points", fontsize=8)
     fig.supxlabel("positive training examples of the categories in a bin", fontsize=8)
     save(fig, options.pages / "figures" / "joachims2005_fig1.png")
-    return said
+    return found
 
 
 def curves(rows: list[Row], sets: list[str], options: Options) -> None:
@@ -166,7 +167,11 @@ def curves(rows: list[Row], sets: list[str], options: Options) -> None:
 def page(rows: list[Row], options: Options) -> None:
     sets = [data for data in TITLES if any(select(rows, data=data, protocol="hold-out", method="cost model"))]
     counted = [data for data in sets if any(select(rows, data=data, protocol="cold start"))]
-    by_size = figure(rows, sets[0], options)
+    bins = figure(rows, sets[0], options)
+    by_size = "; ".join(
+        f"{title} " + ", ".join(f"{m:+.1f}" for m in means)
+        for title, means in zip(MEASURES.values(), bins, strict=True)
+    )
     curves(rows, sets, options)
     iterations, support = counts(rows, counted)
     hold = [row for row in rows if row["protocol"] == "hold-out"]
@@ -193,6 +198,7 @@ unregularised one. Rec@2p is trained against labellings of *at most* 2p positive
 Optdigits and Covertype are divided by the greatest value of each feature; samples of Covertype are drawn five times
 and averaged. The arXiv abstracts are not available.
 
+{summary(rows, sets, counted, bins)}
 ## Table 1
 
 Macro-averages in percent, ours first and the paper's in brackets; † marks those more than {OFF:g} points apart
@@ -218,7 +224,7 @@ held-out part is taken. The last column looks at the test set: it bounds what a 
 
 ![Improvement by class size](figures/joachims2005_fig1.png)
 
-{TITLES[sets[0]]}, in five bins of equal size from the most to the least frequent: {"; ".join(by_size)} points.
+{TITLES[sets[0]]}, in five bins of equal size from the most to the least frequent: {by_size} points.
 
 ## The choice of C
 
@@ -246,6 +252,24 @@ ordinary soft-margin SVM (C as above). [Below](#why-the-numbers-of-support-vecto
 
 {text_classification(rows)}"""
     write(options.pages / "joachims2005.md", text)
+
+
+def summary(rows: list[Row], sets: list[str], counted: list[str], bins: list[list[float]]) -> str:
+    """What agrees with the paper, and what does not."""
+    ours = {data: [comparison(rows, data, measure) for measure in MEASURES] for data in sets}
+    cuts, examples = {}, {}
+    for data in counted:
+        own = list(select(rows, data=data, protocol="cold start"))
+
+        def mean(column: str, own: list[Row] = own, **values: str) -> float:
+            return float(np.mean([float(row[column]) for row in select(own, **values) if row[column]]))
+
+        if data in ITERATIONS:
+            found = [mean("n_iter", method="cutting plane", measure=measure) for measure in MEASURES]
+            cuts[data] = found, ITERATIONS[data][0]
+        vectors = mean("vectors", method="dual coordinate descent")
+        examples[data] = mean("n_support", method="cutting plane", measure="f1"), vectors
+    return findings(ours, PAPER, bins, cuts, examples)
 
 
 def variants(rows: list[Row]) -> str:

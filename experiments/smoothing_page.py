@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 
 from experiments.figures import save
 from experiments.harness import Options, Row, markdown, select, write
+from experiments.stats import verdict
 
 EPSILON = 1e-3
 POINTS = 0.005
@@ -197,8 +198,8 @@ def _verdicts(cells: list[Cell]) -> str:
     def count(condition: Callable[[Cell], bool]) -> int:
         return sum(condition(cell) for cell in cells)
 
-    def verdict(hits: int) -> str:
-        return "Agrees" if hits >= 0.75 * n else "Agrees in part" if hits > 0.25 * n else "Does not agree"
+    def agrees(hits: int) -> str:
+        return verdict(hits, n)
 
     def faster(method: str, than: str, unit: str) -> int:
         return count(lambda c: c[method].to_optimum(unit) < c[than].to_optimum(unit))
@@ -232,24 +233,24 @@ def _verdicts(cells: list[Cell]) -> str:
     tenth = sum(b < inf and a >= 10 * b for a, b in late)
     lines = [
         "*For all µ smoothing converges significantly faster than cutting planes.* "
-        f"{verdict(min(seconds, passes))}: L-BFGS with µ = ε/D is within ε of the optimum before cutting planes in "
+        f"{agrees(min(seconds, passes))}: L-BFGS with µ = ε/D is within ε of the optimum before cutting planes in "
         f"{passes} of {n} cases by passes and in {seconds} by CPU seconds, with 100 ε/D in "
         f"{faster(MIDDLE, PLANE, 'passes')} and {faster(MIDDLE, PLANE, 'seconds')}. In the {both} cases where cutting "
         f"planes and ε/D both come there, cutting planes take {more:.1f} times the passes and {slow:.1f} times the "
         f"seconds (geometric means): a pass of L-BFGS takes {price:.1f} times as long, for between two passes it "
         "evaluates the smoothed risk wherever its line search goes.",
-        f"*µ = ε/D and µ = 100 ε/D end at most ε above the optimum.* {verdict(min(near(FINE), near(MIDDLE)))}: they do "
+        f"*µ = ε/D and µ = 100 ε/D end at most ε above the optimum.* {agrees(min(near(FINE), near(MIDDLE)))}: they do "
         f"in {near(FINE)} and {near(MIDDLE)} of {n} cases, cutting planes in {near(PLANE)} (a run may have been cut "
         "at its time limit).",
-        f"*The trajectories of the two are nearly identical.* {verdict(count(alike))}: the passes to within 10 ε of "
+        f"*The trajectories of the two are nearly identical.* {agrees(count(alike))}: the passes to within 10 ε of "
         f"the optimum differ by no more than a quarter in {count(alike)} of {n} cases.",
-        f"*µ = 1000 ε/D converges significantly faster, to a worse solution.* {verdict(min(sooner, worse))}: it is "
+        f"*µ = 1000 ε/D converges significantly faster, to a worse solution.* {agrees(min(sooner, worse))}: it is "
         f"within ε of its own end after fewer passes than ε/D in {sooner} of {n} cases, and that end is worse than the "
         f"one of ε/D, and more than ε above the optimum, in {worse}.",
-        f"*No loss on test data.* {verdict(min(as_good(FINE), as_good(MIDDLE)))}: at the end L-BFGS is no more than "
+        f"*No loss on test data.* {agrees(min(as_good(FINE), as_good(MIDDLE)))}: at the end L-BFGS is no more than "
         f"half a point below cutting planes in {as_good(FINE)} of {n} cases with ε/D, in {as_good(MIDDLE)} with "
         f"100 ε/D, in {as_good(COARSE)} with 1000 ε/D.",
-        f"*The same test performance in orders of magnitude less time.* {verdict(tenth)}: the best test performance at "
+        f"*The same test performance in orders of magnitude less time.* {agrees(tenth)}: the best test performance at "
         "the end of any of the two, less half a point, is reached by L-BFGS with ε/D in a tenth of the seconds of "
         f"cutting planes, or less, in {tenth} of {n} cases; it is reached sooner in {sum(a > b for a, b in late)}.",
         f"L-BFGS whose µ follows the gap comes within ε in {near(FOLLOWS)} of {n} cases, before cutting planes in "

@@ -1,4 +1,4 @@
-"""Comparing classifiers over many data sets (Demsar 2006): wins, the signed-rank test, average ranks."""
+"""Comparing classifiers over many data sets (Demsar 2006): wins, the signed-rank test, average ranks; verdicts."""
 
 from __future__ import annotations
 
@@ -48,3 +48,8 @@ def average_ranks(results: npt.ArrayLike, *, digits: int = 9) -> Any:
     if values.ndim != 2 or not values.size or np.isnan(values).any():
         raise ValueError(f"expected results of shape (data sets, methods) without gaps, got shape {values.shape}")
     return rankdata(-values, axis=1).mean(axis=0)
+
+
+def verdict(hits: int, of: int) -> str:
+    """Whether a finding holds here, from the number of cases in which it does."""
+    return "Agrees" if hits >= 0.75 * of else "Agrees in part" if hits > 0.25 * of else "Does not agree"

@@ -21,6 +21,8 @@ GOLDEN = Path(os.environ.get("METRIMAX_GOLDEN") or DATA.parent / "golden")
 
 @pytest.hookimpl
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if os.name != "posix" and item.get_closest_marker("posix") is not None:
+        pytest.skip("needs a POSIX system")
     if item.get_closest_marker("shared_data") is None:
         return
     for name, folder in (("METRIMAX_DATA", DATA), ("METRIMAX_GOLDEN", GOLDEN)):

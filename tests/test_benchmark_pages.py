@@ -94,7 +94,8 @@ def test_orders_of_rows_say_what_is_chance():
 
 
 def test_the_page_on_solvers_is_that_of_the_rows():
-    rows = (solvers_page.read(report.RESULTS, name) for name in ("solvers", "solvers_orders", "ablation"))
+    names = ("solvers", "solvers_orders", "ablation", "constants")
+    rows = (solvers_page.read(report.RESULTS, name) for name in names)
     assert solvers_page.PAGE.read_text() == solvers_page.page(*rows)
 
 

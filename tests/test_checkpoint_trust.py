@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -303,7 +302,7 @@ TRAIN = """
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.posix
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("labels", ["one", "several"])
 def test_signals_save_the_state_first(how, labels, tmp_path):

@@ -284,6 +284,7 @@ TRAIN = """
 """
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("kind", ["memory", "shards"])
 def test_kill_9_and_again(tall, tmp_path, kind):
     X, y = tall

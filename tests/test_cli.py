@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import subprocess
 import sys
 import warnings
@@ -348,9 +347,8 @@ def test_nothing_heavy_is_imported(train: Path) -> None:
         assert done.returncode == 0, (arguments, done.stderr)
 
 
+@pytest.mark.posix
 def test_broken_pipe_is_quiet(train: Path) -> None:
-    if os.name != "posix":
-        pytest.skip("needs a POSIX shell")
     command = f"{sys.executable} -c 'from metrimax.cli import main; raise SystemExit(main())' measures | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert "Traceback" not in done.stderr
@@ -395,6 +393,14 @@ def test_the_table_of_the_demo() -> None:
     texts, labels = comparison.docstrings()
     assert len(texts) == len(labels) > 1000
     assert min(labels.count(module) for module in comparison.MODULES) >= 10
+
+
+def test_the_source_of_datetime_moved_in_python_3_12(tmp_path: Path) -> None:
+    from metrimax.cli import comparison
+
+    (tmp_path / "datetime.py").write_text("from _pydatetime import *\n")
+    (tmp_path / "_pydatetime.py").write_text(f'def strptime():\n    "{"string to date " * 5}"\n')
+    assert comparison.docstrings(tmp_path)[1] == ["datetime"]
 
 
 def test_demo_threshold_is_the_best_one() -> None:

@@ -64,7 +64,7 @@ def test_no_space_left(folder: Path, program: str, arguments: str) -> None:
     assert done.returncode == 1
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("program", "arguments"),
     [("metrimax", "measures"), ("svm_perf_learn", "-c 1 1.svm model"), ("svm_perf_classify", "1.svm theirs out")],
@@ -75,7 +75,7 @@ def test_a_reader_that_has_gone(folder: Path, program: str, arguments: str) -> N
     assert done.returncode == (0 if program == "metrimax" else 1)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+@pytest.mark.posix
 @pytest.mark.parametrize("arguments", ["info ours", "evaluate 1.svm ours --report r.html", "train 1.svm m"])
 def test_a_reader_that_has_seen_enough(folder: Path, arguments: str) -> None:
     """What ``| head -1`` does: the work is done, and the exit code says so."""
@@ -88,7 +88,7 @@ def test_a_reader_that_has_seen_enough(folder: Path, arguments: str) -> None:
         assert load_model(folder / "m").n_features > 0
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+@pytest.mark.posix
 def test_half_a_model_is_no_success(folder: Path) -> None:
     assert shell("metrimax", "train 1.svm - | true").returncode == 1
 

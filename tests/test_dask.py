@@ -248,6 +248,7 @@ def pid_of_worker(client, address):
     return client.run(os.getpid, workers=[address])[address]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("kind", ["shards", "array"])
 def test_kill_9_of_a_worker_during_a_fit(kind, problem, cluster, tmp_path):
     X, y = problem

@@ -19,6 +19,8 @@ import dask
 from metrimax.designs.dask import DaskDesign
 from metrimax.io.writing import ShardWriter
 
+pytestmark = pytest.mark.posix  # they kill processes
+
 SCATTERED = """
     import os, signal
     import numpy as np

@@ -8,6 +8,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -133,6 +134,18 @@ def test_the_threshold_curve_is_the_measure_at_each_threshold():
         ThresholdDisplay.from_predictions(y, scores, measure="roc_area")
 
 
+def test_the_curve_passes_through_the_threshold_chosen():
+    """Also where a part of all places is drawn."""
+    rng = np.random.default_rng(2)
+    y = rng.random(3000) < 0.05
+    scores = rng.normal(size=3000) + y
+    display = ThresholdDisplay.from_predictions(y, scores, threshold=0.8)
+    assert len(display.thresholds) < 500
+    at = np.flatnonzero(display.thresholds == 0.8)
+    assert display.values[at] == pytest.approx(f1_score(y, scores > 0.8))
+    mpl.pyplot.close(display.figure_)
+
+
 def test_the_threshold_of_a_model_and_its_folds():
     X, y = rows()
     model = MeasureSVC("f1", C=1.0).fit(X, y)
@@ -188,8 +201,11 @@ def test_coefficients_carry_their_names():
     expected = dict(zip("abc", model.coef_[0], strict=True))
     assert dict(zip(display.names, display.coefficients, strict=True)).items() <= expected.items()
     assert min(expected, key=lambda name: abs(expected[name])) not in display.names
-    piped = CoefficientDisplay.from_estimator(make_pipeline(StandardScaler(), MeasureSVC()).fit(frame, y))
+    piped = CoefficientDisplay.from_estimator(make_pipeline(StandardScaler(), MeasureSVC(pos_label="no")).fit(frame, y))
     assert sorted(piped.names) == ["a", "b", "c"]
+    assert piped.ax_.get_xlabel() == "coefficient, towards yes"  # coef_ is for the second class, whatever pos_label
+    several = MeasureSVC("f1").fit(frame, np.where(X[:, 1] > 1, "else", y))
+    assert CoefficientDisplay.from_estimator(several, label=1).ax_.get_xlabel() == "coefficient, towards no"
     mpl.pyplot.close("all")
     with pytest.raises(TypeError, match="expected a linear model"):
         CoefficientDisplay.from_estimator(MeasureSVC(kernel="rbf").fit(X, y))
@@ -200,6 +216,13 @@ def test_reliability():
     np.testing.assert_allclose([display.predicted, display.observed, display.counts], [[0.2, 0.8], [1 / 3, 1], [3, 3]])
     mpl.pyplot.close(display.figure_)
     X, y = rows()
+    model = LogisticRegression().fit(X, y)
+    usual, other = (ReliabilityDisplay.from_estimator(model, X, y, pos_label=one) for one in (None, "no"))
+    np.testing.assert_allclose(other.observed[::-1], 1 - usual.observed)
+    np.testing.assert_allclose(other.predicted[::-1], 1 - usual.predicted)
+    mpl.pyplot.close("all")
+    with pytest.raises(ValueError, match="expected pos_label among the classes"):
+        ReliabilityDisplay.from_estimator(model, X, y, pos_label="none")
     with pytest.raises(TypeError, match="CalibratedClassifierCV"):
         ReliabilityDisplay.from_estimator(MeasureSVC("f1", C=1.0).fit(X, y), X, y)
     with pytest.raises(ValueError, match="expected probabilities from 0 to 1"):
@@ -217,3 +240,25 @@ def test_the_curve_of_a_constraint_is_zero_where_it_is_broken():
     ]
     np.testing.assert_allclose(display.values, expected)
     assert 0 < np.count_nonzero(display.values) < len(display.values)
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_a_pipeline_is_drawn_as_the_model_inside(searched):
+    """With its measure and its positive class."""
+    X, y = rows()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = make_pipeline(StandardScaler(), MeasureSVCCV("mcc", Cs=[0.1, 1.0], cv=3, pos_label="no")).fit(frame, y)
+    inside, Z = model[-1], model[0].transform(frame)
+    if searched:
+        model = GridSearchCV(model, {"measuresvccv__Cs": [[0.1, 1.0]]}, cv=2).fit(frame, y)
+    found, expected = (ThresholdDisplay.from_estimator(*two, y) for two in ((model, frame), (inside, Z)))
+    assert found.name == "mcc"
+    np.testing.assert_array_equal(found.values, expected.values)
+    found, expected = (OperatingPointDisplay.from_estimator(*two, y) for two in ((model, frame), (inside, Z)))
+    assert found.point == expected.point
+    assert found.point[0] == recall_score(y, inside.predict(Z), pos_label="no")
+    assert found.name == "MeasureSVCCV"
+    assert sorted(CoefficientDisplay.from_estimator(model).names) == ["a", "b", "c"]
+    assert len(ConvergenceDisplay.from_estimator(model).histories[0]) == len(inside.history_)
+    assert PathDisplay.from_estimator(model).chosen == inside.C_
+    mpl.pyplot.close("all")

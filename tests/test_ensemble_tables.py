@@ -96,6 +96,23 @@ def test_a_gap_that_only_new_rows_have():
     assert np.isfinite(model.decision_function(X.assign(number=np.nan, flag=None))).all()
 
 
+@pytest.mark.parametrize("form", [pd.DataFrame, np.asarray])
+def test_a_gap_in_a_table_of_numbers_without_gaps_is_the_median(form):
+    X, y = sample_of_numbers()
+    X = X.assign(a=X["a"] + 50)  # zero would be far away
+    model = MeasureEnsemble(estimators=[("linear", LogisticRegression())], cv=2, random_state=0).fit(form(X), y)
+    given = (form(X.assign(a=value)) for value in (np.nan, X["a"].median()))
+    np.testing.assert_allclose(*map(model.decision_function, given))
+
+
+def test_text_does_not_become_numbers_unnoticed():
+    X, y = sample_of_numbers()
+    model = MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(X.assign(code=["007", "12"] * 100), y)
+    with pytest.raises(ValueError, match="expected text in the column 'code', as in the rows of fit, got numbers"):
+        model.predict(X.assign(code=[7, 12] * 100))
+    assert np.isfinite(model.decision_function(X.assign(code=np.nan))).all()
+
+
 def test_pipelines_get_the_frame_by_its_names():
     X, y = table()
     columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["colour", "size"]))
@@ -175,6 +192,43 @@ def test_a_column_of_gaps_alone(estimators):
     assert model.score(X, y) > 0.7
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_a_model_of_one_form_of_table_takes_the_other():
+    X, y = sample_of_numbers()
+    frames, arrays = (MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(own, y) for own in (X, X.to_numpy()))
+    expected = frames.decision_function(X)
+    np.testing.assert_array_equal(frames.decision_function(X.to_numpy()), expected)
+    np.testing.assert_array_equal(frames.decision_function(X.to_numpy().tolist()), expected)
+    np.testing.assert_array_equal(arrays.decision_function(X), arrays.decision_function(X.to_numpy()))
+    with pytest.raises(TypeError, match="dense data is required"):
+        frames.predict(sparse.csr_matrix(X.to_numpy()))
+    with pytest.raises(ValueError, match="give a table with text as a pandas data frame, in fit as in predict"):
+        arrays.predict(X.assign(a="text"))
+    X, y = table(100)
+    model = MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X.to_numpy()), model.decision_function(X))
+
+
+@pytest.mark.parametrize("given", [[[1, 2]], [{"a": 1}], [np.zeros(2)]])
+def test_columns_of_lists_are_refused_by_name(given):
+    X, y = sample_of_numbers()
+    with pytest.raises(ValueError, match="values that can be categories in the column 'odd', got others"):
+        MeasureEnsemble(estimators=FEW).fit(X.assign(odd=given * len(y)), y)
+    model = MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(X.assign(odd="x"), y)
+    with pytest.raises(ValueError, match="values that can be categories in the column 'odd', got others"):
+        model.predict(X.assign(odd=given * len(y)))
+
+
+def test_a_table_without_rows_or_columns_is_refused():
+    X, y = sample_of_numbers()
+    model = MeasureEnsemble(estimators=FEW, cv=2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"expected at least one row and one column in X, got .* shape \(0, 3\)"):
+        model.predict(X[:0])
+    with pytest.raises(ValueError, match=r"expected at least one row and one column in X, got .* shape \(200, 0\)"):
+        model.fit(X[[]], y)
+
+
 def test_text_in_an_array_is_told_where_to_go():
     with pytest.raises(ValueError, match="give a table with text as a pandas data frame"):
         MeasureEnsemble(estimators=FEW).fit(np.array([["a", 1.0], ["b", 2.0]] * 10, dtype=object), [0, 1] * 10)
@@ -200,6 +254,13 @@ def test_arrays_with_gaps():
     assert model.report_["score"] > 0.7
     with pytest.raises(ValueError, match="infinity"):
         model.fit(np.where(np.isnan(X), np.inf, X), y)
+
+
+def test_gaps_in_a_sparse_matrix_are_told_where_to_go():
+    X = sparse.random(60, 5, density=0.3, random_state=0, format="csr")
+    X.data[::4] = np.nan
+    with pytest.raises(ValueError, match="expected a sparse X without NaN, got some: convert it by toarray"):
+        MeasureEnsemble(estimators="fast").fit(X, np.arange(60) % 2)
 
 
 @pytest.mark.parametrize("estimators", [None, [("extra", ExtraTreesClassifier(10)), ("linear", LogisticRegression())]])

@@ -260,7 +260,7 @@ def test_lines_without_control_characters_are_written_to_a_pipe():
     assert b"\x1b" not in done.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.posix
 def test_progress_is_shown_on_a_terminal():
     import os
     import pty

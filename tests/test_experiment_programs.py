@@ -7,12 +7,13 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
-from experiments import constraints, linear, linear_page, smoothing
+from experiments import capo_findings, constraints, joachims2005_findings, linear, linear_page, smoothing
 from experiments.capo_causes import auc_of_labels
 from experiments.capo_problem import CHOOSE_ON, Problem, by_folds
 from experiments.data import documents, load, tfidf
 from experiments.harness import Options, Program, Table
 from experiments.smoothing_page import EPSILON, METHODS, SETS, Run
+from experiments.stats import Comparison, verdict
 from metrimax import MeasureSVC, MeasureSVCCV
 from metrimax.measure import get_measure
 
@@ -178,3 +179,32 @@ def test_accuracy_and_f1_fix_the_area_of_labels():
         y, called = rng.random(200) < 0.3, rng.random(200) < 0.4
         given = accuracy_score(y, called), f1_score(y, called), y.sum(), len(y)
         assert auc_of_labels(*given) == pytest.approx(roc_auc_score(y, called))
+
+
+def test_comparisons_count_to_four_digits():
+    found = capo_findings.Compared.of([(0.91231, 0.91234), (0.5, 0.4), (0.3, 0.4), (0.2, 0.4)])
+    assert found == (1, 1, 2)
+    assert str(found) == "1/1/2"
+
+
+@pytest.mark.parametrize(("hits", "word"), [(3, "Agrees"), (2, "Agrees in part"), (1, "Does not agree")])
+def test_a_verdict_goes_by_the_share_of_the_cases(hits, word):
+    assert verdict(hits, 4) == word
+
+
+def test_findings_are_counted_from_the_numbers():
+    """Two collections, of which one is printed; the first measure gains most, the third loses."""
+    ahead, behind = Comparison(5.0, 9, 1, 0, 0.01), Comparison(-1.0, 1, 2, 0, 0.7)
+    ours = {"reuters": [ahead, behind, behind, ahead._replace(difference=1.0, p=0.5)], "other": [behind] * 4}
+    printed = {"reuters": ((60.0, 70.0, 80.0, 90.0), (50.0, 70.0, 81.0, 89.0), ("9/1 **", "1/1", "1/2 *", "2/1"))}
+    bins = [[0.0, 9.0], [0.0, -1.0], [0.0, 1.0], [0.0, 1.0]]
+    cuts = {"reuters": ([10.0, 20.0, 30.0, 40.0], [10.0, 10.0, 10.0, 10.0])}
+    text = " ".join(joachims2005_findings.findings(ours, printed, bins, cuts, {"reuters": (10.0, 50.0)}).split())
+    assert "higher for 2 of 4 pairs of a collection and a measure, with a level of 0.9 or more for 1" in text
+    assert "and lower for 2, 0 of them at that level; in the paper 2, 1, 1 and 1, without" in text
+    assert "there in F1.* Agrees: on Reuters F1 +5.0, PRBEP -1.0, Rec@2p -1.0, ROC area +1.0 points" in text
+    assert "(Figure 1).* Agrees: the rarest fifth gains more than the most frequent by F1 +9.0" in text
+    assert "iterations (the slides).* Agrees in part: 2.21 times" in text
+    assert "for F1 5 to 5 times fewer labellings" in text
+    assert "Covertype" not in text
+    assert not joachims2005_findings.findings({"other": [behind] * 4}, printed, bins, {}, {})

@@ -185,9 +185,10 @@ def test_spent_counts_a_task_once_and_rows_with_seconds_of_their_own_each():
         return {"cpu_seconds": cpu, "wall_seconds": wall}
 
     rows = [row("2", "3"), row("2", "3"), row("0.5", "1"), row("0.25", "1"), row("2", "4"), row("", "")]
-    assert spent(rows) == (3, pytest.approx(4.75), 0, 1)
+    assert spent(rows) == (3, pytest.approx(4.75), 0, 1, pytest.approx(8.0))
     whole = [row("2", "5") | {"task_cpu_seconds": "9"}, row("3", "5") | {"task_cpu_seconds": "9"}]
-    assert spent(rows + whole) == (4, pytest.approx(13.75), 1, 1), "not the parts, where the whole is known"
+    both = spent(rows + whole)
+    assert both == (4, pytest.approx(13.75), 1, 1, pytest.approx(17.0)), "not the parts, where the whole is known"
 
 
 def test_the_cpu_time_of_a_task_is_that_of_all_it_does(tmp_path):

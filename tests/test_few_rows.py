@@ -139,12 +139,12 @@ def added(monkeypatch):
 BESIDE = Losses(logistic=3.0)
 
 
-def solved(X, y, measure="f1", losses=BESIDE, C=4.0, solver=None, tol=1e-3, weight=None, most=10_000, **options):
+def solved(X, y, measure="f1", losses=BESIDE, C=4.0, solver=None, max_iter=10_000, tol=1e-3, weight=None, **options):
     design = as_design(X, intercept_scaling=10.0)
     oracle = losses.oracle(get_measure(measure).oracle(y, weight), y, weight)
     risk_weight = C * oracle.price * oracle.n
     if solver is None:
-        steps = few_rows.solve(Auto(most), oracle, design, risk_weight, tol=tol, **options)
+        steps = few_rows.solve(Auto(max_iter), oracle, design, risk_weight, tol=tol, **options)
     else:
         steps = solver.steps(oracle, design, risk_weight, tol=tol, **options)
     return run(design, [steps])[0], oracle, design
@@ -181,6 +181,16 @@ def test_rows_join_and_cuts_are_taken_over(added, monkeypatch):
     assert found.n_passes < 0.7 * solved(X, y, solver=Bundle())[0].n_passes
 
 
+def test_a_round_in_which_no_row_joins_is_followed_by_a_more_accurate_one(added):
+    """Rows left out matter a little: the same rows, as accurate as before, would change nothing until max_iter."""
+    X, y = text()
+    found, *_ = solved(X, y, losses=Losses(logistic=1.0), C=0.1)
+    alone, *_ = solved(X, y, losses=Losses(logistic=1.0), C=0.1, solver=Bundle())
+    assert added
+    assert found.status is Status.CONVERGED
+    assert found.n_iter <= 3 * alone.n_iter
+
+
 @pytest.mark.parametrize("order", ["wide", "tall"])
 def test_vectors_kept_by_weights(order, added):
     """With more rows than features cuts are kept by weights, of few rows by coefficients."""
@@ -201,7 +211,11 @@ def test_all_rows_where_half_of_them_matter(n, p, added, monkeypatch):
     y = np.zeros(n, dtype=bool)
     y[rng.choice(n, 15, replace=False)] = True
     monkeypatch.setattr(few_rows, "LONG", 5)
+    starts, solve = [], Auto.solve
+    monkeypatch.setattr(Auto, "solve", lambda self, task: starts.append(task.start) or solve(self, task))
     found, oracle, _ = solved(X, y, C=0.3)
+    [start] = starts
+    assert start.held[1] == start.history[-1].objective
     best, *_ = solved(X, y, solver=Bundle(), tol=1e-5, C=0.3)
     assert added
     assert found.cuts is not None  # of the solver
@@ -229,8 +243,13 @@ def test_the_history_is_true_of_all_rows():
     assert found.history[-1].gap == pytest.approx(found.gap)
 
 
-def test_a_callback_sees_every_iteration_and_may_stop():
+def test_a_callback_sees_every_iteration_and_may_stop(added, monkeypatch):
+    monkeypatch.setattr(few_rows, "FEW", 60)
     X, y = text(positives=25, strays=0.2)
+    seen = []
+    found, *_ = solved(X, y, tol=1e-5, callback=seen.append)
+    assert len(added) > 1
+    assert seen == found.history[:-1]  # as with all rows: a run that is over asks nobody
     seen = []
     found, *_ = solved(X, y, callback=lambda record: seen.append(record) or len(seen) == 7)
     assert found.status is Status.CALLBACK
@@ -247,13 +266,66 @@ def test_max_iter_counts_all_rounds():
     assert clf.status_ is Status.MAX_ITER
 
 
+def test_max_iter_counts_the_iterations_on_few_rows_where_all_rows_follow(added, monkeypatch):
+    X, y = text(positives=25, strays=0.2)
+    monkeypatch.setattr(few_rows, "LONG", 5)
+    found, *_ = solved(X, y, max_iter=12, tol=1e-6)
+    assert added
+    assert found.n_iter == len(found.history) == 12
+    assert (np.diff([record.objective for record in found.history]) <= 0).all()
+    assert found.status is Status.MAX_ITER
+
+
+def test_a_run_that_ends_after_a_round_of_few_rows_has_not_converged(monkeypatch):
+    """A round may reach its goal with the last iteration: that says nothing about the other rows."""
+    X, y = text(positives=25, strays=0.2)
+    monkeypatch.setattr(few_rows, "FEW", 60)
+    statuses = []
+    for most in range(1, 12):
+        found, oracle, design = solved(X, y, max_iter=most, tol=1e-4)
+        statuses.append(found.status)
+        assert found.status.ok == (found.gap <= 1e-4)
+        cut = oracle(scores := design.matvec(found.w))  # of the best point, which need not be the last
+        objective = found.w @ found.w / 2 + 4 * oracle.price * oracle.n * (cut.loss + cut.slope @ scores)
+        assert found.objective == pytest.approx(objective, rel=1e-9)
+    assert Status.MAX_ITER in statuses
+
+
+@pytest.mark.parametrize(("seed", "measure", "logistic"), [(0, "f1", 3.0), (5, "jaccard", 1.0), (9, "jaccard", 30.0)])
+def test_no_round_begins_where_the_last_one_ended(seed, measure, logistic, added):
+    """No row left out flips, but many cost a little: the tolerance cannot be met without them, however often tried."""
+    X, y = text(seed, positives=[8, 15, 25, 40][seed % 4], strays=[0.03, 0.2, 0.5][seed % 3])
+    found, *_ = solved(X, y, measure, Losses(logistic=logistic), C=0.1)
+    assert added
+    assert found.status is Status.CONVERGED
+    assert found.n_iter < 200
+
+
+def test_rows_of_weight_0_are_not_among_the_few(added, monkeypatch):
+    """They would take the places of rows that matter."""
+    monkeypatch.setattr(few_rows, "FEW", 60)
+    X, y = text(positives=20, n=4000)
+    weight = np.where(y | (np.arange(4000) % 4 == 0), 1.0, 0.0)
+    used = weight > 0
+    found, oracle, _ = solved(X, y, weight=weight)
+    best, *_ = solved(X[used], y[used], solver=Bundle(), tol=1e-5)
+    assert added[0] == 80
+    assert found.status is Status.CONVERGED
+    assert best.bound <= found.objective * (1 + 1e-9)
+    assert found.objective - best.objective <= 1e-3 * 4 * oracle.price * oracle.n
+    inside = []
+    monkeypatch.setattr(few_rows._FewRows, "_join", lambda self, *_: inside.append(self._rows))
+    solved(X, y, weight=weight, tol=1e-6)
+    assert used[inside[0]].all()
+
+
 def test_max_iter_counts_the_iterations_on_all_rows_too(monkeypatch):
     """Half of the rows matter, so that a few iterations on few rows are followed by iterations on all of them."""
     monkeypatch.setattr(few_rows, "LONG", 5)
     X, _ = text()
     y = np.zeros(len(X.indptr) - 1, dtype=bool)
     y[np.random.default_rng(0).choice(len(y), 15, replace=False)] = True
-    found, *_ = solved(X, y, C=0.3, most=8)
+    found, *_ = solved(X, y, C=0.3, max_iter=8)
     assert found.n_iter == 8
     assert found.status is Status.MAX_ITER
 
@@ -277,7 +349,7 @@ def test_a_run_that_is_cut_short_does_not_say_that_it_converged():
     X, y = text(positives=25, strays=0.2)
     whole, *_ = solved(X, y, losses=Losses())
     for most in range(1, whole.n_iter, 2):
-        found, *_ = solved(X, y, losses=Losses(), most=most)
+        found, *_ = solved(X, y, losses=Losses(), max_iter=most)
         assert found.n_iter == most
         assert found.status is (Status.CONVERGED if found.gap <= 1e-3 else Status.MAX_ITER)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 from metrimax import open_dataset
 from metrimax.io.models import load_model
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
+pytestmark = pytest.mark.posix
 
 PROGRAM = """
     import os, signal, sys

@@ -9,25 +9,41 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+import metrimax
 from metrimax import (
+    NDCG,
     CAPOClassifier,
     CostModel,
     FBeta,
     MeasureEnsemble,
     MeasureRanker,
+    MeasureRankerCV,
     MeasureSVC,
     MeasureSVCCV,
     PrecisionAtK,
+    RecallAtBudget,
     RecallAtPrecision,
     TableFunction,
     open_dataset,
     verify,
     xi_alpha,
 )
-from metrimax.display import ConvergenceDisplay, PathDisplay, ReliabilityDisplay, ThresholdDisplay
-from metrimax.measure import get_measure
+from metrimax.display import (
+    CoefficientDisplay,
+    ConvergenceDisplay,
+    EstimateDisplay,
+    OperatingPointDisplay,
+    PathDisplay,
+    ReliabilityDisplay,
+    ThresholdDisplay,
+)
+from metrimax.io.models import save_model
+from metrimax.measure import PartialAUC, get_measure
 
 rng = np.random.default_rng(0)
 y = rng.random(60) < 0.3
@@ -75,7 +91,7 @@ MISTAKES = {
     "y is masked": (lambda: SVC().fit(X, np.ma.masked_equal(y.astype(int), 1)), "leave these rows out"),
     "measure is misspelt": (lambda: SVC("f1_scor").fit(X, y), "perhaps 'f1' is meant"),
     "measure is f2": (lambda: SVC("f2").fit(X, y), "perhaps FBeta(2) is meant"),
-    "measure is precision": (lambda: SVC("precision").fit(X, y), "perhaps 'precision_at_k' is meant"),
+    "measure is precision": (lambda: SVC("precision").fit(X, y), "perhaps 'precision@recall=0.8' is meant"),
     "measure is a class": (lambda: SVC(FBeta).fit(X, y), "call it, as in FBeta()"),
     "measure is scikit-learn's": (lambda: SVC(f1_score).fit(X, y), "write it as a function of the contingency table"),
     "measure is None": (lambda: SVC(None).fit(X, y), "expected measure as a name"),
@@ -246,6 +262,99 @@ MISTAKES |= {
 }
 
 
+categories = frame.assign(b=pd.Categorical(["x", "y"] * 30), c=["u", "v"] * 30)
+several = np.column_stack([y, ~y]).astype(int)
+piped = make_pipeline(StandardScaler(), SVC("f1")).fit(X, y)
+
+MISTAKES |= {
+    "costs are words": (lambda: CostModel(fn="high"), "expected finite costs, not negative and not both zero, got fn="),
+    "the top are more than all": (lambda: PrecisionAtK("110%"), "share of the sample such as '1%' or 0.01, got '110%'"),
+    "the top in words": (lambda: PrecisionAtK("5 percent"), "such as '1%' or 0.01, got '5 percent'"),
+    "the top of none": (lambda: RecallAtBudget(0), "expected k as a whole number of at least 1"),
+    "the top is not given": (lambda: SVC("precision@").fit(X, y), "such as '1%' or 0.01, got ''"),
+    "labellings are misspelt": (lambda: PrecisionAtK(5, "atleast"), "'exact', 'at_least', 'at_most' or 'rankings'"),
+    "beta is text": (lambda: FBeta("2"), "expected a finite beta > 0, from 1e-100 to 1e100, got '2'"),
+    "confidence is a percentage": (lambda: RecallAtPrecision(0.9, 95), "a confidence between 0 and 1, got 95"),
+    "the end is before the start": (lambda: PartialAUC(0.5, 0.1), "expected 0 <= alpha < beta <= 1"),
+    "gain is unknown": (lambda: NDCG(gain="log"), "expected gain 'exponential' or 'linear', got 'log'"),
+    "measure is a number": (lambda: SVC(0.9).fit(X, y), "or a function of (tp, fp, fn, tn), got float: 0.9"),
+    "measure is empty": (lambda: SVC("").fit(X, y), "unknown measure '': expected one of ae, "),
+    "measure is the area below precision": (lambda: SVC("auprc").fit(X, y), "perhaps 'average_precision' is meant"),
+    "measure is recall": (lambda: SVC("recall").fit(X, y), "perhaps 'recall@precision=0.9' is meant"),
+    "measure is a profit": (lambda: SVC("profit").fit(X, y), "perhaps 'cost:fn=50,fp=1' is meant"),
+    "measure is of imbalanced-learn": (lambda: SVC("geometric_mean_score").fit(X, y), "perhaps 'gmean' is meant"),
+    "jobs in words": (lambda: MeasureSVCCV(n_jobs="all").fit(X, y), "-1 for all cores, or None, got 'all'"),
+    "selection is unknown": (lambda: MeasureSVCCV(selection="aic").fit(X, y), "one of cv, holdout, xi_alpha"),
+    "a splitter lacks groups": (lambda: MeasureSVCCV(cv=GroupKFold(3)).fit(X, y), "fit(X, y, groups=...)"),
+    "groups of folds are too few": (lambda: MeasureSVCCV().fit(X, y, groups=groups[:5]), "samples: [60, 5]"),
+    "no folds, but their threshold": (lambda: SVC(threshold="folds").fit(X, y), "MeasureSVCCV places it by folds"),
+    "no loss is left": (lambda: SVC(risk=0, hinge=0, logistic=0).fit(X, y), "give one of them a weight"),
+    "risk is a word": (lambda: SVC(risk="equal").fit(X, y), "expected a finite risk >= 0 or even, got 'equal'"),
+    "balanced is a word": (lambda: SVC(balanced="yes").fit(X, y), "expected balanced as True or False, got 'yes'"),
+    "intercept is scaled by zero": (lambda: SVC(intercept_scaling=0).fit(X, y), "must be a positive and finite number"),
+    "a free intercept for F1": (lambda: SVC(intercept_scaling="free").fit(X, y), "or a number for intercept_scaling"),
+    "coordinate descent for F1": (lambda: SVC(solver="dual_cd").fit(X, y), "choose one of them, or solver='bundle'"),
+    "iterations are a float": (lambda: SVC(max_iter=1e4).fit(X, y), "max_iter as a whole number of at least 1"),
+    "tol is text": (lambda: SVC(tol="1e-3").fit(X, y), "expected a finite tol > 0, got '1e-3'"),
+    "gamma is negative": (lambda: SVC(kernel="rbf", gamma=-1).fit(X, y), "expected a finite gamma > 0, got -1"),
+    "degree is text": (lambda: SVC(kernel="poly", degree="3").fit(X, y), "expected degree as a whole number"),
+    "pos_label of several labels": (
+        lambda: SVC(pos_label=1).fit(X, several),
+        "leave it out, for each label is positive",
+    ),
+    "pos_label is a list": (lambda: SVC(pos_label=["fraud"]).fit(X, names), "give one of them, or None"),
+    "y is lists of labels": (lambda: SVC().fit(X, [["a"], ["b", "c"]] * 30), "MultiLabelBinarizer().fit_transform(y)"),
+    "X is a series": (lambda: SVC().fit(frame["a"], y), "Pass a DataFrame"),
+    "X has categories": (lambda: SVC().fit(categories, y), "X contains text, in the columns b, c: encode documents"),
+    "X has text beside categories": (
+        lambda: SVC().fit(categories.assign(b=pd.Categorical([1, 2] * 30), c=frame.a.astype(str) + "?"), y),
+        "X contains text, in the column c: encode documents",
+    ),
+    "X has a date": (lambda: SVC().fit(frame.assign(when=pd.Timestamp(0)), y), "in the column when: turn dates"),
+    "X has columns of one name": (lambda: SVC().fit(pd.concat([frame, frame[["a"]]], axis=1), y), "'a' 2 times"),
+    "X has numbers as names, too": (lambda: SVC().fit(frame.set_axis([0, "b", 2, "d"], axis=1), y), "astype(str)"),
+    "X is too large": (lambda: SVC().fit(X * 1e200, y), "scale them before training"),
+    "columns in another order": (lambda: fitted(frame).predict(frame[list("dcba")]), "feature_names_in_)]"),
+    "a column is missing": (lambda: fitted(frame).predict(frame[list("abc")]), "X[list(estimator.feature_names_in_)]"),
+    "a column too many": (lambda: fitted(frame).predict(frame.assign(e=1)), "Feature names unseen at fit time:\n- e"),
+    "rows are columns": (lambda: fitted().predict(X.T), "X has 60 features, but MeasureSVC is expecting 4"),
+    "rows are in a file": (lambda: fitted().predict("new.csv"), "X is the name of a file, perhaps"),
+    "score with too few labels": (lambda: fitted().score(X, y[:5]), "inconsistent numbers of samples: [60, 5]"),
+    "score with negative weights": (lambda: fitted().score(X, y, sample_weight=-np.ones(60)), "Negative values"),
+    "score of one class": (lambda: SVC("auc").fit(X, y).score(X, ~y & y), "of both classes, got only one"),
+    "no weight on positives": (lambda: SVC().fit(X, y, np.where(y, 0, 1)), "got no positive example"),
+    "a share of a row": (lambda: fitted().predict_top_k(X, 2.5), "a whole number from 0 to the 60 examples, got 2.5"),
+    "groups in two ways": (lambda: MeasureRanker().fit(X, y, groups=groups, qid=groups), "groups and qid: give one"),
+    "groups are too few": (lambda: MeasureRanker().fit(X, y, qid=groups[:7]), "with 60 entries, the group of each"),
+    "grades below zero": (
+        lambda: MeasureRanker().fit(X, -np.arange(60), groups=groups),
+        "so that 0 is the worst grade",
+    ),
+    "grades are amounts": (lambda: MeasureRanker().fit(X, 9.5 * np.arange(60), groups=groups), "into fewer grades"),
+    "more folds than groups": (lambda: MeasureRankerCV(cv=100).fit(X, y, groups=groups), "the number of groups, 10"),
+    "a member cannot predict": (lambda: MeasureEnsemble("f1", [("a", GroupKFold())]).fit(X, y), "'a' as an estimator"),
+    "an ensemble of texts": (lambda: MeasureEnsemble().fit(["a text", "b"] * 30, y), "as a pandas data frame"),
+    "auxiliaries are not trained": (
+        lambda: CAPOClassifier([("t", DecisionTreeClassifier())], prefit=True).fit(X, y),
+        "or set prefit=False",
+    ),
+    "outputs are unknown": (lambda: CAPOClassifier([("t", TREE)], outputs="proba").fit(X, y), "one of label, score"),
+    "B is zero": (lambda: CAPOClassifier([("t", TREE)], B=0).fit(X, y), "expected a finite B > 0, got 0"),
+    "another model to verify": (lambda: verify(TREE.fit(X, y), X, y), "expected a fitted MeasureSVC, MeasureSVCCV or"),
+    "another model to save": (lambda: save_model("m", fitted()), "joblib.dump stores an estimator"),
+    "a class is misspelt": (lambda: metrimax.MeasureSVM, "perhaps MeasureSVC is meant"),
+    "a curve of several labels": (
+        lambda: ThresholdDisplay.from_estimator(fitted(), X, several),
+        "one column at a time",
+    ),
+    "a curve of fewer scores": (lambda: ThresholdDisplay.from_predictions(y, X[:5, 0]), "each of the 60 labels, got"),
+    "a curve of swapped arrays": (lambda: OperatingPointDisplay.from_predictions(X[:, 0], y), "labels first, then"),
+    "coefficients of a tree": (lambda: CoefficientDisplay.from_estimator(TREE.fit(X, y)), "permutation_importance"),
+    "coefficients of a fourth label": (lambda: CoefficientDisplay.from_estimator(piped, label=3), "from 0 to 0, got 3"),
+    "estimates of another model": (lambda: EstimateDisplay.from_estimator(piped, X, y, X, y), "MeasureSVCCV, got Pipe"),
+}
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_the_message_helps(name):
     make, words = MISTAKES[name]
@@ -298,3 +407,41 @@ def test_names_hold_parameters():
 def test_grades_that_are_trained_as_classes_are_said(model):
     with pytest.warns(UserWarning, match="3 values of y are trained as classes, .* train MeasureRanker"):
         model.fit(X, np.arange(60) % 3)
+
+
+def test_groups_that_are_missing_are_said():
+    """At the user's own line, also where a pipeline or a search stands between."""
+    grades = np.arange(60) % 3
+    with pytest.warns(
+        UserWarning, match="no groups are given, so all rows are ranked as one group: give groups="
+    ) as told:
+        make_pipeline(StandardScaler(), MeasureRanker()).fit(X, grades)
+    assert [one.filename for one in told] == [__file__]
+    ranker = MeasureRanker().fit(X, grades, groups=groups)
+    with pytest.warns(UserWarning, match="no groups are given"):
+        ranker.score(X, grades)
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y", "remedy"),
+    [
+        (SVC("f1"), np.zeros((60, 2)), y, "see whether the columns of X vary"),
+        (
+            MeasureSVCCV(Cs=[1e-3]),
+            np.random.default_rng(0).normal(size=(60, 2)),
+            np.arange(60) < 2,
+            "or there are too few positives to learn from",
+        ),
+        (SVC("f1", hinge=0, C=0.1), rng.normal(size=(60, 2)), np.arange(60) < 2, "or let MeasureSVCCV choose"),
+        (SVC("f1"), X, np.zeros((60, 3), dtype=int), "none of the 3 labels varies in y, so nothing can be learnt"),
+    ],
+)
+def test_what_cannot_be_learnt_is_said(model, X, y, remedy):
+    with pytest.warns(UserWarning, match=remedy):
+        model.fit(X, y)
+
+
+def test_the_warning_on_a_fixed_k_says_what_to_write():
+    with pytest.warns(UserWarning, match="labellings='at_least', .* or by name precision@K:labellings=at_least"):
+        SVC("precision@5").fit(X, y)
+    assert SVC("precision@5:labellings=at_least").fit(X, y).gap_ <= 1e-3

@@ -251,6 +251,7 @@ def test_user_kernel() -> None:
         model.scores(parse_svmlight(np.frombuffer(b"1 1:1\n", np.uint8), "x"))
 
 
+@pytest.mark.posix
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
@@ -269,6 +270,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.posix
 def test_writing_through_links_and_to_devices(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "link").symlink_to(tmp_path / "file")

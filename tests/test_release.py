@@ -70,7 +70,7 @@ def test_there_is_one_address():
     assert URLS["Issues"].startswith(URLS["Source"])
     assert URLS["Changelog"].startswith(URLS["Source"])
     owner = URLS["Source"].removeprefix("https://github.com/")
-    pictures, links = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]
+    _, pictures, links = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]
     assert f"https://raw.githubusercontent.com/{owner}/main/" in pictures["replacement"]
     assert f"{URLS['Source']}/blob/main/" in links["replacement"]
 
@@ -83,6 +83,15 @@ def test_the_long_description_has_absolute_links():
     targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
     assert targets
     assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+    assert "\n    pip install metrimax\n" in text
+    assert "make demo" not in text
+
+
+def test_the_page_on_installation_names_every_extra():
+    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    rows = "".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
+    extras = set(PROJECT["project"]["optional-dependencies"]) - {"test", "dev", "docs"}
+    assert set(re.findall(r"`(\w+)`", rows)) == extras
 
 
 def test_the_site_links_to_the_projects_that_answer(monkeypatch):

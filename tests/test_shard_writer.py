@@ -86,6 +86,7 @@ def test_a_writer_that_is_not_told_to_finish_does(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o700), (0o002, 0o775)])
 def test_a_folder_is_open_to_whom_the_user_lets_in(tmp_path, mask, mode):
     before = os.umask(mask)
@@ -110,7 +111,7 @@ def test_names_as_long_as_the_system_allows(tmp_path):
         (tmp_path / name).unlink()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+@pytest.mark.posix
 def test_a_disk_that_is_full(tmp_path):
     (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 1000)
     program = f"ulimit -f 4; {sys.executable} -m metrimax convert a.svm out"

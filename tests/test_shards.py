@@ -344,6 +344,7 @@ def test_convert_zstandard(problem, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.posix
 def test_convert_stopped_by_kill_leaves_no_folder(tmp_path):
     """A reader never sees a folder that is half there."""
     program = """

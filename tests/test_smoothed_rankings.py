@@ -115,6 +115,8 @@ def test_partial_auc_against_all_sets_of_negatives(first, last):
     losses, slopes = np.array(losses), np.array(slopes)
     oracle = PartialAUC(first / 4, last / 4).oracle(y)
     assert risk(oracle, s) == pytest.approx((losses + slopes @ s).max(), abs=1e-12)
+    if first == 0:
+        return  # its smoothed risk is another one: see the next test
     width, share = np.where(y, last, 2) / pairs, min(last / 4, 0.5)
     centre = width * np.where(y, -0.5, share)
     far = (((slopes - centre) ** 2 / width).sum(axis=1)).max()
@@ -129,6 +131,33 @@ def test_partial_auc_against_all_sets_of_negatives(first, last):
         assert far <= reach * (1 + 1e-12), "or the term would be more than mu"
         assert value == pytest.approx(problem.solve(solver=cp.CLARABEL), abs=1e-5 * mu + 1e-7)
         np.testing.assert_allclose(cut.slope, slopes.T @ alpha.value, atol=1e-3)
+
+
+@pytest.mark.parametrize("beta", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_partial_auc_from_the_top_against_a_conic_solver(beta, weighted):
+    """Over the shares p of the negatives and the shares of their pairs, which are at most p."""
+    rng = np.random.default_rng(6)
+    y = np.arange(13) < 5
+    s, weight = rng.normal(size=13) + 0.5 * y + 100, rng.random(13) + 0.2 if weighted else np.ones(13)
+    oracle = PartialAUC(0, beta).oracle(y, weight if weighted else None)
+    total = weight[~y].sum()
+    b = beta * total
+    for mu in (1.0, 0.1, 0.01):
+        inner, outer = (mu, 0.0) if beta == 1 else (mu / 2, mu / 2 / (b * (1 - beta)))
+        p, pairs = cp.Variable(8, nonneg=True), cp.Variable((5, 8), nonneg=True)
+        gain = cp.sum(cp.multiply(np.outer(weight[y], weight[~y]) * (1 - s[y][:, None] + s[~y]), pairs))
+        prox = sum(
+            u * v * (4 * cp.quad_over_lin(pairs[i, j], p[j]) - 4 * pairs[i, j] + p[j])
+            for i, u in enumerate(weight[y])
+            for j, v in enumerate(weight[~y])
+        )
+        apart = cp.sum(cp.multiply(weight[~y], cp.square(p - beta)))
+        limits = [p <= 1, weight[~y] @ p == b, *(pairs[i] <= p for i in range(5))]
+        problem = cp.Problem(cp.Maximize((gain - inner * prox) / (weight[y].sum() * b) - outer * apart), limits)
+        value, cut = oracle.smooth(s, mu)
+        assert value == pytest.approx(problem.solve(solver=cp.CLARABEL), abs=1e-5 * mu)
+        assert abs(cut.slope.sum()) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["average_precision", "ndcg", "partial_auc"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
 import signal
 import struct
@@ -21,7 +20,7 @@ PROGRAMS = {
     "svm_perf_classify": "metrimax.compat.svm_perf_classify",
 }
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+pty = pytest.importorskip("pty", reason="needs a POSIX system")
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, __all__, n=1)
+        perhaps = f"; perhaps {near[0]} is meant" if near else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{perhaps}")
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value  # the next look-up does not come here
     return value

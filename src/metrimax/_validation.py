@@ -41,13 +41,18 @@ def check_grid(Cs: Any) -> npt.NDArray[np.float64]:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line that called this library, skipping the frames of the library and of joblib."""
+    """Warn at the user's line that called this library, skipping its frames, and those of pipelines and searches."""
     frame, depth, outermost = sys._getframe(), 1, 1
     while frame is not None:
-        if str(frame.f_globals.get("__name__")).partition(".")[0] == "metrimax":
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("metrimax", "sklearn"):
             outermost = depth
         frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
     warnings.warn(text, category, stacklevel=outermost + 1)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame."""
+    return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc")
 
 
 def is_number(value: Any) -> bool:

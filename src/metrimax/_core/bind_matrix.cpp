@@ -106,8 +106,7 @@ void bind_matrix(nb::module_ &m) {
              "X V, or X'V to pull, for the columns of V.")
         .def("some", &some_rows, nb::arg("rows").noconvert(),
              "Some rows of a CSR matrix as a matrix, and its features: those that are zero in all of these rows are "
-             "left "
-             "out, as long as there are more features than rows.");
+             "left out, as long as there are more features than rows.");
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_csr<float, std::int32_t>(m);

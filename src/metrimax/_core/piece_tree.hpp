@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 namespace metrimax {
@@ -112,7 +111,6 @@ class PieceTree {
     std::vector<Node> nodes;
     double quadratic = 0, entropy = 0; // the parts of mu
     double above = 0;                  // by how much a piece may be worth more than a range it is in
-    std::array<double, 2> least_h{};
 
   private:
     PieceTree(const Sides &sides, double mu, Limited limited) : sides(sides), mu(mu), limited(limited) {}
@@ -137,12 +135,8 @@ class PieceTree {
         entropy = size == 1 ? 0.0 : mixed * mu;
         quadratic = (1 - missed) * mu - entropy;
         above = limited == Limited::kNothing ? 0.0 : quadratic; // planes have one prox
-        least_h.fill(std::numeric_limits<double>::infinity());
-        for (Piece &leaf : leaves) {
+        for (Piece &leaf : leaves)
             leaf.h = width(leaf);
-            for (int side = 0; side < 2; ++side)
-                least_h[side] = std::min(least_h[side], leaf.h[side]);
-        }
         nodes.reserve(2 * leaves.size());
         build(0, size);
         return std::move(*this);

@@ -72,7 +72,8 @@ def docstrings(root: Path | None = None) -> tuple[list[str], list[str]]:
     root = Path(sysconfig.get_paths()["stdlib"]) if root is None else root
     texts, labels = [], []
     for module in MODULES:
-        files = sorted((root / module).rglob("*.py")) or [root / f"{module}.py"]
+        # that of datetime is in _pydatetime.py since Python 3.12
+        files = sorted((root / module).rglob("*.py")) or [root / f"{module}.py", root / f"_py{module}.py"]
         for file in files:
             if not file.is_file():  # some systems have only the bytecode of the library
                 continue

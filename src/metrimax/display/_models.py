@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax.display._scores import new_axes, positives
+from metrimax._validation import is_whole
+from metrimax.display._scores import chosen, labels_and_scores, last_step, new_axes, positive_class
 
 
 class CoefficientDisplay:
@@ -22,6 +23,8 @@ class CoefficientDisplay:
         Their weights.
     title : str, default=""
         Of the plot.
+    towards : str, default=""
+        The class that positive coefficients speak for.
 
     Attributes
     ----------
@@ -35,10 +38,11 @@ class CoefficientDisplay:
     'coefficient'
     """
 
-    def __init__(self, names: Any, coefficients: npt.ArrayLike, *, title: str = "") -> None:
+    def __init__(self, names: Any, coefficients: npt.ArrayLike, *, title: str = "", towards: str = "") -> None:
         self.names = [str(name) for name in names]
         self.coefficients = np.asarray(coefficients)
         self.title = title
+        self.towards = towards
 
     @classmethod
     def from_estimator(
@@ -64,13 +68,16 @@ class CoefficientDisplay:
         CoefficientDisplay
             With `ax_` and `figure_`.
         """
-        check_is_fitted(model)
-        last = model[-1] if hasattr(model, "steps") else model
+        model, last = chosen(model), last_step(model)
         if not hasattr(last, "coef_"):
             raise TypeError(
-                f"expected a linear model, with coef_, got {type(last).__name__}: train with kernel='linear'"
+                f"expected a linear model, with coef_, got {type(last).__name__}: train with kernel='linear', or see "
+                "sklearn.inspection.permutation_importance, which is for any model"
             )
-        coefficients = np.atleast_2d(last.coef_)[label]
+        rows = np.atleast_2d(last.coef_)
+        if not (is_whole(label) and 0 <= label < len(rows)):
+            raise ValueError(f"expected label as a row of coef_, from 0 to {len(rows) - 1}, got {label!r}")
+        coefficients = rows[label]
         if feature_names is None and last is not model and len(model.steps) > 1:
             feature_names = model[:-1].get_feature_names_out()
         if feature_names is None:
@@ -79,7 +86,7 @@ class CoefficientDisplay:
             raise ValueError(f"expected {len(coefficients)} feature_names, got {len(feature_names)}")
         kept = np.argsort(-np.abs(coefficients), kind="stable")[:largest]
         kept = kept[np.argsort(coefficients[kept], kind="stable")]
-        return cls(np.asarray(feature_names)[kept], coefficients[kept]).plot(ax)
+        return cls(np.asarray(feature_names)[kept], coefficients[kept], towards=_towards(last, label)).plot(ax)
 
     def plot(self, ax: Any = None) -> CoefficientDisplay:
         """Draw one bar for each coefficient.
@@ -100,9 +107,17 @@ class CoefficientDisplay:
         ax.barh(places, self.coefficients, color=colours.tolist())
         ax.set_yticks(places, self.names)
         ax.axvline(0, color="grey", linewidth=0.8)
-        ax.set(xlabel="coefficient", title=self.title)
+        ax.set(xlabel=f"coefficient, towards {self.towards}" if self.towards else "coefficient", title=self.title)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _towards(model: Any, label: int) -> str:
+    """The class that positive coefficients speak for; those of two classes are for the second, whatever `pos_label`."""
+    classes = np.asarray(getattr(model, "classes_", []))
+    return (
+        str(classes[1 if len(classes) == 2 and len(np.atleast_2d(model.coef_)) == 1 else label]) if len(classes) else ""
+    )
 
 
 class ReliabilityDisplay:
@@ -140,7 +155,15 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: Any, *, n_bins: int = 10, name: str | None = None, ax: Any = None
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int = 10,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
     ) -> ReliabilityDisplay:
         """Draw the reliability of a fitted classifier on (X, y), rows that it was not trained on.
 
@@ -153,6 +176,8 @@ class ReliabilityDisplay:
             Rows and their labels.
         n_bins : int, default=10
             Bins of equally many examples.
+        pos_label : label or None, default=None
+            The class whose probability is drawn; None for the positive one of the model.
         name : str or None, default=None
             For the legend; None for the name of the class.
         ax : matplotlib axes or None, default=None
@@ -168,9 +193,13 @@ class ReliabilityDisplay:
             raise TypeError(
                 f"expected a model with predict_proba, got {type(model).__name__}: put it into CalibratedClassifierCV"
             )
-        probability = np.asarray(model.predict_proba(X))[:, 1]
+        classes = np.asarray(model.classes_).tolist()
+        pos_label = positive_class(model)[0] if pos_label is None else pos_label
+        if pos_label not in classes:
+            raise ValueError(f"expected pos_label among the classes {classes[:5]}, got {pos_label!r}")
+        probability = np.asarray(model.predict_proba(X))[:, classes.index(pos_label)]
         name = type(model).__name__ if name is None else name
-        return cls.from_predictions(y, probability, n_bins=n_bins, pos_label=model.classes_[1], name=name, ax=ax)
+        return cls.from_predictions(y, probability, n_bins=n_bins, pos_label=pos_label, name=name, ax=ax)
 
     @classmethod
     def from_predictions(
@@ -203,7 +232,7 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             With `ax_` and `figure_`.
         """
-        labels, probability = positives(y_true, pos_label), np.asarray(probability, dtype=np.float64)
+        labels, probability = labels_and_scores(y_true, probability, pos_label)
         if not ((probability >= 0) & (probability <= 1)).all():
             raise ValueError(
                 f"expected probabilities from 0 to 1, got {probability.min():.3g} to {probability.max():.3g}: give "

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax.display._scores import new_axes
+from metrimax.display._scores import last_step, new_axes
 from metrimax.estimators.svc_cv import MeasureSVCCV
 from metrimax.measure import get_measure
 from metrimax.protocols import Record
@@ -266,7 +266,7 @@ class ConvergenceDisplay:
         ConvergenceDisplay
             With `ax_` and `figure_`.
         """
-        check_is_fitted(model)
+        model = last_step(model)
         if not hasattr(model, "history_"):
             raise TypeError(
                 f"expected a fitted MeasureSVC or MeasureRanker, with history_, got {type(model).__name__}: "
@@ -354,9 +354,9 @@ class PathDisplay:
         PathDisplay
             With `ax_` and `figure_`.
         """
+        model = last_step(model)
         if not isinstance(model, MeasureSVCCV):
             raise TypeError(f"expected a fitted MeasureSVCCV, got {type(model).__name__}")
-        check_is_fitted(model)
         table = model.cv_results_
         kinds = [name for name in table if name.startswith("param_") and name != "param_C"]
         told = [name for name in kinds if len(set(table[name].tolist())) > 1]

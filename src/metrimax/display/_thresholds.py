@@ -11,7 +11,7 @@ from sklearn.metrics import precision_recall_curve
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
-from metrimax.display._scores import new_axes, positive_class, positives, scores_of
+from metrimax.display._scores import labels_and_scores, last_step, new_axes, positive_class, scores_of
 from metrimax.measure import Constrained, get_measure
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Labels, Vector
@@ -92,7 +92,7 @@ class ThresholdDisplay:
         fold = None
         if cv is not None:
             scores, fold = _held_out(model, X, y, cv, scores)
-        measure = getattr(model, "measure", "f1") if measure is None else measure
+        measure = getattr(last_step(model), "measure", "f1") if measure is None else measure
         return cls.from_predictions(
             y, scores, measure=measure, threshold=threshold, fold=fold, pos_label=positive_class(model)[0], ax=ax
         )
@@ -137,7 +137,7 @@ class ThresholdDisplay:
                 f"expected a measure of the contingency table, got {judge.name!r}, which judges a ranking and knows no "
                 "threshold: give another measure, such as measure='f1'"
             )
-        labels, scores = positives(y_true, pos_label), np.asarray(scores, dtype=np.float64)
+        labels, scores = labels_and_scores(y_true, scores, pos_label)
         known = np.unique(scores)
         places = np.concatenate([[known[0] - 1e-9 * np.ptp(known)], (known[:-1] + known[1:]) / 2])
         if len(places) > PLACES:  # most of the few positives may stand among the highest scores
@@ -145,6 +145,8 @@ class ThresholdDisplay:
             shares = np.linspace(0, 1, PLACES // 2)
             kept = [np.quantile(part, shares, method="nearest") for part in (places, of_positives)]
             places = np.unique(np.concatenate(kept))
+        if threshold is not None and places[0] < threshold < known[-1]:
+            places = np.union1d(places, threshold)  # the curve has its value there
         folds = None
         if fold is not None:
             parts = [np.asarray(fold) == one for one in np.unique(fold)]
@@ -238,7 +240,7 @@ class OperatingPointDisplay:
             With `ax_` and `figure_`.
         """
         scores, threshold = scores_of(model, X)
-        name = type(model).__name__ if name is None else name
+        name = type(last_step(model)).__name__ if name is None else name
         return cls.from_predictions(
             y, scores, threshold=threshold, pos_label=positive_class(model)[0], name=name, ax=ax
         )
@@ -274,7 +276,7 @@ class OperatingPointDisplay:
         OperatingPointDisplay
             With `ax_` and `figure_`.
         """
-        labels, scores = positives(y_true, pos_label), np.asarray(scores, dtype=np.float64)
+        labels, scores = labels_and_scores(y_true, scores, pos_label)
         precision, recall, _ = precision_recall_curve(labels, scores)
         called = scores > threshold
         hits = int((labels & called).sum())

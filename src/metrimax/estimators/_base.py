@@ -50,7 +50,8 @@ def names_losses(model: Any) -> bool:
 def check_rule(threshold: Any, rules: tuple[str, ...]) -> None:
     """Raise unless the parameter ``threshold`` is one of these rules, or None."""
     if threshold is not None and threshold not in rules:
-        raise ValueError(f"unknown threshold {threshold!r}: expected one of {', '.join(rules)}, or None")
+        more = "; MeasureSVCCV places it by folds" if threshold == "folds" else ""
+        raise ValueError(f"unknown threshold {threshold!r}: expected one of {', '.join(rules)}, or None{more}")
 
 
 def check_standard_errors(number: Any) -> None:

@@ -7,6 +7,7 @@ types and their sums. Everything else, wrong input included, goes to scikit-lear
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from metrimax._validation import refuse_missing
+from metrimax._validation import is_frame, refuse_missing
 
 OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
+
+SHOWN = 10
+"""How many columns an error message names."""
 
 LONGEST = 1000
 """Error messages of more characters are shortened: they quote a whole document, or all labels."""
@@ -60,13 +64,15 @@ def _add_remedy(error: Exception, X: Any = None) -> None:
     if len(text) > LONGEST:
         at = text.find("\\n")
         error.args = (text[: at if 0 < at < 200 else 200] + " ...",)
-    if "could not convert string to float" in text:
+    if "feature names should match" in text:
+        error.add_note("Give the columns of fit, in its order: X[list(estimator.feature_names_in_)].")
+    elif "could not convert string to float" in text or "Cannot cast" in text:
         if re.search(r"'-?\d+,\d+'", text):
             error.add_note("Numbers need points: read the table with pandas.read_csv(..., decimal=',').")
             return
         error.add_note(
-            "X contains text: encode documents with TfidfVectorizer, encode categories with OneHotEncoder in a "
-            "ColumnTransformer, or train MeasureEnsemble, which takes data frames with categories."
+            f"X contains text{_columns(X, _is_text)}: encode documents with TfidfVectorizer, encode categories with "
+            "OneHotEncoder in a ColumnTransformer, or train MeasureEnsemble, which takes data frames with categories."
         )
         if isinstance(X, str):
             error.add_note("X is the name of a file, perhaps: read it first, as with pandas.read_csv.")
@@ -81,6 +87,27 @@ def _add_remedy(error: Exception, X: Any = None) -> None:
             "Fill the gaps, as in make_pipeline(SimpleImputer(), StandardScaler(), MeasureSVCCV()), or train "
             "MeasureEnsemble, which takes them as they are."
         )
+
+
+def _columns(X: Any, wrong: Callable[[Any], bool]) -> str:
+    """Of a data frame, the columns that are wrong, for an error message."""
+    if not is_frame(X):
+        return ""
+    names = [str(name) for j, name in enumerate(X.columns) if wrong(X.iloc[:, j])]
+    which = "columns" if len(names) > 1 else "column"
+    return f", in the {which} {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}" if names else ""
+
+
+def _is_text(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def _is_date(values: Any) -> bool:
+    return getattr(values.dtype, "kind", "") in ("M", "m")
 
 
 def _refuse_collections(y: Any) -> None:
@@ -113,8 +140,9 @@ def refuse_masks_and_dates(X: Any) -> None:
     for dtype in np.ravel(np.asarray(dtypes, dtype=object)):
         if getattr(dtype, "kind", "") in ("M", "m"):
             raise ValueError(
-                f"expected numbers in X, got {dtype}: turn dates and times into numbers first, as in "
-                "(X - X.min()) / np.timedelta64(1, 'D')"
+                f"expected numbers in X, got {dtype}{_columns(X, _is_date)}: turn dates and times into numbers first, "
+                "as in (dates - dates.min()) / np.timedelta64(1, 'D'), or train MeasureEnsemble, which takes data "
+                "frames with dates"
             )
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from metrimax._validation import is_whole
 from metrimax.estimators._ensemble_members import Member, Target, seeded
-from metrimax.protocols import Rows, Vector
+from metrimax.protocols import Labels, Rows, Vector
 from metrimax.training.progress import ProgressLine
 
 Splits = list[tuple[Rows, Rows]]
@@ -58,30 +58,50 @@ def make_splits(cv: Any, X: Any, target: Target, weight: Vector | None, given: d
 
     ``given`` are the parameters of `split`. With groups, a number of folds means folds that divide no group.
     """
-    y, told = target.y, cv
+    rows = np.arange(len(target.y))
+    used = np.ones(len(rows), dtype=bool) if weight is None else weight > 0
+    if (target.labels[used] == target.labels[used][0]).all() and not target.separate:
+        raise ValueError("expected rows of at least two classes with a weight above zero, got one")
     if is_whole(cv):
-        if cv < 2:
-            raise ValueError(f"expected cv of at least 2 folds, got {cv}")
-        if given:  # groups
-            kind = GroupKFold if target.separate else StratifiedGroupKFold
-        else:
-            kind = KFold if target.separate else StratifiedKFold
-        smallest = len(y) if target.separate else int(np.unique(y, return_counts=True)[1].min())
-        cv = kind(max(2, min(int(cv), smallest)), shuffle=True, random_state=rng.randint(2**31 - 1))
-    used = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
-        found = list(check_cv(cv, y, classifier=True).split(X, y, **given))
+        own = {name: np.asarray(values)[used] for name, values in given.items()}
+        found = [(rows[used][train], rows[used][test]) for train, test in _numbered(int(cv), target, used, own, rng)]
+    else:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class")
+            # lists and masks, which splitters may give, become indices
+            found = [(rows[a], rows[b]) for a, b in check_cv(cv, target.y, classifier=True).split(X, target.y, **given)]
     splits = [(train[used[train]], test[used[test]]) for train, test in found if used[test].any()]
     if not splits:
-        raise ValueError(f"expected cv with at least one split, got none from {told!r}")
+        raise ValueError(f"expected cv with at least one split, got none from {cv!r}")
     for k, (train, _) in enumerate(splits):
         if not target.separate and not (target.labels[train] != target.labels[train][:1]).any():
             raise ValueError(
-                f"fold {k}: expected at least two classes to train on, got one: choose fewer folds, or a splitter "
-                "that stratifies"
+                f"fold {k + 1}: expected at least two classes to train on, got one: choose fewer folds, or a splitter "
+                "that stratifies; a class with one row, or in one group, cannot be trained and tested"
             )
     return splits
+
+
+def _numbered(cv: int, target: Target, used: Labels, given: dict[str, Any], rng: Any) -> Iterable[tuple[Rows, Rows]]:
+    """A number of folds of the rows ``used``: no more than there are groups, or rows of the smaller of two classes.
+
+    A tiny class among several may be missing in some folds; `Target` allows for that.
+    """
+    if cv < 2:
+        raise ValueError(f"expected cv of at least 2 folds, got {cv}")
+    y = target.y[used]
+    if given:  # groups
+        kind, most = GroupKFold if target.separate else StratifiedGroupKFold, len(np.unique(given["groups"]))
+        if most < 2:
+            raise ValueError("expected at least two groups to divide into folds, got one: leave out groups")
+    else:
+        kind, most = KFold if target.separate else StratifiedKFold, len(y)
+    if not target.separate:
+        most = min(most, int(np.sort(np.unique(y, return_counts=True)[1])[-2]))
+    splitter = kind(max(2, min(cv, most)), shuffle=True, random_state=rng.randint(2**31 - 1))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return list(splitter.split(np.zeros(len(y)), y, **given))
 
 
 def tested_parts(splits: Splits, n: int) -> list[Rows]:
@@ -124,6 +144,7 @@ def _fit(task: Task, X: Any, target: Target) -> Fit:
     with config_context(enable_metadata_routing=task.routed and _routing_enabled()), warnings.catch_warnings():
         if not task.routed:  # members of the presets stop early on purpose
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", message="Using the fractional value max_samples")  # of few rows
         try:
             models = target.fit(estimator, _training_rows(X, task), task.train, task.parameters)
         except Exception as error:

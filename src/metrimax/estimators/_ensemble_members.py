@@ -19,8 +19,9 @@ from sklearn.preprocessing import QuantileTransformer, SplineTransformer, Standa
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from metrimax._validation import is_frame
 from metrimax.estimators._ensemble_stack import log_odds
-from metrimax.estimators._ensemble_table import DENSE_ENTRIES, MatrixEncoder, Table, is_frame
+from metrimax.estimators._ensemble_table import DENSE_ENTRIES, MatrixEncoder, Table
 from metrimax.protocols import Array, Labels, Vector
 
 PRESETS = ("default", "fast", "best")
@@ -267,9 +268,13 @@ def _fitted(estimator: Any, X: Any, y: Array, parameters: dict[str, Any]) -> Any
         return clone(estimator).fit(X, y, **parameters)
     if (y == y[0]).all():  # a fold with one class
         return DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), y)
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    twin = clone(estimator)
+    last = twin.steps[-1][1] if isinstance(twin, Pipeline) else twin
+    single = np.unique(y, return_counts=True)[1].min() < 2
+    if single and isinstance(last, HistGradientBoostingClassifier) and last.early_stopping == "auto":
+        last.set_params(early_stopping=False)  # it would hold out a row of every class
     coded = type(last).__module__.startswith("xgboost.")
-    return (Coded(clone(estimator)) if coded else clone(estimator)).fit(X, y, **parameters)
+    return (Coded(twin) if coded else twin).fit(X, y, **parameters)
 
 
 class Coded(ClassifierMixin, BaseEstimator):

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
-from metrimax._validation import warn
+from metrimax._validation import is_frame, warn
 from metrimax.protocols import Labels, Vector
 
 MOST_CATEGORIES = 254
@@ -30,9 +31,33 @@ DENSE_ENTRIES = 2e7
 """A sparse X with at most this many entries, zeros included (160 MB), is made dense for members that need it."""
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame."""
-    return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc")
+def checked(estimator: Any, X: Any, *, reset: bool, frames: bool) -> Any:
+    """X as a data frame, or as a float matrix in which NaN is a gap, with the columns of `fit`.
+
+    A model of data frames (``frames``) takes arrays with the same columns, too, and one of arrays takes data frames.
+    """
+    if not is_frame(X) and hasattr(X, "to_pandas"):  # Polars, Arrow
+        X = X.to_pandas()
+    if frames and is_frame(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if 0 in X.shape:
+            raise ValueError(f"expected at least one row and one column in X, got a data frame of shape {X.shape}")
+        return X
+    if frames and not reset:
+        from pandas import DataFrame  # there is a model of data frames
+
+        X = validate_data(estimator, X, reset=False, dtype=None, ensure_all_finite=False)
+        return DataFrame(X, columns=vars(estimator).get("feature_names_in_"))
+    kinds: Any = [np.float64, np.float32]
+    try:
+        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite="allow-nan")
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"{error}: give a table with text as a pandas data frame, in fit as in predict") from None
+        raise
+    if sparse.issparse(X) and np.isnan(X.data).any():
+        raise ValueError("expected a sparse X without NaN, got some: convert it by toarray() to have them as gaps")
+    return X
 
 
 class Table:
@@ -64,8 +89,18 @@ def _categories(column: Any) -> list[Any] | None:
     """The values of a column of categories or text, the most frequent first; None for numbers, dates and times."""
     if _kind(_typed(column)) in "biufmM":
         return None
-    counts = column.value_counts()  # without gaps
+    try:
+        counts = dict(column.value_counts().items())  # without gaps
+    except (TypeError, NotImplementedError) as error:
+        raise _no_category(column, error) from None
     return [value for value, count in counts.items() if count > 0]
+
+
+def _no_category(column: Any, error: Exception) -> ValueError:
+    return ValueError(
+        f"expected numbers, dates, or values that can be categories in the column {column.name!r}, got others "
+        f"({error}): drop it, or make columns of what it holds"
+    )
 
 
 def _kind(column: Any) -> str:
@@ -110,10 +145,18 @@ def _coded(column: Any, values: list[Any] | None) -> Vector:
                 "column.replace([np.inf, -np.inf], np.nan)"
             )
         return numbers
+    if _kind(column) in "biuf" and values and all(isinstance(value, str) for value in values) and column.notna().any():
+        raise ValueError(
+            f"expected text in the column {column.name!r}, as in the rows of fit, got numbers: convert it by "
+            "astype(str), or read it as text"
+        )
     ranks = {value: float(k) for k, value in enumerate(values)}
     # a value that was not in the rows of `fit` counts as one of the rare values
     missing = column.isna().to_numpy()
-    codes = np.array([ranks.get(value, float(len(values))) for value in column.astype(object)], dtype=np.float64)
+    try:
+        codes = np.array([ranks.get(value, float(len(values))) for value in column.astype(object)], dtype=np.float64)
+    except TypeError as error:
+        raise _no_category(column, error) from None
     codes[missing] = np.nan
     return codes
 
@@ -121,30 +164,27 @@ def _coded(column: Any, values: list[Any] | None) -> Vector:
 class MatrixEncoder:
     """Codes as a matrix for members that take neither categories nor gaps.
 
-    A gap in a column of numbers becomes the median, and another column marks the gaps. Each category becomes a column
-    of zeros and ones; a gap is zero in all of them.
+    A gap in a column of numbers becomes the median. If `fit` saw gaps in it, another column marks them. Each category
+    becomes a column of zeros and ones; a gap is zero in all of them.
     """
 
-    def __init__(self, codes: Any, categorical: Labels) -> None:
+    def __init__(self, codes: Vector, categorical: Labels) -> None:
         self._categorical = categorical
-        numbers = np.flatnonzero(~categorical)
-        gaps = np.isnan(codes[:, numbers]) if not sparse.issparse(codes) else np.zeros((1, len(numbers)), dtype=bool)
-        self._gapped = numbers[gaps.any(axis=0)]
-        self._medians = np.array([_median(codes[:, j]) for j in self._gapped])
+        numbers = codes[:, ~categorical]
+        self._medians = np.array([_median(column) for column in numbers.T])
+        self._gapped = np.flatnonzero(np.isnan(numbers).any(axis=0))
         self._widths = [
             (int(j), int(min(MOST_COLUMNS, np.nanmax(codes[:, j], initial=0.0) + 1)))
             for j in np.flatnonzero(categorical)
         ]
 
-    def __call__(self, codes: Any) -> Any:
-        if not len(self._gapped) and not self._widths:
+    def __call__(self, codes: Vector) -> Vector:
+        numbers = codes[:, ~self._categorical]
+        missing = np.isnan(numbers)
+        if not missing.any() and not len(self._gapped) and not self._widths:
             return codes
-        numbers = codes[:, ~self._categorical].copy()
-        at = np.searchsorted(np.flatnonzero(~self._categorical), self._gapped)
-        missing = np.isnan(codes[:, self._gapped])
-        numbers[:, at] = np.where(missing, self._medians, numbers[:, at])
-        numbers = np.nan_to_num(numbers, nan=0.0, posinf=None, neginf=None)
-        blocks = [numbers, missing.astype(np.float64)]
+        numbers = np.where(missing, self._medians, numbers)
+        blocks = [numbers, missing[:, self._gapped].astype(np.float64)]
         blocks += [(codes[:, [j]] == np.arange(width)).astype(np.float64) for j, width in self._widths]
         return np.hstack(blocks)
 

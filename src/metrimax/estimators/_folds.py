@@ -139,6 +139,8 @@ class FoldedSample:
 
 def workers_of(n_jobs: int | None, X: Any) -> int:
     """How many folds are trained at a time: 1 where all share one design."""
+    if not (n_jobs is None or is_whole(n_jobs)):
+        raise ValueError(f"expected n_jobs as a whole number, -1 for all cores, or None, got {n_jobs!r}")
     return 1 if n_jobs is None or is_design(X) else int(effective_n_jobs(n_jobs))
 
 
@@ -149,7 +151,12 @@ def split(cv: Any, X: Any, y: Array, weight: Vector | None, groups: Any, *, seve
         folds = spread(np.asarray(dense(y)) > 0, int(cv), 0)
     else:
         splitter = check_cv(cv, y, classifier=True)
-        folds = [Fold(*rows) for rows in splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups)]
+        try:
+            folds = [Fold(*rows) for rows in splitter.split(np.zeros(len(y)) if is_design(X) else X, y, groups)]
+        except ValueError as error:
+            if groups is None and "groups" in str(error):
+                error.add_note("Give the group of each row to fit: fit(X, y, groups=...).")
+            raise
     if not folds:
         raise ValueError(f"expected cv with at least one split, got none from {cv!r}")
     _check(folds, y, weight)

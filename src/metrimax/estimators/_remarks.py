@@ -44,9 +44,12 @@ def warn_of_grades(measure: Measure, kind: str, classes: Array) -> None:
 
 
 def warn_of_constants(
-    measure: Measure, labels: Labels, scores: Vector, weight: Vector | None, solutions: list[Solution]
+    measure: Measure, labels: Labels, scores: Vector, weight: Vector | None, solutions: list[Solution], *, chosen: bool
 ) -> None:
-    """Warn of classifiers that give all training examples one label, with a loss of 0.5 or more."""
+    """Warn of classifiers that give all training examples one label, with a loss of 0.5 or more.
+
+    ``chosen``: folds have chosen them.
+    """
     used = slice(None) if weight is None else weight > 0
     constant = [
         # w = 0 was already warned about, or the label does not vary
@@ -55,7 +58,20 @@ def warn_of_constants(
     ]
     if any(constant):
         some = "" if len(solutions) == 1 else f" ({sum(constant)} of {len(solutions)} labels)"
+        if not np.ptp(scores[used][:, np.array(constant)], axis=0).any():
+            remedy = "all have the same score, so see whether the columns of X vary"
+        elif chosen:
+            remedy = "the columns of X may not tell the classes apart, or there are too few positives to learn from"
+        else:
+            remedy = "where classes overlap leave hinge, logistic and threshold at their defaults"
+            remedy += ", or let MeasureSVCCV choose"
+        warn(f"all training examples get the same label{some}, and the loss of the measure is 0.5 or more: {remedy}")
+
+
+def warn_of_no_labels(labels: Labels) -> None:
+    """Warn where no label of an indicator matrix varies."""
+    if labels.shape[1] > 1 and (labels == labels[:1]).all():
         warn(
-            f"all training examples get the same label{some}, and the loss of the measure is 0.5 or more: where "
-            "classes overlap leave hinge, logistic and threshold at their defaults, or let MeasureSVCCV choose"
+            f"none of the {labels.shape[1]} labels varies in y, so nothing can be learnt: each is predicted as the "
+            "constant it is"
         )

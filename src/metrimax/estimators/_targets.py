@@ -29,10 +29,11 @@ def encode(y: Array, pos_label: Any = None) -> tuple[str, Array, Labels]:
     """
     kind, classes, labels = _encode(y)
     if pos_label is not None and (kind != "binary" or pos_label not in classes.tolist()):
-        got = "several labels" if kind == "multilabel-indicator" else f"the classes {_few(classes.tolist())}"
-        raise ValueError(
-            f"expected pos_label as one of two classes, got {pos_label!r} with {got}: give one of them, or None"
-        )
+        if kind == "multilabel-indicator":
+            got, remedy = "several labels", "leave it out, for each label is positive where its column is 1"
+        else:
+            got, remedy = f"the classes {_few(classes.tolist())}", "give one of them, or None"
+        raise ValueError(f"expected pos_label as one of two classes, got {pos_label!r} with {got}: {remedy}")
     return kind, classes, ~labels if turned(classes, pos_label) else labels
 
 

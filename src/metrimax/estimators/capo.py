@@ -46,7 +46,7 @@ from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Callback, Design, Labels, Measure, Solver, Status, Vector
 from metrimax.training.choose import Chosen
 from metrimax.training.defaults import RULES, even_losses
-from metrimax.training.label import FittedLabel, Training
+from metrimax.training.label import FittedLabel, Training, restate
 
 
 class CAPOClassifier(MeasureSVC, Composition):
@@ -332,7 +332,7 @@ class CAPOClassifier(MeasureSVC, Composition):
         """The labels trained as chosen, with their thresholds, and the scores (n, L) before these."""
         design, offset = self._augmented(features, F, labels.shape[1], choice.B)
         trainings = [(one.training(training), one.C) for one in choice.chosen]
-        fitted = self._train(trainings, features, design, labels, weight, offset)
+        fitted = restate(features, self._train(trainings, design, labels, weight, offset))
         whole = as_design(design, intercept_scaling=scaling)
         scores = whole.matvec(np.column_stack([label.solution.w for label in fitted]))
         if offset is not None:  # with fixed weights, w = 0 leaves the auxiliaries as they are

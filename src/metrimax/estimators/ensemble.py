@@ -24,15 +24,15 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from metrimax._validation import dense, is_whole, refuse_missing, warn
+from metrimax.estimators._base import refuse_design
 from metrimax.estimators._composition import Composition
 from metrimax.estimators._ensemble_folds import CrossFit, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
 from metrimax.estimators._ensemble_rule import OutOfFold, Rule
-from metrimax.estimators._ensemble_table import is_frame
+from metrimax.estimators._ensemble_table import checked as checked_table
 from metrimax.estimators._links import Documented
 from metrimax.estimators._refit import Refitted
 from metrimax.estimators._remarks import warn_of_shortfall
@@ -54,9 +54,6 @@ from metrimax.protocols import Array, Measure, Rows, Vector
 CHUNK = 50_000
 """How many rows are scored at a time."""
 
-LEAST_WEIGHT = 0.01
-"""A member whose share of the weights is below this for every label is dropped."""
-
 
 class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     """Classifier for tables: members of different kinds, combined, with the threshold that the measure asks for.
@@ -76,7 +73,8 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         `predict_proba` or `decision_function`, regressors (trained on 1 and -1), pipelines (which get X unchanged), and
         fitted models in a `sklearn.frozen.FrozenEstimator`, for which `fit` needs ``oof_scores``.
     cv : int, splitter or iterable, default=5
-        The folds. Those of a number are stratified and shuffled, and no more than the smallest class has rows.
+        The folds. Those of a number are stratified and shuffled, and no more than the smaller of two classes has rows;
+        a class of few rows among several is missing in some folds.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     pos_label : label or None, default=None
@@ -92,7 +90,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     ----------
     estimators_ : list
         For each member a list over the folds: lists of one model, or of one for each label of an indicator matrix.
-        Empty for a member that was dropped because its weight is below 1 %.
+        Empty for a member without weight: one below 1 % is set to zero.
     weights_ : ndarray (M,), or (L, M) with several labels
         Weights of the calibrated members.
     threshold_ : ndarray (1,) or (L,)
@@ -183,6 +181,9 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         """
         measure = get_measure(self.measure)
         checked, X, y = self._check_sample(X, y)
+        if groups is not None:
+            refuse_missing(groups, "groups", "the group of each row", "give every row a group")
+            check_consistent_length(X, groups)
         target, weight = self._target(y, sample_weight)
         views = Views(X)
         members = self._chosen(views, X)
@@ -197,12 +198,13 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         ]
         title = f"MeasureEnsemble({_name(self.measure, measure)})" if self.verbose else None
         fits = cross_fit(tasks, views(X, {member.view for member in members}), target, self.n_jobs, title)
-        fits |= self._given(members, oof_scores or {}, target, len(splits))
+        fits |= self._given(members, oof_scores or {}, target)
         scores = np.stack([fits[member.name].scores for member in members], axis=2)  # n, L, M
         seen = OutOfFold(measure, target, scores, np.ones(len(scores)) if weight is None else weight)
         parts = tested_parts(splits, len(scores))
         rule = self._rule_of(seen, np.concatenate(parts), weight)
-        report = self._report(seen, parts, members, fits, rule, int(rng.randint(2**31 - 1)))
+        trained = float(np.mean([len(train) for train, _ in splits]))
+        report = self._report(seen, parts, members, fits, rule, int(rng.randint(2**31 - 1)), trained)
         self._renew(checked)
         self._views, self._reader, self._rule, self._size = views, target.forget(), rule, total_of(weight, scores)
         self._store(members, fits, rule(scores))
@@ -216,13 +218,14 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
             refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         if y is None:
             raise ValueError("expected y, the true labels, got None: requires y to be passed, but the target y is None")
+        refuse_design(X, "the members need the rows; MeasureSVC and MeasureSVCCV train on datasets")
         checked = self._unfitted()
-        X = _checked(checked, X, reset=True)
+        X = checked_table(checked, X, reset=True, frames=True)
         check_consistent_length(X, y)
         return checked, X, np.asarray(dense(y))
 
     def _target(self, y: Array, sample_weight: Any) -> tuple[Target, Vector | None]:
-        if y.dtype.kind == "O":
+        if y.dtype.kind in "Of":
             refuse_missing(y)
         kind, classes, labels = encode(y, self.pos_label)
         y = labels.astype(np.int64) if kind == "multilabel-indicator" else column_or_1d(y)
@@ -262,9 +265,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
                 routed[member.name] = Bunch(fit={} if name is None else {name: weight})
         return routed
 
-    def _given(
-        self, members: list[Member], oof_scores: dict[str, Any], target: Target, n_folds: int
-    ) -> dict[str, CrossFit]:
+    def _given(self, members: list[Member], oof_scores: dict[str, Any], target: Target) -> dict[str, CrossFit]:
         """The frozen members, with the scores that the user gives."""
         frozen = {member.name: member for member in members if member.frozen}
         if frozen.keys() != oof_scores.keys():
@@ -290,7 +291,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     def _store(self, members: list[Member], fits: dict[str, CrossFit], above: Vector) -> None:
         """Set the other fitted attributes; ``above`` are the scores (n, L) out of fold less the thresholds."""
         weights = np.array([stack.weights for stack in self._rule.stacks])
-        used = (weights >= LEAST_WEIGHT * weights.sum(axis=1, keepdims=True)).any(axis=0)
+        used = np.max([stack.coef for stack in self._rule.stacks], axis=0) > 0
         self._members = [member._replace(estimator=None) for member in members]
         self.classes_, self.threshold_ = np.sort(self._reader.classes), self._rule.thresholds
         self.estimators_ = [fits[m.name].models if use else [] for m, use in zip(members, used, strict=True)]
@@ -306,12 +307,13 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         fits: dict[str, CrossFit],
         rule: Rule,
         seed: int,
+        trained: float,
     ) -> dict[str, Any]:
         """What the ensemble and each of its members are worth on other data, and what they cost."""
         weights = np.mean([stack.weights for stack in rule.stacks], axis=0)
         every = {
             member.name: {
-                **seen.estimate(parts, [m], seed)._asdict(),
+                **seen.estimate(parts, [m], seed, trained)._asdict(),
                 "weight": float(weights[m]),
                 "cpu_seconds": fits[member.name].cpu_seconds,
             }
@@ -319,7 +321,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
         }
         return {
             "measure": _name(self.measure, seen.measure),
-            **seen.estimate(parts, range(len(members)), seed)._asdict(),
+            **seen.estimate(parts, range(len(members)), seed, trained)._asdict(),
             "cpu_seconds": sum(own["cpu_seconds"] for own in every.values()),
             "members": every,
         }
@@ -339,7 +341,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     def _log_odds(self, X: Any) -> Vector:
         """Scores (n, L) before the threshold."""
         check_is_fitted(self)
-        X = _checked(self, X, reset=False)
+        X = checked_table(self, X, reset=False, frames=self._views.table is not None)
         n = _num_samples(X)
         chunks = [slice(first, first + CHUNK) for first in range(0, n, CHUNK)]  # encoded rows may be large
         return np.concatenate([self._chunk_log_odds(_safe_indexing(X, chunk) if n > CHUNK else X) for chunk in chunks])
@@ -418,19 +420,3 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
 def _name(given: Any, measure: Measure) -> str:
     """The name of a measure, as the user gave it."""
     return given if isinstance(given, str) else measure.name
-
-
-def _checked(estimator: MeasureEnsemble, X: Any, *, reset: bool) -> Any:
-    """X as a data frame, or as a float matrix in which NaN is a gap, with the columns of `fit`."""
-    if not is_frame(X) and hasattr(X, "to_pandas"):  # Polars, Arrow
-        X = X.to_pandas()
-    if is_frame(X):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return X
-    kinds: Any = [np.float64, np.float32]
-    try:
-        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite="allow-nan")
-    except ValueError as error:
-        if "could not convert string" in str(error):
-            raise ValueError(f"{error}: give a table with text as a pandas data frame") from None
-        raise

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metrimax._validation import check_flag, refuse_missing
+from metrimax._validation import check_flag, refuse_missing, warn
 from metrimax.designs import as_design, is_design
 from metrimax.estimators._base import CertifiedEstimator, labels_of, trained_with
 from metrimax.estimators._checks import OPTIONS
@@ -339,6 +339,10 @@ def _groups_of(X: Any, groups: Any, qid: Any = None, group: Any = None) -> Any:
 
 def _grouped(measure: Measure, groups: Any, y: npt.NDArray[Any]) -> Grouped:
     if groups is None:
+        warn(
+            "no groups are given, so all rows are ranked as one group: give groups=, the query of each row; searches "
+            "and pipelines pass them on by metadata routing only"
+        )
         return Grouped(measure, np.zeros(len(y), dtype=int))
     refuse_missing(groups, "groups", "the group of each example", "give these examples a group, or drop them")
     if isinstance(groups, str):

@@ -16,7 +16,12 @@ from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Gram, Kernel, check_symmetric, choose_gamma, kernel_design
 from metrimax.estimators._base import check_rule, trained_with
 from metrimax.estimators._classifier import CertifiedClassifier
-from metrimax.estimators._remarks import warn_of_constants, warn_of_grades, warn_of_training_scores
+from metrimax.estimators._remarks import (
+    warn_of_constants,
+    warn_of_grades,
+    warn_of_no_labels,
+    warn_of_training_scores,
+)
 from metrimax.estimators._targets import encode, total_of, weights_of
 from metrimax.io.checkpoints import Checkpoint, as_checkpoint
 from metrimax.measure import get_measure
@@ -167,6 +172,7 @@ class MeasureSVC(CertifiedClassifier):
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None  # for subclasses without this parameter
     certificate: bool = False
     _may_be_free: ClassVar[bool] = True
+    _chooses: ClassVar[bool] = False  # whether folds, or estimates, choose among candidates
 
     def __init__(
         self,
@@ -253,7 +259,7 @@ class MeasureSVC(CertifiedClassifier):
         features = self._features(X)
         warn_of_grades(measure, kind, classes)
         training = self._training(measure, solver, kind, checkpoint=checkpoint)
-        fitted = self._train([(training, self.C)] * labels.shape[1], features, features, labels, weight)
+        fitted = restate(features, self._train([(training, self.C)] * labels.shape[1], features, labels, weight))
         if checkpoint is not None:
             checkpoint.clear()
         self._renew(checked)
@@ -279,7 +285,9 @@ class MeasureSVC(CertifiedClassifier):
         self._warn_of_positive(measure, labels)
         if not (measure.ranks or self._target == "multiclass" or is_design(X)):  # a design would be read once more
             scores = features.matvec(np.ascontiguousarray(self._weights(fitted))) + self._turn * self.intercept_
-            warn_of_constants(measure, labels, scores, weight, [label.solution for label in fitted])
+            solutions = [label.solution for label in fitted]
+            warn_of_constants(measure, labels, scores, weight, solutions, chosen=self._chooses)
+            warn_of_no_labels(labels)
 
     def _check_design(self, X: Any, y: Any) -> Array:
         if not self._has_kernel("linear"):
@@ -315,27 +323,25 @@ class MeasureSVC(CertifiedClassifier):
     def _train(
         self,
         trainings: list[tuple[Training, float]],
-        features: Design | None,
         design: Design,
         labels: Labels,
         weight: Vector | None,
         offset: Vector | None = None,
     ) -> list[FittedLabel]:
-        """Train the labels in lockstep, each with its own training and C, on the features with an intercept.
+        """Train the labels in lockstep, each with its own training and C, on the design with an intercept.
 
         An ``offset`` (n, L) holds scores that are added to those of the labels.
         """
         scaling = self._scaling(training.losses for training, _ in trainings)
-        design = as_design(design, intercept_scaling=scaling)
+        whole = as_design(design, intercept_scaling=scaling)
         shifts = repeat(None) if offset is None else offset.T
         solver = side_by_side(trainings[0][0].solver, len(trainings))
-        with self._progress(trainings[0][0].measure, features) as callback:
+        with self._progress(trainings[0][0].measure, design) as callback:
             runs = (
-                fit_label(replace(training, solver=solver, callback=callback), design, one, weight, C, shift)
+                fit_label(replace(training, solver=solver, callback=callback), whole, one, weight, C, shift)
                 for (training, C), one, shift in zip(trainings, labels.T, shifts, strict=False)
             )
-            fitted = run(design, runs)
-        return restate(features, fitted)
+            return run(whole, runs)
 
     def _scaling(self, losses: Iterable[Losses]) -> float | None:
         """The value of the constant feature; None if there is none."""

@@ -24,7 +24,7 @@ from metrimax.protocols import Array, Measure, Solver, Vector
 from metrimax.training.choose import ByFolds, Chosen, Row, explore, mean_score, results
 from metrimax.training.defaults import GRID, RISK_ALONE, RULES, Family, family, losses_of
 from metrimax.training.folds import Fold
-from metrimax.training.label import Training
+from metrimax.training.label import Training, restate
 
 SELECTIONS = ("cv", "holdout", "xi_alpha")
 
@@ -127,6 +127,7 @@ class MeasureSVCCV(MeasureSVC):
     """
 
     _may_be_free: ClassVar[bool] = False
+    _chooses: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -263,7 +264,7 @@ class MeasureSVCCV(MeasureSVC):
         else:
             features = self._features(X)
             trainings = [(one.training(training, checkpoint), one.C) for one in chosen]
-            fitted = self._train(trainings, features, features, labels, weighted)
+            fitted = restate(features, self._train(trainings, features, labels, weighted))
         if checkpoint is not None:
             checkpoint.clear()
         self._renew(checked)

@@ -15,7 +15,7 @@ from pathlib import Path
 from tokenize import TokenError
 from typing import IO
 
-from metrimax.io.locks import leads_to, lock
+from metrimax.io.locks import leads_to, lock, locks_work
 
 Name = str | os.PathLike[str]
 
@@ -81,6 +81,9 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
             with open(handle, "wb") as file:
                 yield file
                 settle(file)
+                if locks_work():  # still locked: otherwise another process would sweep it away
+                    os.replace(beside, target)
+            if not locks_work():
                 os.replace(beside, target)
         except BaseException:
             with suppress(OSError):  # if it has its name already, the first error is the one to raise
@@ -164,6 +167,8 @@ def folder_beside(target: Path) -> tuple[Path, int | None]:
 
 def sweep(target: Path) -> None:
     """Remove unfinished files beside a target whose process was killed: nobody holds their lock."""
+    if not locks_work():
+        return
     ours = re.compile(re.escape(_beginning(target)) + r"[0-9a-f]{8}\." + _MARK)
     try:
         left = [entry.path for entry in os.scandir(target.parent) if ours.fullmatch(entry.name)]

@@ -12,6 +12,11 @@ except ImportError:  # Windows: locks are unknown, so unfinished files are never
     fcntl = None  # type: ignore[assignment]
 
 
+def locks_work() -> bool:
+    """Whether files can be locked here. Where not, on Windows, an open file can be neither renamed nor removed."""
+    return fcntl is not None
+
+
 def lock(handle: int, *, wait: bool = False) -> bool:
     """Lock an open file or folder until it is closed; False where another process holds it or locks do not work."""
     if fcntl is None:
@@ -42,18 +47,22 @@ class NameLock:
         """Take the lock; True if it is ours now, and always where the system has no locks."""
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-            if fcntl is not None and not lock(handle):
+            if locks_work() and not lock(handle):
                 os.close(handle)
                 return False
-            self._handle = handle
-            if leads_to(self._path, handle):
+            if not locks_work() or leads_to(self._path, handle):
+                self._handle = handle
                 return True
             os.close(handle)
 
     def release(self) -> None:
         """Release the lock."""
-        if self._handle is not None:
-            with suppress(OSError):
-                self._path.unlink()
+        if self._handle is None:
+            return
+        if not locks_work():
             os.close(self._handle)
-            self._handle = None
+        with suppress(OSError):
+            self._path.unlink()
+        if locks_work():
+            os.close(self._handle)  # not before: another run would lock a file that is about to go
+        self._handle = None

@@ -133,7 +133,7 @@ class LinearModel:
         if texts:
             raise ValueError(
                 f"expected a table, CSV or Parquet, for the model has columns of text ({', '.join(texts[:5])}), got "
-                "data of numbers alone: give the table itself"
+                "data of numbers alone: give the table itself, with --format csv if its name does not end in .csv"
             )
         if not columns:
             return self
@@ -184,6 +184,8 @@ def save_model(path: Name, model: LinearModel) -> None:
     >>> file.exists()
     True
     """
+    if not isinstance(model, LinearModel):
+        raise TypeError(f"expected a LinearModel, got {type(model).__name__}: joblib.dump stores an estimator")
     from metrimax import __version__
 
     given = {name: getattr(model, name) for name in RULE} | _stacked(model.certificates)

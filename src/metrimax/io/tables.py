@@ -251,11 +251,13 @@ def _split(path: Name, text: str) -> tuple[list[list[str]], list[int]]:
         raise FileError(f"{path}: line {reader.line_num}: {error}") from error
     if not rows:
         raise FileError(f"{path}: expected rows of comma-separated values, got an empty file")
-    if len(rows[0]) == 1 and any(mark in rows[0][0] for mark in ";\t|"):
+    marks = [mark for mark in ";\t|" if mark in rows[0][0]]
+    if len(rows[0]) == 1 and marks:
+        decimal = ", decimal=','" if marks[0] == ";" else ""
         raise FileError(
             f"{path}: expected comma-separated values, got {rows[0][0]!r:.80} as the first row: write the table with "
-            "commas between the values, and points in numbers, as pandas.read_csv(FILE, sep=';', decimal=',') and "
-            "to_csv(FILE, index=False) do"
+            f"commas between the values, and points in numbers, as pandas.read_csv(FILE, sep={marks[0]!r}{decimal}) "
+            "and to_csv(FILE, index=False) do"
         )
     return rows, lines
 
@@ -313,7 +315,8 @@ def _dropped(path: Name, columns: list[str], name: str) -> int:
         return columns.index(name)
     if name.isdecimal() and int(name) < len(columns):
         return int(name)
-    raise FileError(f"{path}: no column {name!r} to drop: expected one of {', '.join(columns[:50])}")
+    several = "; repeat --drop for several columns" if "," in name else ""
+    raise FileError(f"{path}: no column {name!r} to drop: expected one of {', '.join(columns[:50])}{several}")
 
 
 def _label(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from metrimax.io.files import FileError, Name, folder_beside, settle, settle_folder, unwritable, write_bytes
 from metrimax.io.labels import Truth, are_names, check_labelled, given_labels, join, pack, unlabelled
 from metrimax.io.limits import parse_size
+from metrimax.io.locks import locks_work
 from metrimax.io.npy import write_array
 from metrimax.io.sealing import sealed
 from metrimax.io.shards import DENSE, FORMAT, MANIFEST, SPARSE, VERSION, crc, part_file
@@ -218,6 +220,9 @@ class ShardWriter:
             "shards": self._shards,
         }
         write_bytes(self._beside / MANIFEST, json.dumps(sealed(manifest), indent=1).encode())
+        if not locks_work():  # Windows: nothing gives way to a folder
+            with suppress(FileNotFoundError):
+                self._place.rmdir()
         os.replace(self._beside, self._place)  # an empty folder gives way
         settle_folder(self._place.parent)
         self._finished = True

@@ -82,7 +82,10 @@ ALIASES = {
 """Other names of the measures, as in scikit-learn; upper and lower case are the same."""
 
 OTHER_NAMES = {
+    "aupr": "average_precision",
+    "auprc": "average_precision",
     "dice": "f1",
+    "geometric_mean": "gmean",
     "gini": "roc_area",
     "hamming": "error",
     "hamming_loss": "error",
@@ -92,8 +95,9 @@ OTHER_NAMES = {
     "lrap": "average_precision",
     "mrr": "average_precision",
     "pr_auc": "average_precision",
-    "precision": "precision_at_k",
-    "recall": "recall_at_k",
+    "precision": "precision@recall=0.8",
+    "profit": "cost:fn=50,fp=1",
+    "recall": "recall@precision=0.9",
     "sensitivity": "recall@precision=0.9",
     "specificity": "tpr@fpr=0.01",
     "youden": "balanced_error",

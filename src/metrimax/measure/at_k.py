@@ -79,7 +79,8 @@ class TopMeasure(ContingencyMeasure):
             # without numbers, so that those of other labels and folds are the same warning
             warn(
                 f"{self.name}: labellings with exactly k positives, {which} than there are, let a shift of all scores "
-                f"lower the risk without learning anything; labellings={other!r} does not"
+                f"lower the risk without learning anything; give labellings={other!r}, under which none does, or by "
+                f"name {self.name.removesuffix('_at_k')}@K:labellings={other}"
             )
         return made
 
@@ -135,7 +136,7 @@ class _AtK(TopMeasure):
     def _share(self) -> tuple[float, str]:
         """The number in k, and what it counts: examples, times the positives (p), or hundredths of the sample (%)."""
         match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)([p%])", self.k) if isinstance(self.k, str) else None
-        if match and float(match[1]) > 0:
+        if match and float(match[1]) > 0 and not (match[2] == "%" and float(match[1]) > 100):
             return float(match[1]), match[2]
         number = 0.0 if isinstance(self.k, str) or not is_number(self.k) else float(self.k)
         if is_whole(self.k) and number >= 1:

@@ -64,8 +64,10 @@ class CostModel(ContingencyMeasure):
     structure: ClassVar[Structure] = "count"
 
     def __post_init__(self) -> None:
-        if not (0 <= self.fn < np.inf and 0 <= self.fp < np.inf and self.fn + self.fp > 0):
-            raise ValueError(f"expected finite costs, not negative and not both zero, got fn={self.fn}, fp={self.fp}")
+        if not (all(is_number(cost) and 0 <= cost < np.inf for cost in (self.fn, self.fp)) and self.fn + self.fp > 0):
+            raise ValueError(
+                f"expected finite costs, not negative and not both zero, got fn={self.fn!r}, fp={self.fp!r}"
+            )
 
     @classmethod
     def from_matrix(cls, matrix: npt.ArrayLike) -> CostModel:

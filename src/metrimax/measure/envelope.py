@@ -1,7 +1,8 @@
 """Smoothed rankings: the smoothed risk of any oracle, from its cuts.
 
 The losses of average precision, NDCG and partial AUC are not linear on sets of rankings that are easy to enumerate, so
-there are no pieces (`metrimax.measure.smoothing`). The quadratic term is therefore a function of the slope::
+there are no pieces (`metrimax.measure.smoothing`; partial AUC with alpha = 0 smooths itself). The quadratic term is
+therefore a function of the slope::
 
     R_mu(s) = max over means of cuts of  loss + <slope, s> - q/2 sum_i (slope_i - centre_i)^2 / width_i,
 

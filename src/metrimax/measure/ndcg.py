@@ -55,7 +55,7 @@ class NDCG(RankingMeasure):
         if not ((grades >= 0) & (grades <= most)).all():
             raise ValueError(
                 f"ndcg: expected grades from 0 to {most:g} in y, got values from {grades.min():g} to {grades.max():g}: "
-                "shift them, so that 0 is the worst grade"
+                "shift them, so that 0 is the worst grade, or divide them into fewer grades"
             )
         return np.exp2(grades) - 1 if self.gain == "exponential" else grades
 

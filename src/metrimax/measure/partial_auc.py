@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from metrimax._validation import check_positive
 from metrimax.measure.envelope import RankingOracle, Slopes
+from metrimax.measure.pieces import NONE, ramp_sums, ramp_thresholds
 from metrimax.measure.ranking import RankingMeasure
 from metrimax.measure.units import split
-from metrimax.protocols import Cut, Labels, Oracle, Vector
+from metrimax.protocols import Cut, Labels, Oracle, Smooth, Vector
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,47 @@ class PartialAUCOracle(RankingOracle):
         centre[self._neg.members] = share * width[self._neg.members]
         reach = float(width[self._pos.members].sum()) / 4 + wide * (share**2 + beta * (1 - 2 * share))
         return Slopes(centre, width, reach)
+
+    @cached_property
+    def smooth(self) -> Smooth:
+        """For alpha = 0 pairs decouple, so no cuts are needed."""
+        return super().smooth if self._a > 0 else self._smooth_from_the_top
+
+    def _smooth_from_the_top(self, scores: Vector, mu: float) -> tuple[float, Cut]:
+        """The smoothed risk for alpha = 0.
+
+        The risk itself is a mean over the top negatives, whichever these are::
+
+            R = max over p in [0, 1]^n- with w.p = b of  1/(n+ b) sum_j w_j p_j sum over positives of hinge(s - t_j)
+
+        Half of mu smooths the hinges, as in ROC area, the other half the choice of p, around the share beta. All ramps
+        are summed up over sorted scores: O(n log n).
+        """
+        check_positive("mu", mu)
+        scores = scores - scores[self._neg.members].mean()  # squares would lose their digits to a common shift
+        s, pos_weight, pos_order = self._pos.sorted(scores)
+        costs, neg_weight, neg_order = self._neg.sorted(scores)
+        total, b = float(neg_weight.sum()), self._b
+        every = b > total * (1 - 1e-12)
+        inner = mu if every else mu / 2
+        h = 8 * inner
+        reach = 1 + h / 2 - costs
+        count, gain = ramp_sums(s, reach, np.full(len(costs), h), pos_weight)
+        lost = np.minimum.accumulate(gain + reach * count - inner * pos_weight.sum()) / self._pairs
+        if every:
+            p, value = np.ones(len(costs)), float(neg_weight @ lost)
+        else:
+            q = np.array([mu / (b * (1 - b / total))])
+            t = ramp_thresholds(NONE, -lost, np.zeros(1), np.array([b]), q, neg_weights=neg_weight)
+            p = np.clip((t + lost) / q, 0, 1)
+            value = float(ramp_sums(-lost, t, q, neg_weight)[1][0] + q[0] * b * b / (2 * total))
+        mass = neg_weight * p
+        mass *= min(1.0, b / mass.sum())  # or rounding would lift the plane above R
+        below = ramp_sums(costs, 1 + h / 2 - s, np.full(len(s), h), mass)[0]
+        slope = np.zeros(self.size)
+        slope[self._neg.members[neg_order]] = mass * count / self._pairs
+        slope[self._pos.members[pos_order]] = -pos_weight * below / self._pairs
+        return value, Cut(float(mass @ count) / self._pairs, slope)
 
     def __call__(self, scores: Vector) -> Cut:
         self.check(scores)

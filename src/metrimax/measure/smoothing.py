@@ -16,7 +16,8 @@ gradient turns two to four times as slowly as with the truth for a centre. Betwe
 (Nesterov 2005). The pieces are
 
 * all labellings, where the loss is linear (error, cost, balanced error): the Huber hinge, example by example;
-* for ROC area, all rankings: the Huber hinge, pair by pair (Zhang et al. 2011, section 3.2);
+* for ROC area, all rankings: the Huber hinge, pair by pair (Zhang et al. 2011, section 3.2); for partial AUC from the
+  rate 0 with one multiplier for the negatives that count (`metrimax.measure.partial_auc`);
 * the labellings with m predicted positives, where the loss is linear in tp once m is given (F_beta, kappa, MCC,
   precision, PRBEP, ...): one multiplier for the one constraint;
 * the labellings with j false positives, where the loss is linear in fn once j is given (Jaccard);

@@ -12,13 +12,17 @@ from metrimax.solvers.run_state import Run, RunSolver
 from metrimax.solvers.starts import leave_zero
 
 START = 0.1
-"""mu of the first mean of cuts, at most; it then follows the gap, in steps of a quarter or less."""
+"""mu of the first mean of cuts, at most; it then follows the gap, in steps of a quarter or less. With 0.03 and 0.3:
+1.02 and 1.03 times the passes of the hybrid.
+"""
 
 MEMORY = 20
-"""Past steps that make up the quasi-Newton matrix."""
+"""Past steps that make up the quasi-Newton matrix. With 7 and 60: 1.05 and 1.00 times the passes of the hybrid."""
 
 VAIN = 8
-"""After this many directions in a row without a step, twice as many plain iterations follow; next time four times."""
+"""After this many directions in a row without a step, twice as many plain iterations follow; next time four times. With
+3 and 24: 1.03 and 1.00 times the passes of the hybrid.
+"""
 
 
 @dataclass(frozen=True)

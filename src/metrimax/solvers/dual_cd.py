@@ -28,11 +28,13 @@ from metrimax.protocols import (
 from metrimax.solvers.cut_model import taken
 from metrimax.solvers.run_state import Task, TaskSolver, rows_of
 
-FIRST, FALL = 0.3, 3.0
-"""Accuracy of the first round, relative to the largest margin; each round divides what the last one left by `FALL`."""
+FALL = 3.0
+"""Each round divides the violation that the last one left by this. With 1.5 1.00 and with 10 1.10 times the passes."""
 
-SHOW, NEAR = 100, 2.0
-"""Passes after which the gap is computed at the latest; w is recomputed if the estimate is `NEAR` times tol or less."""
+SHOW = 100
+"""Passes after which the gap is computed at the latest. With 30 0.90 times the passes (1.00 on ten other sets), with
+300 as many.
+"""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class DualCD(TaskSolver):
         passes += now.passes
         at_zero = _kernels.dot(upper, np.maximum(hinges.margin, 0.0))
         largest = float(np.abs(hinges.margin).max(initial=0.0))
-        accuracy = FIRST * largest  # of the projected gradient, tightened until the gap closes
+        accuracy = largest  # of the projected gradient, tightened until the gap closes
         status = Status.MAX_ITER
         enough, seen = tol * weight, [(passes, at_zero)]
         shown = passes  # when the gap was last computed
@@ -104,7 +106,7 @@ class DualCD(TaskSolver):
             if not (ended or late) and passes < shown + SHOW:
                 continue
             # the true gap, and which examples to visit next; w is computed afresh where this may be the end
-            afresh = gap <= NEAR * tol * weight or late or passes + 1 >= self.max_iter
+            afresh = gap <= tol * weight or late or passes + 1 >= self.max_iter
             w, now, working = yield from problem.look(alpha, None if afresh else w)
             passes += now.passes
             if not afresh and now.gap <= tol * weight:
@@ -117,7 +119,7 @@ class DualCD(TaskSolver):
                 task.keep(history[-1], lambda: multipliers)
             # the end, or a round of more accuracy
             if now.gap <= tol * weight:
-                status = Status.TRIVIAL if at_zero - now.bound <= tol * weight else Status.CONVERGED
+                status = Status.reached(w)
             elif callback is not None and callback(history[-1]) in (True,):  # NumPy's True as well
                 status = Status.CALLBACK
             elif not late and passes < self.max_iter:

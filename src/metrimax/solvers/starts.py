@@ -32,13 +32,17 @@ from metrimax.solvers.cut_model import kept_by_weights, taken
 from metrimax.solvers.run_state import Task, rows_of
 
 EPOCHS = 5
-"""Passes of coordinate descent in a start."""
+"""Passes of coordinate descent in a start. With 2 and 12: 1.00 and 1.05 times the passes in all."""
 
 ROUNDS = 5
-"""Rounds of 1, 2, 4, ... epochs beside w = 0, after each of which a line search looks for a lower objective."""
+"""Rounds of 1, 2, 4, ... epochs beside w = 0, after each of which a line search looks for a lower objective. With 3 and
+8: 1.03 and 1.01 times the passes where classes overlap.
+"""
 
 BESIDE = 2.0
-"""If no lower objective was found, the run goes on from a point whose objective is at most this multiple of J(0)."""
+"""If no lower objective was found, the run goes on from a point whose objective is at most this multiple of J(0). With
+1.3 and 6: 1.02 and 0.99 times the passes where classes overlap.
+"""
 
 
 def plane_cut(

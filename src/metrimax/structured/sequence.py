@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -277,7 +277,7 @@ class SequenceTagger(StructuredSVM):
         """
         return 1 - float(self._losses(X, y).sum()) / max(1, sum(len(tags) for tags in y))
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> Sequences:
         _check_sequences(y)
         tags = [tag for tags in y for tag in tags]
         if not tags:
@@ -288,12 +288,6 @@ class SequenceTagger(StructuredSVM):
                 f"expected at least one token, got empty sequences only, with {len(tags)} tag(s): "
                 "give the features of each token that has a tag"
             )
-        if _is_matrix(first):
-            vectorizer, n_features = None, int(first.shape[1])
-        else:
-            vectorizer = DictVectorizer()
-            vectorizer.fit(_check_token(token, i) for i, x in enumerate(X) for token in self._tokens(x))
-            n_features = len(vectorizer.feature_names_)
         try:
             classes = np.unique(tags)
         except TypeError as error:  # for example, None and strings have no order
@@ -302,34 +296,49 @@ class SequenceTagger(StructuredSVM):
                 f"in order ({error}); give all tags as strings, for instance"
             ) from error
         _check_tags(y, classes)
-        self.problem_ = SequenceProblem(len(classes), n_features)
-        self.classes_, self.vectorizer_ = classes, vectorizer
+        self.classes_ = classes
+        if _is_matrix(first):
+            self.vectorizer_ = None
+            self.problem_ = SequenceProblem(len(classes), int(first.shape[1]))
+            return self._inputs(X)
+        self.vectorizer_ = DictVectorizer()
+        inputs = self._of_dicts(X, self.vectorizer_.fit_transform)
+        self.problem_ = SequenceProblem(len(classes), inputs.rows.shape[1])
+        return inputs
 
     def _inputs(self, X: Sequence[Any]) -> Sequences:
-        sequences = [self._tokens(x) for x in X]
-        offsets = np.concatenate(([0], np.cumsum([_length(x) for x in sequences]))).astype(np.int64)
-        d = self.problem_.n_features
         if self.vectorizer_ is not None:
-            tokens = [_check_token(token, i) for i, x in enumerate(sequences) for token in x]
-            stacked = self.vectorizer_.transform(tokens) if tokens else sparse.csr_array((0, d))
-        else:
-            for i, x in enumerate(sequences):
-                if not _is_matrix(x) or x.shape[1] != d:
-                    came = f"shape {x.shape}" if hasattr(x, "shape") else type(x).__name__
-                    raise ValueError(f"sequence {i}: expected a matrix (length, {d}) like the first one, got {came}")
-            stacked = sparse.vstack([sparse.csr_array(x) for x in sequences]) if sequences else np.zeros((0, d))
-        rows = sparse.csr_array(stacked, dtype=np.float64)
-        if not np.isfinite(rows.data).all():
-            token = int(np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(rows.data))[0], side="right")) - 1
-            i = int(np.searchsorted(offsets, token, side="right")) - 1
-            raise ValueError(f"sequence {i}: expected finite features, got NaN or infinity")
-        return Sequences(rows, offsets)
+            return self._of_dicts(X, self.vectorizer_.transform)
+        d = self.problem_.n_features
+        sequences = [self._tokens(x) for x in X]
+        for i, x in enumerate(sequences):
+            if not _is_matrix(x) or x.shape[1] != d:
+                came = f"shape {x.shape}" if hasattr(x, "shape") else type(x).__name__
+                raise ValueError(f"sequence {i}: expected a matrix (length, {d}) like the first one, got {came}")
+        stacked = sparse.vstack([sparse.csr_array(x) for x in sequences]) if sequences else np.zeros((0, d))
+        return _stacked(stacked, [x.shape[0] for x in sequences])
 
-    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any]) -> list[Tags]:
+    def _of_dicts(self, X: Sequence[Any], vectorise: Callable[[Any], Any]) -> Sequences:
+        """The sequences, if tokens are dicts: one sequence at a time, since dicts take more memory than rows."""
+        lengths: list[int] = []
+
+        def tokens() -> Iterator[Any]:
+            for i, x in enumerate(X):
+                own = self._tokens(x)
+                lengths.append(len(own))
+                yield from (_check_token(token, i) for token in own)
+
+        rest = tokens()
+        first = next(rest, None)
+        if first is None:
+            return _stacked(np.zeros((0, self.problem_.n_features)), lengths)
+        return _stacked(vectorise(chain([first], rest)), lengths)
+
+    def _outputs(self, y: Sequence[Any], inputs: Any) -> list[Tags]:
         _check_sequences(y)
         number = {tag: k for k, tag in enumerate(self.classes_.tolist())}
-        for i, (tags, x) in enumerate(zip(y, inputs, strict=True)):
-            if len(tags) != (length := x.shape[0]):
+        for i, (tags, length) in enumerate(zip(y, np.diff(inputs.offsets).tolist(), strict=True)):
+            if len(tags) != length:
                 raise ValueError(f"sequence {i}: expected one tag for each of its {length} tokens, got {len(tags)}")
         # a tag that training did not see is always wrong
         return [np.array([number.get(tag, -1) for tag in np.asarray(tags).tolist()], dtype=np.int32) for tags in y]
@@ -362,6 +371,8 @@ def word_features(words: Sequence[str], affix: int = 4) -> list[dict[str, Any]]:
     >>> word_features(["the", "dogs"], affix=1)[1]["suffix"]
     ['s']
     """
+    if isinstance(words, str):
+        raise TypeError(f"expected a list of words, got the string {words!r:.60}: split it into words")
     features = []
     for t, word in enumerate(words):
         lower = word.lower()
@@ -381,6 +392,19 @@ def word_features(words: Sequence[str], affix: int = 4) -> list[dict[str, Any]]:
             }
         )
     return features
+
+
+def _stacked(stacked: Any, lengths: list[int]) -> Sequences:
+    """Sequences of these lengths, from the rows of their tokens one below the other."""
+    rows, offsets = (
+        sparse.csr_array(stacked, dtype=np.float64),
+        np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
+    )
+    if not np.isfinite(rows.data).all():
+        token = int(np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(rows.data))[0], side="right")) - 1
+        i = int(np.searchsorted(offsets, token, side="right")) - 1
+        raise ValueError(f"sequence {i}: expected finite features, got NaN or infinity")
+    return Sequences(rows, offsets)
 
 
 def _ends(length: int) -> npt.NDArray[np.int64]:

@@ -21,7 +21,7 @@ from metrimax.training.label import FittedLabel, LabelSample, Training, prepare
 from metrimax.training.lockstep import run
 from metrimax.training.resume import ResumedRun
 
-GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
+PATH_GRID: Vector = np.exp2(np.arange(-6.0, 7.0))
 """The grid of Joachims (2005)."""
 
 
@@ -144,7 +144,7 @@ def path(
     y: npt.ArrayLike,
     *,
     measure: str | Measure | Callable[..., Any] = "f1",
-    Cs: Sequence[float] | Vector = GRID,
+    Cs: Sequence[float] | Vector = PATH_GRID,
     tol: float = 1e-3,
     max_iter: int = 10_000,
     fit_intercept: bool = True,
