@@ -291,9 +291,11 @@ def test_csv_without_header_and_in_another_encoding(tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_bytes("größe,label\n1,2\n".encode(encoding))
         with pytest.raises(FileError, match=f"expected UTF-8 text, .*{said}: save the table as UTF-8"):
             load_data(tmp_path / "t.csv")
-    (tmp_path / "t.csv").write_bytes("a,label\n1,2\n".encode("utf-16-le"))  # without a mark at the beginning
-    with pytest.raises(FileError, match=r"expected UTF-8 text, got characters of value 0, .*: save it as UTF-8"):
-        load_data(tmp_path / "t.csv")
+    without_a_mark = "a,label\n1,2\n".encode("utf-16-le")
+    for raw in (without_a_mark, b"a\0,label\n1,2\n"):
+        (tmp_path / "t.csv").write_bytes(raw)
+        with pytest.raises(FileError, match=r"expected UTF-8 text, got characters of value 0, .*: save it as UTF-8"):
+            load_data(tmp_path / "t.csv")
 
 
 def test_parquet(tmp_path: Path, capsys: Capture) -> None:
