@@ -73,6 +73,8 @@ class Table:
                     f"{MOST_CATEGORIES} most frequent ones are one category; drop a column that only names the rows, "
                     "and convert dates with pandas.to_datetime"
                 )
+            elif values is not None and 1 < len(values) == len(frame):
+                warn(f"the column {name!r} has another value in every row: drop a column that only names the rows")
 
     @property
     def categorical(self) -> Labels:
