@@ -9,6 +9,7 @@ from http.client import HTTPException
 from importlib import import_module
 from importlib.metadata import metadata
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,24 @@ autodoc_typehints = "none"  # numpydoc's sections say what the types are for
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
+# What most people need comes first.
+GALLERY = [
+    *("pipeline_grid_search", "fraud_table", "multilabel", "precision_at_k", "recall_at_precision", "own_measure"),
+    *("roc_ap_partial_auc", "ranking", "displays", "path_and_certificate", "xi_alpha_holdout", "capo_adaptation"),
+    *("kernels", "quapy_quantification", "out_of_core", "dask_cluster", "structured_tagging", "structured_parsing"),
+    *("structured_clustering", "structured_ordinal"),
+]
+
+
+def place_in_gallery(name: str) -> int:
+    return GALLERY.index(Path(name).stem)
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": place_in_gallery,
     "abort_on_example_error": True,
     "show_memory": False,
     "reference_url": {"metrimax": None},  # names in the code lead to their pages, those of others by intersphinx
@@ -160,6 +174,8 @@ def rewrite(app: object, docname: str, source: list[str]) -> None:
     """Links of Markdown pages as the site has them; the names in api.md lead to their pages."""
     if docname == "api":
         source[0] = NAMES.sub(lambda listed: linked_names(listed[1]), source[0])
+    if docname.startswith("results/"):  # the tables need the room of the list beside a page
+        source[0] = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n" + source[0]
     if docname == "results/README":
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     folder = (DOCS / docname).parent
@@ -183,10 +199,18 @@ def rewrite(app: object, docname: str, source: list[str]) -> None:
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)", moved, source[0])
 
 
+def by_name(lines: list[str]) -> list[str]:
+    """The items of each list in the order of an index, where capitals and small letters are alike."""
+    ordered: list[str] = []
+    for is_item, group in groupby(lines, lambda line: line.startswith("* ")):
+        ordered += sorted(group, key=lambda line: line.casefold() if is_item else "")
+    return ordered
+
+
 def linked_names(text: str) -> str:
     """The list of names as links, and a list of their pages for each module."""
     lines, module, pages = [], "", []
-    for line in text.splitlines():
+    for line in by_name(text.splitlines()):
         if heading := re.match(r"### `([\w.]+)`", line):
             module = heading[1]
             pages += ["```", "", "```{toctree}", ":hidden:", f":caption: {module}", ""]

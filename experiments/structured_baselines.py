@@ -50,9 +50,8 @@ class HMM(Baseline):
         self.tagger = SequenceTagger(features=features)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> HMM:
-        self.tagger._learn(X, y)
+        inputs = self.tagger._learn(X, y)
         self.problem = self.tagger.problem_
-        inputs = self.inputs(X)
         tags = self.outputs(inputs, y)
         K = self.problem.n_tags
         start, transition = np.full(K, self.alpha), np.full((K, K), self.alpha)

@@ -105,7 +105,11 @@ def tagged(folder: Path, part: str) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def affixes(words: Sequence[str]) -> list[dict[str, Any]]:
-    """The features of the slides: all prefixes and suffixes of a word, its length, its capitals."""
+    """The features of the slides (all prefixes and suffixes, length, capitals), and the words beside.
+
+    The longest prefix is the word itself.
+    """
+    padded = ["<", *words, ">"]
     return [
         {
             "": 1.0,
@@ -114,21 +118,26 @@ def affixes(words: Sequence[str]) -> list[dict[str, Any]]:
             "length": str(min(len(word), 12)),
             "capital": word[:1].isupper(),
             "capitals": word.isupper(),
+            "before": padded[t].lower(),
+            "after": padded[t + 2].lower(),
         }
-        for word in words
+        for t, word in enumerate(words)
     ]
 
 
 def windows(tokens: Sequence[Any]) -> list[dict[str, Any]]:
-    """Words and parts of speech of a token (word, tag) and of its neighbours, two on each side."""
-    padded = [("<", "<")] * 2 + list(tokens) + [(">", ">")] * 2
+    """Words and parts of speech of a token (word, tag) and of two neighbours on each side, alone and in sequences.
+
+    Sequences are of two words with the token's own among them, and of two and three parts of speech.
+    """
+    padded = [("<", "<")] * 2 + [(word.lower(), tag) for word, tag in tokens] + [(">", ">")] * 2
     found = []
     for t in range(len(tokens)):
-        near = padded[t : t + 5]
-        names = {f"word {k - 2}": near[k][0].lower() for k in range(1, 4)} | {
-            f"tag {k - 2}": near[k][1] for k in range(5)
-        }
-        pairs = {f"tags {k - 2}": f"{near[k][1]} {near[k + 1][1]}" for k in range(4)}
+        words, tags = zip(*padded[t : t + 5], strict=True)
+        names = {f"word {k - 2}": words[k] for k in range(5)} | {f"tag {k - 2}": tags[k] for k in range(5)}
+        pairs = {f"words {k - 2}": f"{words[k]} {words[k + 1]}" for k in (1, 2)}
+        for length in (2, 3):
+            pairs |= {f"tags {k - 2} {length}": " ".join(tags[k : k + length]) for k in range(6 - length)}
         found.append({"": 1.0} | names | pairs)
     return found
 
@@ -160,8 +169,7 @@ class TokenClassifier:
         self.C, self.tagger = C, SequenceTagger(features=features)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> TokenClassifier:
-        self.tagger._learn(X, y)
-        inputs = self.tagger._inputs(X)
+        inputs = self.tagger._learn(X, y)
         rows = inputs.rows
         rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
         machine = LinearSVC(loss="hinge", C=self.C, fit_intercept=False, random_state=0, max_iter=2000)

@@ -17,12 +17,13 @@ import numpy as np
 from experiments.data import documents, tfidf
 from experiments.harness import Options, Program, Row, Task
 from experiments.xi_alpha_measures import measures
-from experiments.xi_alpha_page import page
+from experiments.xi_alpha_page import EXPONENTS, page
 from metrimax import MeasureSVC, MeasureSVCCV, leave_one_out, xi_alpha
 from metrimax.estimates.estimate import Estimate
 from metrimax.estimates.resampling import estimator_table
 
 C = 0.5
+CS = [2.0**k for k in EXPONENTS]
 SIZES = (64, 194, 645, 1935, 6451)
 WAYS = {
     "xi_alpha": {"selection": "xi_alpha"},
@@ -108,7 +109,7 @@ def choices(ways: Iterable[str], part: Halves) -> Iterator[Row]:
     for category, (y, y_test) in part.labels.items():
         for way in ways:
             began = time.process_time()
-            model = MeasureSVCCV("error", scoring="f1", n_threads=1, **WAYS[way]).fit(part.X, y)
+            model = MeasureSVCCV("error", scoring="f1", Cs=CS, n_threads=1, **WAYS[way]).fit(part.X, y)
             seconds = time.process_time() - began
             row = {"category": category, "method": way, "C": model.C_, "seconds": seconds}
             yield row | {"f1": model.score(part.X_test, y_test)}
@@ -119,7 +120,7 @@ def path(category: str, part: Halves) -> Iterator[Row]:
     y, y_test = part.labels[category]
     ways = {"measured": None, "rho1": 1.0}
     chosen = {
-        way: MeasureSVCCV("error", scoring="f1", selection="xi_alpha", rho=rho).fit(part.X, y)
+        way: MeasureSVCCV("error", scoring="f1", Cs=CS, selection="xi_alpha", rho=rho).fit(part.X, y)
         for way, rho in ways.items()
     }
     model = chosen["measured"]

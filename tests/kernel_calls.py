@@ -200,6 +200,16 @@ def by_mistakes(
     return _kernels.viterbi_by_mistakes(full(*unary), full(*transition), full(start), full(truth, dtype=np.int32))
 
 
+def working_sets(
+    examples: Any = (0, 2), losses: int = 2, indptr: Any = (0, 1, 3), indices: Any = (1, 0, 3), data: int = 3
+) -> Any:
+    sets = _kernels.WorkingSets(3, 4, 1.0)
+    numbers = (np.array(values, dtype=np.int64) for values in (examples, indptr, indices))
+    one, two, three = numbers
+    sets.append(one, full(losses), two, three, full(data) + 1.0)
+    return sets
+
+
 FAR = np.array([0, N], dtype=np.uint32)  # one beyond the sample
 RISKS: dict[str, Callable[[], Any]] = {
     "TableSearch": table_search,

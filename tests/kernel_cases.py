@@ -37,6 +37,7 @@ from kernel_calls import (
     viterbi,
     weighted_flips,
     weighted_search,
+    working_sets,
 )
 from kernel_cases_of_solvers import SOLVERS
 
@@ -388,6 +389,35 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
             lambda: cky(roots=(-1,)),
             lambda: cky(price=np.inf),
             lambda: cky(price=np.nan),
+        ],
+    ),
+    "WorkingSets": (
+        [
+            lambda: working_sets().ascend(0.1, 3),
+            lambda: working_sets(examples=(2, 2), indptr=(0, 0, 3), indices=(0, 1, 3)).settle(),
+            lambda: working_sets((), 0, (0,), (), 0).slacks(full(4)),
+            lambda: _kernels.WorkingSets(1, 0, 1.0).weights(),
+        ],
+        [
+            lambda: _kernels.WorkingSets(0, 2, 1.0),
+            lambda: _kernels.WorkingSets(2, 2, 0.0),
+            lambda: _kernels.WorkingSets(2, 2, np.nan),
+            lambda: _kernels.WorkingSets(1, 2**31, 1.0),
+            lambda: working_sets().ascend(np.nan, 1),
+            lambda: working_sets().slacks(full(3)),
+            lambda: working_sets(losses=1),
+            lambda: working_sets(examples=(0, 3)),
+            lambda: working_sets(examples=(-1, 0)),
+            lambda: working_sets(indptr=(0, 3)),
+            lambda: working_sets(indptr=(0, 1, 2)),
+            lambda: working_sets(indptr=(1, 1, 3)),
+            lambda: working_sets(indptr=(0, 4, 3)),
+            lambda: working_sets(indptr=(0, -1, 3)),
+            lambda: working_sets(indices=(1, 0, 4)),
+            lambda: working_sets(indices=(-1, 0, 3)),
+            lambda: working_sets(indices=(1, 3, 0)),
+            lambda: working_sets(indices=(1, 3, 3)),
+            lambda: working_sets(data=2),
         ],
     ),
     **SOLVERS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> 
         "words.svm": "spam 1:1\nham 1:2\n",
         "halfqid.svm": "1 qid:1 1:1\n0 1:2\n",
         "junk.npz": "not an archive",
+        "t.tsv": people(60).replace(",", "\t"),
+        "one.tsv": people(60).replace(",", "\t"),
+        "t.jsonl": '{"age": 3, "verdict": "good"}\n',
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -154,6 +158,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> 
         ("convert people.csv a_folder/shards --target verdict", 1, "leave the column out (--drop 'city')"),
         ("convert t.svm a_folder --shard-size big", 2, "--shard-size"),
         ("info people.csv", 1, "people.csv: expected a model file"),
+        ("train t.tsv m", 1, "write a table of the kind .tsv as CSV, with to_csv(FILE, index=False) of pandas"),
+        ("train t.jsonl m", 1, "write a table of the kind .jsonl as CSV"),
+        ("train t.tsv m --format csv", 1, r"pandas.read_csv(FILE, sep='\t') and to_csv(FILE, index=False)"),
+        ("predict one.tsv table.model", 1, "with --format csv if its name does not end in .csv"),
+        ("train people.csv m --target verdict --measure recall", 2, "perhaps 'recall@precision=0.9' is meant"),
+        ("train people.csv m --target verdict --measure precision@200%", 2, "as a share of the sample such as '1%'"),
+        ("train people.csv m --target verdict --drop age,city", 1, "repeat --drop for several columns"),
         ("demo --report -", 2, "expected a file, got standard output"),
     ],
 )
@@ -171,3 +182,14 @@ def test_mistakes(folder: Path, capsys: Capture, command: str, code: int, said: 
     assert before == {
         path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()
     }  # nothing was written
+
+
+def test_a_table_at_standard_input(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --format csv it is read as the file is."""
+    assert main(["predict", "unlabelled.csv", "table.model"]) == 0
+    expected = capsys.readouterr().out
+    text = io.TextIOWrapper(io.BytesIO((folder / "unlabelled.csv").read_bytes()))
+    monkeypatch.setattr("sys.stdin", text)
+    assert main(["predict", "-", "table.model", "--format", "csv"]) == 0
+    assert capsys.readouterr().out == expected
+    assert len(expected.splitlines()) == 60

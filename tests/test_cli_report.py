@@ -111,6 +111,11 @@ def test_several_classes_have_a_table_each(tmp_path: Path, capsys: Capture) -> N
     assert low < values["accuracy"] < high  # type: ignore[operator]
     assert "Label by label" in (tmp_path / "r.html").read_text()
     assert "Measures are means over 3 labels" in (tmp_path / "r.html").read_text()
+    (tmp_path / "two.svm").write_text(svmlight(X[y < 2], [str(v) for v in y[y < 2]]))
+    values = run_json(capsys, "evaluate", tmp_path / "two.svm", tmp_path / "m", "--report", tmp_path / "r.html")
+    assert "Measures are means over 2 of 3 labels: the others have no positives or" in (tmp_path / "r.html").read_text()
+    f1 = metrics.f1_score(y[y < 2], called[y < 2], average=None, labels=[0, 1])
+    assert values["f1"] == pytest.approx(f1.mean())
 
 
 class Page(HTMLParser):

@@ -118,6 +118,20 @@ def doubts(measure: RecallAtPrecision, y: np.ndarray, scores: np.ndarray) -> dic
     return {at: binom.sf(own.sum() - 1, len(own), measure.level) for at, own in calls.items()}
 
 
+@pytest.mark.parametrize("measure", [RecallAtPrecision(0.7, 0.5), PrecisionAtRecall(0.9, 0.5), TPRAtFPR(0.3, 0.5)])
+def test_scores_that_differ_by_rounding_are_equal(measure):
+    """Halfway between neighbouring numbers is one of them: the rows there would be on the wrong side."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = rng.integers(5, 80)
+        y = np.arange(n) < max(1, n // 3)
+        plain = rng.integers(1, 6, n) + np.where(y, rng.integers(0, 3, n), 0)
+        scores = plain * (1 + rng.integers(-2, 3, n) * np.finfo(float).eps)
+        at, other = measure.threshold(y, scores), measure.threshold(y, plain.astype(float))
+        assert ((scores > at) == (plain > other)).all()
+        assert measure.score(y, scores) == measure.score(y, plain.astype(float))
+
+
 def test_where_none_keeps_it_the_likeliest_is_taken_and_said():
     taken = 0
     for seed in range(30):

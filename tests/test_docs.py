@@ -168,3 +168,13 @@ def test_docs_index_names_every_page():
     linked = {(index.parent / target).resolve() for target in re.findall(r"\]\(([^)#\s]+)", _prose(index))}
     missing = [str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md") if page.resolve() not in linked]
     assert missing == ["docs/README.md"]
+
+
+def test_the_gallery_has_a_place_for_every_example():
+    conf = ast.parse((ROOT / "docs" / "conf.py").read_text(encoding="utf-8"))
+    names = next(
+        node.value
+        for node in conf.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "GALLERY"
+    )
+    assert sorted(eval(ast.unparse(names))) == [path.stem for path in EXAMPLES]

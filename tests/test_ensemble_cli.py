@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -53,6 +54,19 @@ def test_the_model_evaluates_and_predicts(folder, capsys):
     assert "boosting 0." in capsys.readouterr().out
 
 
+def test_a_table_at_standard_input(folder, capsys, monkeypatch):
+    assert main(["predict", str(folder / "table.csv"), str(folder / "model")]) == 0
+    expected = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((folder / "table.csv").read_bytes())))
+    assert main(["predict", "-", str(folder / "model"), "--format", "csv"]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_an_ensemble_has_no_certificate(folder, capsys):
+    assert main(["verify", str(folder / "model"), str(folder / "table.csv")]) == 2
+    assert "is an ensemble, which has no certificate: verify is for linear models" in capsys.readouterr().err
+
+
 def test_a_table_without_labels_is_predicted(folder, capsys, tmp_path):
     table = pd.read_csv(folder / "table.csv").drop(columns="kind")
     table[["country", "amount"]].to_csv(tmp_path / "new.csv", index=False)
@@ -61,6 +75,24 @@ def test_a_table_without_labels_is_predicted(folder, capsys, tmp_path):
     table[["country"]].to_csv(tmp_path / "less.csv", index=False)
     assert main(["predict", str(tmp_path / "less.csv"), str(folder / "model")]) == 1
     assert "got a table without 'amount'" in capsys.readouterr().err
+
+
+def test_text_stays_text_where_a_file_has_only_numbers(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"code": rng.choice(["007", "12", "x"], 120), "size": rng.normal(size=120)})
+    table["label"] = np.where(table["code"] == "007", "1", np.where(rng.random(120) < 0.1, "none", "2"))
+    table.loc[::7, "size"] = np.nan
+    table.to_csv(tmp_path / "table.csv", index=False)
+    model = str(tmp_path / "model")
+    options = ["--kind", "ensemble", "--preset", "fast", "--folds", "2", "-q"]
+    assert main(["tune", str(tmp_path / "table.csv"), model, *options]) == 0
+    few = table[(table["code"] != "x") & (table["label"] != "none")]
+    few.to_csv(tmp_path / "few.csv", index=False)
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "few.csv"), model]) == 0
+    assert capsys.readouterr().out.split() == few["label"].tolist()
+    assert main(["evaluate", str(tmp_path / "few.csv"), model, "--json", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["accuracy"] == 1
 
 
 def test_files_with_other_types_are_refused(folder, capsys, tmp_path):

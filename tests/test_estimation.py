@@ -170,6 +170,22 @@ def test_leave_one_out_of_weighted_problems(measure, weights):
     assert bound.d_neg >= exact.d_neg
 
 
+def test_coordinate_descent_retrains_as_long_as_it_gets_on(monkeypatch):
+    """The bundle method, which is slow to a gap of nearly nothing, is not asked where descent decides the sign."""
+
+    def bundle():
+        raise AssertionError("the bundle method was asked")
+
+    monkeypatch.setattr("metrimax.estimates.machines.Bundle", bundle)
+    X, y = draw(2, n=30, p=60)
+    model = MeasureSVC("error", C=10.0, solver="dual_cd", tol=1e-6).fit(X, y)
+    scores = scores_left_out(clone(model).set_params(tol=1e-9), X, y)
+    exact = leave_one_out(model, X, y)
+    np.testing.assert_array_equal(exact.mistakes, (scores > 0) != y)
+    assert exact.n_retrained
+    assert not exact.n_undecided
+
+
 def test_multipliers_are_found_for_models_that_keep_none():
     X, y = draw(5, 80, 4, 1.0)
     kept = MeasureSVC("error", C=0.5, solver="dual_cd", tol=1e-7).fit(X, y)

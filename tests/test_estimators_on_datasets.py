@@ -8,7 +8,15 @@ from numpy.testing import assert_allclose
 from shard_folders import N, P, make_problem, write_folder
 from sklearn.linear_model import LogisticRegression
 
-from metrimax import CAPOClassifier, MeasureRanker, MeasureSVCCV, open_dataset
+from metrimax import (
+    CAPOClassifier,
+    MeasureEnsemble,
+    MeasureRanker,
+    MeasureSVC,
+    MeasureSVCCV,
+    open_dataset,
+    xi_alpha,
+)
 from metrimax.io.checkpoints import Checkpoint
 
 CS = [0.01, 0.1, 1.0]
@@ -77,6 +85,11 @@ def test_rows_that_are_out_of_reach(dataset):
         MeasureSVCCV(kernel="rbf").fit(dataset)
     with pytest.raises(TypeError, match="got Dataset: the auxiliaries need the rows; MeasureSVC trains on datasets"):
         CAPOClassifier([("regression", LogisticRegression())]).fit(dataset, dataset.y)
+    with pytest.raises(TypeError, match="got Dataset: the members need the rows; MeasureSVC and MeasureSVCCV train on"):
+        MeasureEnsemble().fit(dataset, dataset.y)
+    model = MeasureSVC("error").fit(dataset)
+    with pytest.raises(TypeError, match="got Dataset: the estimate needs the rows; MeasureSVCCV with"):
+        xi_alpha(model, dataset, dataset.y)
 
 
 class Stop(Exception):

@@ -211,7 +211,11 @@ def test_all_rows_where_half_of_them_matter(n, p, added, monkeypatch):
     y = np.zeros(n, dtype=bool)
     y[rng.choice(n, 15, replace=False)] = True
     monkeypatch.setattr(few_rows, "LONG", 5)
+    starts, solve = [], Auto.solve
+    monkeypatch.setattr(Auto, "solve", lambda self, task: starts.append(task.start) or solve(self, task))
     found, oracle, _ = solved(X, y, C=0.3)
+    [start] = starts
+    assert start.held[1] == start.history[-1].objective
     best, *_ = solved(X, y, solver=Bundle(), tol=1e-5, C=0.3)
     assert added
     assert found.cuts is not None  # of the solver
@@ -268,6 +272,7 @@ def test_max_iter_counts_the_iterations_on_few_rows_where_all_rows_follow(added,
     found, *_ = solved(X, y, max_iter=12, tol=1e-6)
     assert added
     assert found.n_iter == len(found.history) == 12
+    assert (np.diff([record.objective for record in found.history]) <= 0).all()
     assert found.status is Status.MAX_ITER
 
 
@@ -277,9 +282,12 @@ def test_a_run_that_ends_after_a_round_of_few_rows_has_not_converged(monkeypatch
     monkeypatch.setattr(few_rows, "FEW", 60)
     statuses = []
     for most in range(1, 12):
-        found, *_ = solved(X, y, max_iter=most, tol=1e-4)
+        found, oracle, design = solved(X, y, max_iter=most, tol=1e-4)
         statuses.append(found.status)
         assert found.status.ok == (found.gap <= 1e-4)
+        cut = oracle(scores := design.matvec(found.w))  # of the best point, which need not be the last
+        objective = found.w @ found.w / 2 + 4 * oracle.price * oracle.n * (cut.loss + cut.slope @ scores)
+        assert found.objective == pytest.approx(objective, rel=1e-9)
     assert Status.MAX_ITER in statuses
 
 

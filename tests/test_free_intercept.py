@@ -111,6 +111,49 @@ def test_the_best_bias_is_a_quantile():
         assert loss(problem.bias(leads)) == min(loss(b) for b in leads)
 
 
+def test_of_several_best_biases_the_middle():
+    hinges = get_measure("error").oracle(np.array([True, False]), None).can.hinges()
+    assert FreeHinges(hinges, np.ones(2)).bias(np.array([-1.0, 3.0])) == 1.0  # all between cost nothing
+    assert FreeHinges(hinges, np.array([1.0, 1.0])).bias(np.array([3.0, -1.0])) == 1.0  # all cost the same
+
+
+def test_nothing_learnt_is_said_whatever_the_bias():
+    """One positive of 2,000 costs less than the tolerance: the best bias alone calls all negative."""
+    X, y = draw(0, n=2000, positives=0.0, shift=0.0)
+    y[1:2] = False
+    with pytest.warns(UserWarning, match="w = 0 is optimal up to tol"):
+        model = MeasureSVC("error", tol=2e-3, **FREE).fit(X, y)
+    assert model.status_ is Status.TRIVIAL
+    assert model.intercept_[0] == pytest.approx(-1)
+    assert not model.coef_.any()
+
+
+def test_a_run_ends_where_rounding_is_all_that_is_left():
+    statuses = set()
+    for seed in range(6):
+        X, y = draw(seed, n=150)
+        design, oracle = as_design(X, intercept_scaling=1.0), get_measure("error").oracle(y)
+        found = run(design, [PairCD(max_iter=3000).steps(oracle, design, 10 * oracle.n, tol=1e-300)])[0]
+        statuses.add(found.status)
+        assert found.n_iter < 100
+        assert abs(found.objective - found.bound) <= 1e-9 * found.objective
+    assert Status.STALLED in statuses <= {Status.STALLED, Status.CONVERGED}
+
+
+def test_passes_are_products_and_visits(monkeypatch):
+    X, y = draw(3)
+    design = as_design(X, intercept_scaling=1.0)
+    oracle, visited = get_measure("error").oracle(y), []
+    pair_epochs = type(design.rows).pair_epochs
+    count = lambda *args, **options: visited.append(pair_epochs(*args, **options)) or visited[-1]  # noqa: E731
+    monkeypatch.setattr(type(design.rows), "pair_epochs", count)
+    found = run(design, [PairCD().steps(oracle, design, oracle.n, tol=1e-6)])[0]
+    read = sum(1 + np.count_nonzero(found.dual_coef) / len(y) for _ in visited)  # scores, and rows with a slope
+    assert len(visited) == found.n_iter - 1 > 1
+    assert sum(visited) + len(visited) < found.n_passes <= sum(visited) + 2 * len(visited)
+    assert found.n_passes == pytest.approx(sum(visited) + read, rel=0.05)
+
+
 def test_pairs_keep_their_sum_and_never_lower_the_dual():
     X, y = draw(4, n=80, p=4)
     sign, one = np.where(y, 1.0, -1.0), np.ones(len(y))

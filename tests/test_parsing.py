@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structured_reference import highest, value
+from structured_reference import highest, optimum, value
 
 from metrimax import _kernels
 from metrimax.protocols import Status
@@ -130,6 +130,22 @@ def test_losses_and_features_of_spans_against_all_trees(seed, loss):
     violator = problem.loss_augmented_argmax(x, parses[k], w)
     reached = problem.loss(parses[k], violator) + (problem.joint_feature(x, violator) @ w)[0]
     assert reached == pytest.approx(np.max(losses + scores))
+
+
+@pytest.mark.parametrize("features", [None, lengths])
+@pytest.mark.parametrize("loss", ["f1", "hamming", "zero_one"])
+def test_the_parser_against_a_conic_solver_over_all_trees(loss, features):
+    rng = np.random.default_rng(3)
+    X = [list(words) for words in itertools.product("abc", repeat=4) if len(all_trees(words)) > 1][::3]
+    y = [trees[rng.integers(len(trees))] for trees in map(all_trees, map(tuple, X))]
+    parser = CFGParser(grammar=GRAMMAR, features=features, loss=loss, C=1.0, tol=1e-5).fit(X, y)
+    problem, inputs = parser.problem_, parser._inputs(X)
+    parses = [[problem.encode(words, tree, 0) for tree in all_trees(tuple(words))] for words in X]
+    assert len(X) > 10
+    best = optimum(problem, list(zip(inputs, parser._outputs(y, inputs), parses, strict=True)), 1.0)
+    assert parser.dual_bound_ <= best * (1 + 1e-6)
+    assert parser.objective_ >= best * (1 - 1e-6)
+    assert parser.objective_ - parser.dual_bound_ <= 1e-5 * len(X)
 
 
 def test_features_of_spans_tell_what_rules_cannot():

@@ -66,7 +66,16 @@ def test_files(tmp_path):
 
 
 def test_features():
-    assert affixes(["Go"])[0]["prefix"] == ["G", "Go"]
-    near = windows([("He", "PRP"), ("ran", "VBD")])
-    assert (near[0]["word 1"], near[0]["tag -1"], near[1]["tags -1"]) == ("ran", "<", "PRP VBD")
+    first, last = affixes(["Go", "on"])
+    assert (first["prefix"], last["suffix"], first["capital"], first["capitals"]) == (
+        ["G", "Go"],
+        ["n", "on"],
+        True,
+        False,
+    )
+    assert (first["before"], first["after"], last["before"], last["after"]) == ("<", "on", "go", ">")
+    first, last = windows([("He", "PRP"), ("ran", "VBD")])
+    assert (first["word 1"], first["word 2"], first["tag -1"]) == ("ran", ">", "<")
+    assert (last["words -1"], last["words 0"]) == ("he ran", "ran >")
+    assert (last["tags -1 2"], last["tags -2 3"], last["tags 0 3"]) == ("PRP VBD", "< PRP VBD", "VBD > >")
     assert span_features(["DT", "NN", "VB"], 0, 2) == ["first DT", "last NN", "before <", "after VB", "length 2"]

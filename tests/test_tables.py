@@ -11,13 +11,13 @@ import pytest
 from test_cli import Capture, numbers, run, run_json
 
 from metrimax.cli import main
-from metrimax.io.columns import Learn
+from metrimax.io.columns import Column, Learn
 from metrimax.io.compressed import blocks
 from metrimax.io.data import Data, encode, file_kind, load_data
 from metrimax.io.dataset import open_dataset
 from metrimax.io.files import FileError
 from metrimax.io.models import load_model
-from metrimax.io.tables import Wanted, _read_any, _read_plain
+from metrimax.io.tables import Wanted, _read_any, _read_plain, read_csv
 
 
 def write(path: Path, text: str) -> Path:
@@ -356,6 +356,13 @@ def test_plain_tables_are_read_as_all_are(tmp_path):
     assert taken > 200
 
 
+def test_numbers_in_a_column_that_was_text_in_training_are_its_values(tmp_path):
+    path = write(tmp_path / "new.csv", "zip,a\n01,2\n3,4\n02,6\n")
+    columns = [Column("zip", ("01", "02", "x")), Column("a", center=1.0, scale=2.0)]
+    table = read_csv(path, Wanted(names=["zip", "a"], columns=columns))
+    np.testing.assert_array_equal(table.X, [[1, 0, 0, 0.5], [0, 0, 0, 1.5], [0, 1, 0, 2.5]])
+
+
 def test_a_long_table_in_pieces(tmp_path):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(30_000, 5)), rng.choice(["ham", "spam, cheap"], 30_000)
@@ -374,6 +381,8 @@ def test_a_long_table_in_pieces(tmp_path):
     for name in ("b", "e"):  # a model asks for its own columns in its own order
         table = _read_plain(path, Wanted(names=[name, "a"]), blocks(path, 10_000))
         np.testing.assert_array_equal(table.X, X[:, [ord(name) - ord("a"), 0]])
+    table = _read_plain(path, Wanted(names=["d", "a", "b"]), blocks(path, 10_000))
+    np.testing.assert_array_equal(table.X, X[:, [3, 0, 1]])
     write(path, text.rstrip() + "\nham,1,2,x,4,5\n")
     assert _read_plain(path, Wanted(), blocks(path)) is None
     with pytest.raises(FileError, match="line 30002, column 'c': expected a finite number, got 'x'"):

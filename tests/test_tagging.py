@@ -9,14 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from structured_reference import dense, highest
+from structured_reference import dense, highest, optimum
 
 from metrimax import _kernels
-from metrimax.structured import (
-    SequenceTagger,
-    StructuredProblem,
-    word_features,
-)
+from metrimax.structured import SequenceTagger, StructuredProblem, sequence, word_features
 from metrimax.structured.sequence import SequenceProblem, Sequences
 
 seeds = st.integers(0, 2**32 - 1)
@@ -54,6 +50,21 @@ def test_tags_against_all_sequences(seed):
         assert w @ dense(problem.joint_feature(x, z)) == pytest.approx(best, abs=1e-9)
 
 
+@pytest.mark.parametrize("solver", ["cached", "bundle"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_the_tagger_against_a_conic_solver_over_all_sequences(C, solver):
+    rng = np.random.default_rng(2)
+    y = [rng.integers(3, size=rng.integers(1, 5)) for _ in range(12)]
+    X = [np.eye(3)[tags] + rng.normal(size=(len(tags), 3)) for tags in y]
+    tagger = SequenceTagger(C=C, tol=1e-5, solver=solver).fit(X, y)
+    inputs = tagger._inputs(X)
+    sequences = [[np.array(z) for z in itertools.product(range(3), repeat=len(tags))] for tags in y]
+    best = optimum(tagger.problem_, list(zip(inputs, tagger._outputs(y, inputs), sequences, strict=True)), C)
+    assert tagger.dual_bound_ <= best * (1 + 1e-6)
+    assert tagger.objective_ >= best * (1 - 1e-6)
+    assert tagger.objective_ - tagger.dual_bound_ <= 1e-5 * C * len(y)
+
+
 def test_threads_change_no_path():
     rng = np.random.default_rng(0)
     K, lengths = 12, rng.integers(0, 60, size=400)
@@ -62,6 +73,35 @@ def test_threads_change_no_path():
     one, three = (_kernels.viterbi(unary, transition, start, offsets, threads) for threads in (1, 3))
     np.testing.assert_array_equal(one, three)
     assert one.dtype == np.int32
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 1000])
+def test_constraints_are_put_together_in_blocks(block, monkeypatch):
+    rng = np.random.default_rng(block)
+    X, Y = random_sequences(rng, 30, 3, 4, 6)
+    problem = SequenceProblem(3, 4)
+    monkeypatch.setattr(sequence, "BLOCK", block)
+    for w in (np.zeros(problem.size(X, Y)), rng.normal(size=problem.size(X, Y))):
+        found, loops = problem.constraints(X, Y, w), StructuredProblem.constraints(problem, X, Y, w)
+        np.testing.assert_allclose(found.rows.toarray(), loops.rows.toarray(), atol=1e-12)
+        np.testing.assert_array_equal(found.losses, loops.losses)
+
+
+def test_of_equal_paths_each_tag_is_the_first_from_the_end():
+    """The last tag is the first of the highest, and so is each tag before it, given those that follow."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        K, length = int(rng.integers(1, 6)), int(rng.integers(1, 5))
+        unary, transition, start = (rng.integers(2, size=shape) / 1.0 for shape in ((length, K), (K, K), K))
+        offsets = np.array([0, length], dtype=np.int64)
+
+        def score(z, unary=unary, transition=transition, start=start):
+            return start[z[0]] + unary[range(len(z)), z].sum() + sum(transition[a, b] for a, b in itertools.pairwise(z))
+
+        paths = list(itertools.product(range(K), repeat=length))
+        best = max(map(score, paths))
+        first = min((z for z in paths if score(z) == best), key=lambda z: z[::-1])
+        assert tuple(_kernels.viterbi(unary, transition, start, offsets, 1).tolist()) == first
 
 
 def test_the_best_path_with_so_many_mistakes():
@@ -169,6 +209,8 @@ def test_tagger_says_what_is_wrong():
         SequenceTagger().fit([np.eye(3), np.full((2, 3), np.nan)], y)
     with pytest.raises(TypeError, match=r"sequence 0: expected a dict .* got str; for words, .*word_features"):
         SequenceTagger().fit(WORDS, TAGS)
+    with pytest.raises(TypeError, match="expected a list of words, got the string 'the dog': split it"):
+        SequenceTagger(features=word_features).fit(["the dog"], [["D", "N"]])
     with pytest.raises(ValueError, match="empty sequences only"):
         SequenceTagger().fit([[]], [[]])
 

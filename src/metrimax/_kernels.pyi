@@ -473,3 +473,38 @@ def cky(rules: BinaryRules, weight: Annotated[NDArray[numpy.float64], dict(shape
     """
     The highest-scoring tree: its score, its nodes (rule, start, split, end) from the top, the labels of the words. `weight` has one row for all spans, or one for each at start * n + end - 1.
     """
+
+class WorkingSets:
+    """Constraints by example, their multipliers and the weights w."""
+
+    def __init__(self, n: int, p: int, C: float) -> None: ...
+
+    def append(self, examples: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], losses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Constraints as losses and CSR rows, each with the number of its example.
+        """
+
+    def ascend(self, precision: float, epochs: int) -> float:
+        """
+        Solve the examples' blocks one after the other; returns the gap per example before that.
+        """
+
+    def settle(self) -> float:
+        """Sum w anew from the multipliers; returns the value of the dual."""
+
+    def drop(self, patience: int) -> None:
+        """Drop constraints without a share in more than so many calls in a row."""
+
+    def slacks(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+        """The slack of every example at any w."""
+
+    def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+        """A copy of w."""
+
+    @property
+    def size(self) -> int:
+        """Number of constraints."""
+
+    @property
+    def n_support(self) -> int:
+        """Number of those with a share."""

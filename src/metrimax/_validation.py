@@ -50,6 +50,11 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=outermost + 1)
 
 
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame."""
+    return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc")
+
+
 def is_number(value: Any) -> bool:
     """Whether it is a real number (strings are not)."""
     return isinstance(value, (int, float, np.number))

@@ -306,6 +306,11 @@ class Status(Enum):
     def __str__(self) -> str:
         return self.value
 
+    @classmethod
+    def reached(cls, w: Vector) -> Status:
+        """What a gap within the tolerance means, for weights without those that are free."""
+        return cls.CONVERGED if w.any() else cls.TRIVIAL
+
     @property
     def ok(self) -> bool:
         """Whether the certificate is within the tolerance asked for."""
@@ -408,8 +413,6 @@ class Solution:
         if -1e-9 * abs(self.objective) <= self.objective - self.bound <= 0:  # as near as rounding allows
             object.__setattr__(self, "bound", self.objective)
             object.__setattr__(self, "gap", 0.0)
-        if self.status is Status.TRIVIAL and self.w.any():  # no better than w = 0 by more than tol, but another point
-            object.__setattr__(self, "status", Status.CONVERGED)
 
 
 Callback = Callable[[Record], Any]

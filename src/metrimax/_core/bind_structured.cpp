@@ -1,10 +1,14 @@
-// Python bindings of the argmaxes over sequences and trees.
+// Python bindings of the argmaxes over sequences and trees, and of the constraints that training finds.
 #include "bindings.hpp"
 #include "cky.hpp"
 #include "viterbi.hpp"
+#include "working_sets.hpp"
 
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -77,6 +81,100 @@ void check_markov(In2<double> unary, In2<double> transition, In1<double> start) 
     check_length("viterbi: start", start.size(), tags);
 }
 
+// The constraints of one run: a second thread that asks is told so (OneAtATime).
+class PyWorkingSets {
+  public:
+    PyWorkingSets(size_t n, size_t p, double C) : sets(n, checked(p), C) {
+        require(n > 0, "WorkingSets: expected one example or more, got none");
+        check_positive("WorkingSets: C", C);
+    }
+
+    void append(In1<std::int64_t> examples, In1<double> losses, In1<std::int64_t> indptr, In1<std::int64_t> indices,
+                In1<double> data) {
+        const auto turn = alone.turn();
+        const size_t count = examples.size(), n = sets.examples();
+        const std::int64_t *i = examples.data(), *begin = indptr.data(), *column = indices.data();
+        check_length("append: losses", losses.size(), count);
+        check_length("append: indptr", indptr.size(), count + 1);
+        check_length("append: data", data.size(), indices.size());
+        require(begin[0] == 0 && static_cast<size_t>(begin[count]) == indices.size() &&
+                    std::is_sorted(begin, begin + count + 1),
+                "append: expected an indptr that rises from 0 to the number of entries");
+        for (size_t k = 0; k < count; ++k) {
+            require(i[k] >= 0 && static_cast<size_t>(i[k]) < n, "append: expected numbers of examples");
+            require(std::isfinite(losses.data()[k]), "append: expected finite losses");
+            for (std::int64_t e = begin[k]; e < begin[k + 1]; ++e)
+                require(column[e] >= 0 && static_cast<size_t>(column[e]) < sets.w.size() &&
+                            (e == begin[k] || column[e] > column[e - 1]),
+                        "append: expected rows with rising column numbers below the number of weights");
+        }
+        bool finite = true;
+        {
+            nb::gil_scoped_release unlocked;
+            for (size_t k = 0; k < count && finite; ++k)
+                finite = sets.append(static_cast<size_t>(i[k]), losses.data()[k], column + begin[k],
+                                     data.data() + begin[k], static_cast<size_t>(begin[k + 1] - begin[k]));
+        }
+        require(finite, "the features are too large: their inner products overflow; scale them before training");
+    }
+
+    double ascend(double precision, size_t epochs) {
+        const auto turn = alone.turn();
+        check_positive("ascend: precision", precision);
+        nb::gil_scoped_release unlocked;
+        return sets.ascend(precision, epochs);
+    }
+
+    double settle() {
+        const auto turn = alone.turn();
+        nb::gil_scoped_release unlocked;
+        return sets.settle();
+    }
+
+    void drop(std::uint32_t patience) {
+        const auto turn = alone.turn();
+        sets.drop(patience);
+    }
+
+    Out1<double> slacks(In1<double> w) {
+        const auto turn = alone.turn();
+        check_length("slacks: w", w.size(), sets.w.size());
+        auto out = empty<double>(sets.examples());
+        {
+            nb::gil_scoped_release unlocked;
+            sets.slacks(w.data(), out.get());
+        }
+        return make_array(std::move(out), sets.examples());
+    }
+
+    Out1<double> weights() {
+        const auto turn = alone.turn();
+        auto out = empty<double>(sets.w.size());
+        std::copy(sets.w.begin(), sets.w.end(), out.get());
+        return make_array(std::move(out), sets.w.size());
+    }
+
+    size_t size() {
+        const auto turn = alone.turn();
+        return sets.size();
+    }
+
+    size_t n_support() {
+        const auto turn = alone.turn();
+        return sets.n_support();
+    }
+
+  private:
+    static size_t checked(size_t p) {
+        require(p <= static_cast<size_t>(std::numeric_limits<std::int32_t>::max()),
+                "WorkingSets: expected fewer than 2^31 weights");
+        return p;
+    }
+
+    OneAtATime alone{"WorkingSets"};
+    WorkingSets sets;
+};
+
 } // namespace
 
 void bind_structured(nb::module_ &m) {
@@ -128,6 +226,20 @@ void bind_structured(nb::module_ &m) {
           nb::arg("roots").noconvert(), nb::arg("gold").noconvert(), nb::arg("price"),
           "The highest-scoring tree: its score, its nodes (rule, start, split, end) from the top, the labels of the "
           "words. `weight` has one row for all spans, or one for each at start * n + end - 1.");
+    nb::class_<PyWorkingSets>(m, "WorkingSets", "Constraints by example, their multipliers and the weights w.")
+        .def(nb::init<size_t, size_t, double>(), nb::arg("n"), nb::arg("p"), nb::arg("C"))
+        .def("append", &PyWorkingSets::append, nb::arg("examples").noconvert(), nb::arg("losses").noconvert(),
+             nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(), nb::arg("data").noconvert(),
+             "Constraints as losses and CSR rows, each with the number of its example.")
+        .def("ascend", &PyWorkingSets::ascend, nb::arg("precision"), nb::arg("epochs"),
+             "Solve the examples' blocks one after the other; returns the gap per example before that.")
+        .def("settle", &PyWorkingSets::settle, "Sum w anew from the multipliers; returns the value of the dual.")
+        .def("drop", &PyWorkingSets::drop, nb::arg("patience"),
+             "Drop constraints without a share in more than so many calls in a row.")
+        .def("slacks", &PyWorkingSets::slacks, nb::arg("w").noconvert(), "The slack of every example at any w.")
+        .def("weights", &PyWorkingSets::weights, "A copy of w.")
+        .def_prop_ro("size", &PyWorkingSets::size, "Number of constraints.")
+        .def_prop_ro("n_support", &PyWorkingSets::n_support, "Number of those with a share.");
 }
 
 } // namespace metrimax

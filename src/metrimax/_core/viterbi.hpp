@@ -4,6 +4,7 @@
 // Output   the sequence of highest score, by Viterbi's (1967) algorithm; or one for every number of mistakes
 #pragma once
 
+#include "clones.hpp"
 #include "threads.hpp"
 
 #include <algorithm>
@@ -31,31 +32,59 @@ inline void extend(const double *before, const double *transition, size_t tags, 
     }
 }
 
+// best[to] = the highest before[from] + transition[from][to]. Without the origins, this runs on several tags at once.
+METRIMAX_CLONES inline void highest_before(const double *METRIMAX_RESTRICT before,
+                                           const double *METRIMAX_RESTRICT transition, size_t tags,
+                                           double *METRIMAX_RESTRICT best) {
+    std::fill(best, best + tags, -std::numeric_limits<double>::infinity());
+    for (size_t from = 0; from < tags; ++from) {
+        const double score = before[from], *row = transition + from * tags;
+        for (size_t to = 0; to < tags; ++to)
+            best[to] = std::max(best[to], score + row[to]);
+    }
+}
+
+// The first `from` with the highest before[from] + transition[from][to].
+inline size_t origin_of(const double *before, const double *transition, size_t tags, size_t to) {
+    double best = -std::numeric_limits<double>::infinity();
+    size_t origin = 0;
+    for (size_t from = 0; from < tags; ++from) {
+        const double candidate = before[from] + transition[from * tags + to];
+        if (candidate > best) {
+            best = candidate;
+            origin = from;
+        }
+    }
+    return origin;
+}
+
 // The sequence with the highest start[y_0] + sum_t unary[t][y_t] + sum_t transition[y_t-1][y_t], by Viterbi's
-// algorithm, for every sequence s of rows offsets[s] .. offsets[s+1] of `unary`. O(length tags^2) each.
+// algorithm, for every sequence s of rows offsets[s] .. offsets[s+1] of `unary`. O(length tags^2) each. The origins are
+// found on the way back, along the path only.
 inline void viterbi(const double *unary, const double *transition, const double *start, const std::int64_t *offsets,
                     size_t sequences, size_t tags, Tag *path, int n_threads) {
     const size_t work = static_cast<size_t>(offsets[sequences]) * tags * tags;
     parallel_for(threads_for(n_threads, work), sequences, [&](size_t begin, size_t end, size_t) {
-        std::vector<double> before(tags), best(tags);
-        std::vector<Tag> origin;
+        std::vector<double> scores; // of the best sequence up to a position, by its last tag
         for (size_t s = begin; s < end; ++s) {
             const auto first = static_cast<size_t>(offsets[s]), length = static_cast<size_t>(offsets[s + 1]) - first;
             if (length == 0)
                 continue;
             const double *score = unary + first * tags;
-            origin.resize(length * tags);
+            scores.resize(length * tags);
             for (size_t k = 0; k < tags; ++k)
-                before[k] = start[k] + score[k];
+                scores[k] = start[k] + score[k];
             for (size_t t = 1; t < length; ++t) {
-                extend(before.data(), transition, tags, best.data(), &origin[t * tags]);
+                double *now = &scores[t * tags];
+                highest_before(now - tags, transition, tags, now);
                 for (size_t k = 0; k < tags; ++k)
-                    before[k] = best[k] + score[t * tags + k];
+                    now[k] += score[t * tags + k];
             }
-            size_t k = std::max_element(before.begin(), before.end()) - before.begin();
+            const double *last = &scores[(length - 1) * tags];
+            size_t k = std::max_element(last, last + tags) - last;
             for (size_t t = length; t-- > 0;) {
                 path[first + t] = static_cast<Tag>(k);
-                k = t > 0 ? origin[t * tags + k] : 0;
+                k = t > 0 ? origin_of(&scores[(t - 1) * tags], transition, tags, k) : 0;
             }
         }
     });

@@ -7,7 +7,9 @@ are loaded. pandas reads the table, with its categories, text and gaps.
 from __future__ import annotations
 
 import argparse
+import sys
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -159,8 +161,11 @@ def load_ensemble(path: str) -> EnsembleModel:
 
 def read_table(arguments: argparse.Namespace, model: EnsembleModel) -> Data:
     """The columns of the model, and the labels if the table has them."""
-    frame = _table(arguments)
     target = model.target if arguments.target is None else arguments.target
+    table = model.ensemble._views.table
+    values = {target: model.classes} | dict(zip(model.feature_names or (), table.categories, strict=True))
+    text = [name for name, known in values.items() if known and all(isinstance(value, str) for value in known)]
+    frame = _table(arguments, text)
     missing = [name for name in model.feature_names or () if name not in frame.columns]
     if missing:
         raise FileError(f"{arguments.data}: expected the columns of the model, got a table without {missing[0]!r}")
@@ -168,16 +173,20 @@ def read_table(arguments: argparse.Namespace, model: EnsembleModel) -> Data:
     return Data(arguments.data, frame[model.feature_names], labels)
 
 
-def _table(arguments: argparse.Namespace) -> Any:
+def _table(arguments: argparse.Namespace, text: Sequence[str | None] = ()) -> Any:
+    """The table. Columns of ``text`` stay text, even if all values in this file are numbers."""
     kind = arguments.format or file_kind(arguments.data)
-    if kind not in ("csv", "parquet") or arguments.data == "-":
+    if kind not in ("csv", "parquet") or (arguments.data == "-" and kind == "parquet"):
         raise UsageError(
-            f"expected a table, .csv or .parquet, for an ensemble, got {arguments.data}: leave out --kind ensemble for "
-            "other files"
+            f"expected a table, .csv or .parquet, for an ensemble, got {arguments.data}: give --format csv if it is "
+            "one; leave out --kind ensemble for other files"
         )
     pandas = _needed("pandas", "to read a table with categories and gaps")
     try:
-        return pandas.read_csv(arguments.data) if kind == "csv" else pandas.read_parquet(arguments.data)
+        if kind == "parquet":
+            return pandas.read_parquet(arguments.data)
+        source = sys.stdin.buffer if arguments.data == "-" else arguments.data
+        return pandas.read_csv(source, dtype=dict.fromkeys(text, str))
     except FileNotFoundError:
         raise
     except (ValueError, ImportError) as error:

@@ -83,7 +83,11 @@ def page(data: Data, model: LinearModel, judged: Judged, *, title: str, remark: 
     elif model.kind == "ranking":
         about += f" in {judged.counts['groups']:,} groups. Measures are means over groups"
     elif len(judged.tables):
-        about += f". Measures are means over {len(judged.tables)} labels"
+        tp, fp, fn, tn = judged.tables.T
+        varied = int(((tp + fn > 0) & (fp + tn > 0)).sum())
+        of = "" if varied == len(judged.tables) else f"{varied} of "
+        about += f". Measures are means over {of}{len(judged.tables)} labels"
+        about += ": the others have no positives or no negatives here" if of else ""
     parts = [f"<h1>{_text(title)}</h1><p class='soft'>{about}. {_text(remark)}</p>", _tiles(model, judged)]
     if one:
         drawn = _section("Threshold", pictures.threshold(model, judged))

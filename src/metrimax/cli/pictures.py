@@ -14,6 +14,7 @@ from matplotlib.figure import Figure  # without pyplot: no display, no global st
 from metrimax.cli.main import UsageError
 from metrimax.cli.report import parse_measure
 from metrimax.display import CoefficientDisplay, OperatingPointDisplay, ThresholdDisplay
+from metrimax.io.labels import show
 from metrimax.io.models import LinearModel
 from metrimax.measure.constrained import Constrained
 from metrimax.measure.contingency import ContingencyMeasure
@@ -110,7 +111,8 @@ def coefficients(model: LinearModel) -> str:
     kept = kept[np.argsort(weights[kept], kind="stable")]
     axes = _axes()
     CoefficientDisplay([f"{names[j]:.30}" for j in kept], weights[kept]).plot(axes)
-    axes.set(xlabel="coefficient" if len(model.coef) == 1 else "root mean square over the labels")
+    towards = f"coefficient, towards {show(model.classes[1]):.20}" if model.kind == "binary" else "coefficient"
+    axes.set(xlabel=towards if len(model.coef) == 1 else "root mean square over the labels")
     scaled = model.columns is not None and any(column.scale != 1 for column in model.columns)
     said = f"{len(kept)} of {model.n_features:,} features. " + (
         "Numbers were standardised, so sizes can be compared."

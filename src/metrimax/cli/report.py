@@ -21,6 +21,9 @@ from metrimax.measure import get_measure, ranking_measure
 from metrimax.protocols import Measure
 from metrimax.training.progress import ProgressLine
 
+OTHER_TABLES = (".arff", ".dta", ".feather", ".json", ".jsonl", ".sas7bdat", ".tsv", ".xls", ".xlsx")
+"""Endings of tables that are not read."""
+
 SHOWN = 10
 """How many entries of a list are shown on a terminal."""
 
@@ -85,7 +88,11 @@ def _hinting(arguments: argparse.Namespace) -> Iterator[None]:
     except FileError as error:
         taken = arguments.format is None and file_kind(arguments.data) == "svmlight"
         if taken and ": line 1, " in str(error) and not Path(arguments.data).is_dir():
-            raise FileError(f"{error}; it was read as svmlight text: for a table give --format csv") from error
+            ending = Path(arguments.data).suffix.lower()
+            hint = "for a table give --format csv"
+            if ending in OTHER_TABLES:
+                hint = f"write a table of the kind {ending} as CSV, with to_csv(FILE, index=False) of pandas"
+            raise FileError(f"{error}; it was read as svmlight text: {hint}") from error
         raise
 
 

@@ -123,7 +123,7 @@ def read_both(arguments: argparse.Namespace) -> tuple[Data, LinearModel]:
         ensemble = load_ensemble(arguments.model)
         return read_table(arguments, ensemble), ensemble
     model = _model(arguments)
-    if arguments.data == "-" or not holds_tables(Path(arguments.data), arguments.format):
+    if not holds_tables(Path(arguments.data), arguments.format):
         if model.columns is not None and arguments.command == "verify":
             raise UsageError(f"expected the table that the model was trained on, CSV or Parquet, got {arguments.data}")
         model = model.on_numbers()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metrimax.cli.ensemble import is_ensemble
 from metrimax.cli.main import FAILURE, OK, UsageError
 from metrimax.cli.report import emit, parse_measure
 from metrimax.cli.using import read_both, truth_of
@@ -23,6 +24,8 @@ def verify(arguments: argparse.Namespace) -> int:
     """Check a model on the data it was trained on; return 0 if all checks hold, otherwise 1."""
     if arguments.max_iter < 1:
         raise UsageError(f"expected --max-iter of at least 1, got {arguments.max_iter}")
+    if is_ensemble(arguments.model):
+        raise UsageError(f"{arguments.model} is an ensemble, which has no certificate: verify is for linear models")
     data, model = read_both(arguments)
     claims = _claims(arguments.model, model)
     scale = model.training["intercept_scaling"]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from metrimax._validation import is_whole
-from metrimax.display._scores import chosen, labels_and_scores, last_step, new_axes
+from metrimax.display._scores import chosen, labels_and_scores, last_step, new_axes, positive_class
 
 
 class CoefficientDisplay:
@@ -155,7 +155,15 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: Any, *, n_bins: int = 10, name: str | None = None, ax: Any = None
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int = 10,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
     ) -> ReliabilityDisplay:
         """Draw the reliability of a fitted classifier on (X, y), rows that it was not trained on.
 
@@ -168,6 +176,8 @@ class ReliabilityDisplay:
             Rows and their labels.
         n_bins : int, default=10
             Bins of equally many examples.
+        pos_label : label or None, default=None
+            The class whose probability is drawn; None for the positive one of the model.
         name : str or None, default=None
             For the legend; None for the name of the class.
         ax : matplotlib axes or None, default=None
@@ -183,9 +193,13 @@ class ReliabilityDisplay:
             raise TypeError(
                 f"expected a model with predict_proba, got {type(model).__name__}: put it into CalibratedClassifierCV"
             )
-        probability = np.asarray(model.predict_proba(X))[:, 1]
+        classes = np.asarray(model.classes_).tolist()
+        pos_label = positive_class(model)[0] if pos_label is None else pos_label
+        if pos_label not in classes:
+            raise ValueError(f"expected pos_label among the classes {classes[:5]}, got {pos_label!r}")
+        probability = np.asarray(model.predict_proba(X))[:, classes.index(pos_label)]
         name = type(model).__name__ if name is None else name
-        return cls.from_predictions(y, probability, n_bins=n_bins, pos_label=model.classes_[1], name=name, ax=ax)
+        return cls.from_predictions(y, probability, n_bins=n_bins, pos_label=pos_label, name=name, ax=ax)
 
     @classmethod
     def from_predictions(

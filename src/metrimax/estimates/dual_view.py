@@ -17,6 +17,7 @@ from metrimax.estimates.free_machine import FreeMachine, PairMachine, SVCMachine
 from metrimax.estimates.machines import HingeMachine
 from metrimax.estimates.radius import as_vector
 from metrimax.estimates.sample import GramSample, KernelSample, LinearSample, Sample
+from metrimax.estimators._base import refuse_design
 from metrimax.estimators._targets import turned, weights_of
 from metrimax.estimators.svc import MeasureSVC
 from metrimax.measure import get_measure
@@ -31,6 +32,7 @@ def dual_view(model: Any, X: Any, y: Any, sample_weight: Any = None) -> HingeMac
     if not isinstance(model, (SVC, LinearSVC, MeasureSVC)):
         raise _no_estimate(model)
     check_is_fitted(model)
+    refuse_design(X, "the estimate needs the rows; MeasureSVCCV with selection='holdout' does not")
     given, X = X, check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     y = column_or_1d(y)
     if len(y) != X.shape[0]:

@@ -19,10 +19,7 @@ from metrimax.training.lockstep import run
 
 Mask = npt.NDArray[np.bool_]
 ROUNDS = 40
-"""How often `HingeMachine.polish` checks the gap, each time after at most a thousand epochs."""
-
-TRIES = 5
-"""How many rounds of coordinate descent retraining gets; after them the bundle method decides."""
+"""How often training on and retraining check the gap, each time after at most a thousand epochs."""
 
 
 @dataclass
@@ -206,10 +203,13 @@ class HingeMachine(Machine):
         return wrong & self.counted
 
     def score_without(self, t: int, tol: float) -> tuple[float, bool]:
-        """The score of example t by the machine trained on the others, and whether the gap decides its sign."""
+        """The score of example t by the machine trained on the others, and whether the gap decides its sign.
+
+        Where coordinate descent is too slow to reach its accuracy, the bundle method goes on.
+        """
         alpha, upper, w = self._without(t)
         accuracy = 0.02 * float(self.margin.max())
-        for _ in range(TRIES):
+        for _ in range(ROUNDS):
             done = self.rows.dual_epochs(self.hinges, upper, alpha, w, tol=accuracy, max_passes=1000)
             scores = self.design.matvec(w)
             gap = self.gap(alpha, upper, w, scores)
@@ -217,7 +217,9 @@ class HingeMachine(Machine):
                 return float(scores[t]), True
             if gap <= tol * float(self.margin @ alpha):
                 return float(scores[t]), False
-            accuracy /= 4 if done.reached else 1
+            if not done.reached:
+                break
+            accuracy /= 4
         risk, weight = HingeSum(self.hinges._replace(weight=upper)), float(upper.sum())
         precision = tol * float(self.margin @ alpha) / weight
         [solution] = run(self.design, [Bundle().steps(risk, self.design, weight, tol=precision)])

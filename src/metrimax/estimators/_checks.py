@@ -15,8 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from metrimax._validation import refuse_missing
-from metrimax.estimators._ensemble_table import is_frame
+from metrimax._validation import is_frame, refuse_missing
 
 OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
 

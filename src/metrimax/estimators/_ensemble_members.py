@@ -19,8 +19,9 @@ from sklearn.preprocessing import QuantileTransformer, SplineTransformer, Standa
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from metrimax._validation import is_frame
 from metrimax.estimators._ensemble_stack import log_odds
-from metrimax.estimators._ensemble_table import DENSE_ENTRIES, MatrixEncoder, Table, is_frame
+from metrimax.estimators._ensemble_table import DENSE_ENTRIES, MatrixEncoder, Table
 from metrimax.protocols import Array, Labels, Vector
 
 PRESETS = ("default", "fast", "best")

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from metrimax._validation import warn
+from metrimax._validation import is_frame, warn
 from metrimax.protocols import Labels, Vector
 
 MOST_CATEGORIES = 254
@@ -29,11 +29,6 @@ MOST_COLUMNS = 30
 
 DENSE_ENTRIES = 2e7
 """A sparse X with at most this many entries, zeros included (160 MB), is made dense for members that need it."""
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame."""
-    return hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc")
 
 
 def checked(estimator: Any, X: Any, *, reset: bool, frames: bool) -> Any:
@@ -78,6 +73,8 @@ class Table:
                     f"{MOST_CATEGORIES} most frequent ones are one category; drop a column that only names the rows, "
                     "and convert dates with pandas.to_datetime"
                 )
+            elif values is not None and 1 < len(values) == len(frame):
+                warn(f"the column {name!r} has another value in every row: drop a column that only names the rows")
 
     @property
     def categorical(self) -> Labels:

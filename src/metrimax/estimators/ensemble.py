@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 )
 
 from metrimax._validation import dense, is_whole, refuse_missing, warn
+from metrimax.estimators._base import refuse_design
 from metrimax.estimators._composition import Composition
 from metrimax.estimators._ensemble_folds import CrossFit, Task, cross_fit, make_splits, tested_parts
 from metrimax.estimators._ensemble_members import PRESETS, Member, Target, Views, given_member, preset, weight_parameter
@@ -109,9 +110,10 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     boosting if it is too large to be made dense. Each of several classes is judged against the rest, and the one with
     the highest score is predicted.
 
-    ``report_["score"]`` judges models of one fold. The ensemble takes the mean over all folds and does better: by half
-    a point of F1 and two points of average precision on average over 20 tables. This is not corrected: each training
-    row is unseen by the models of one fold only, so it cannot tell what the mean gains.
+    ``report_["score"]`` judges models of one fold. The ensemble is the mean over all folds and does better, by about a
+    point on average over 30 tables. This is not corrected: each training row is unseen by the models of one fold only,
+    so it cannot tell what the mean gains. ``report_["std"]`` allows for the rows that are judged, and for the training
+    rows that the folds share. On these tables, test scores were within two standard errors in 95 of 100 splits or more.
 
     Examples
     --------
@@ -217,6 +219,7 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
             refuse_missing(y)  # before NumPy makes a string of a NaN among strings
         if y is None:
             raise ValueError("expected y, the true labels, got None: requires y to be passed, but the target y is None")
+        refuse_design(X, "the members need the rows; MeasureSVC and MeasureSVCCV train on datasets")
         checked = self._unfitted()
         X = checked_table(checked, X, reset=True, frames=True)
         check_consistent_length(X, y)

@@ -133,7 +133,7 @@ class LinearModel:
         if texts:
             raise ValueError(
                 f"expected a table, CSV or Parquet, for the model has columns of text ({', '.join(texts[:5])}), got "
-                "data of numbers alone: give the table itself"
+                "data of numbers alone: give the table itself, with --format csv if its name does not end in .csv"
             )
         if not columns:
             return self

@@ -109,13 +109,12 @@ def _read_plain(path: Name, wanted: Wanted, pieces: Iterator[Bytes]) -> Table | 
         X = numbers.reshape(n, len(taken))
         if taken != sorted(taken):
             X = X[:, np.argsort(np.argsort(taken))]
-        lines = range(1 + named, 1 + named + n)
         raw = joined.tobytes()
         own, qid = (None if k is None else _cells(raw, ends, texts.index(k), len(texts)) for k in (label, group))
-        truth = _truth(path, wanted, own, qid, lines)
+        truth = _truth(path, wanted, own, qid)
         if wanted.columns is None:
             return Table(X, *truth, [columns[k] for k in taken] if named else None)
-        raws = [Raw(columns[k], X[:, at], None, lambda row: f"line {lines[row]}") for at, k in enumerate(taken)]
+        raws = [Raw(columns[k], X[:, at], None, str) for at, k in enumerate(taken)]  # no message names a row of numbers
         return _treated(path, wanted, raws, truth, (n, stored(path) or 8 * X.size), named=named, table=X)
     except (FileError, csv.Error, UnicodeDecodeError):
         return None
@@ -128,7 +127,7 @@ def _cells(raw: bytes, ends: Array, column: int, width: int) -> list[str]:
 
 
 def _truth(
-    path: Name, wanted: Wanted, labels: list[str] | None, groups: list[str] | None, lines: Sequence[int]
+    path: Name, wanted: Wanted, labels: list[str] | None, groups: list[str] | None, lines: Sequence[int] | None = None
 ) -> tuple[Any, Any]:
     """Labels and groups from their cells, where they are wanted."""
     own = None if labels is None or not wanted.labelled else _numbers_or_strings(labels)
@@ -251,11 +250,13 @@ def _split(path: Name, text: str) -> tuple[list[list[str]], list[int]]:
         raise FileError(f"{path}: line {reader.line_num}: {error}") from error
     if not rows:
         raise FileError(f"{path}: expected rows of comma-separated values, got an empty file")
-    if len(rows[0]) == 1 and any(mark in rows[0][0] for mark in ";\t|"):
+    marks = [mark for mark in ";\t|" if mark in rows[0][0]]
+    if len(rows[0]) == 1 and marks:
+        decimal = ", decimal=','" if marks[0] == ";" else ""
         raise FileError(
             f"{path}: expected comma-separated values, got {rows[0][0]!r:.80} as the first row: write the table with "
-            "commas between the values, and points in numbers, as pandas.read_csv(FILE, sep=';', decimal=',') and "
-            "to_csv(FILE, index=False) do"
+            f"commas between the values, and points in numbers, as pandas.read_csv(FILE, sep={marks[0]!r}{decimal}) "
+            "and to_csv(FILE, index=False) do"
         )
     return rows, lines
 
@@ -313,7 +314,8 @@ def _dropped(path: Name, columns: list[str], name: str) -> int:
         return columns.index(name)
     if name.isdecimal() and int(name) < len(columns):
         return int(name)
-    raise FileError(f"{path}: no column {name!r} to drop: expected one of {', '.join(columns[:50])}")
+    several = "; repeat --drop for several columns" if "," in name else ""
+    raise FileError(f"{path}: no column {name!r} to drop: expected one of {', '.join(columns[:50])}{several}")
 
 
 def _label(

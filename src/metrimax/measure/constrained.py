@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from metrimax._validation import is_number
 from metrimax.measure.contingency import ContingencyMeasure, ratio
+from metrimax.measure.place import descents
 from metrimax.measure.tables import Structure
 from metrimax.protocols import Labels, Vector
 
@@ -297,7 +298,7 @@ def _places(
     order = np.argsort(-np.asarray(scores)[used], kind="stable")
     values, weight, positive = np.asarray(scores)[used][order], weight[used][order], y[used][order]
     if thresholds is None:
-        last = np.flatnonzero(values[:-1] > values[1:])
+        last = descents(values)
         ends = np.concatenate(([0], last + 1, [len(values)]))
         between = (values[last] + values[last + 1]) / 2
         thresholds = np.concatenate(([values[0] + 1.0], between, [values[-1] - 1.0]))

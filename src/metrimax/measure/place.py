@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from metrimax.measure.contingency import ContingencyMeasure
 from metrimax.protocols import Labels, Measure, Vector
@@ -16,10 +17,10 @@ that of rounding.
 def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | None = None) -> float:
     """The threshold that is best on these scores: the middle of all that are about as good.
 
-    Zero if none is better. Otherwise halfway between two scores that follow one another. The best such place of a
-    sample with few positives depends on single examples. So all places count as equal that are behind it by no more
-    than one mistake in each class costs, and their mean is taken. Places below or above all scores are not considered,
-    nor those whose table the measure does not admit.
+    Places lie halfway between two scores that follow one another. The best one of a sample with few positives depends
+    on single examples. So all places count as equal that are behind it by no more than one mistake in each class costs,
+    and their mean is taken. Places below or above all scores are not considered, nor those whose table the measure does
+    not admit. Zero unless that mean is better.
     """
     if not isinstance(measure, ContingencyMeasure):
         return measure.threshold(y, scores, sample_weight)
@@ -29,8 +30,7 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
         y, scores, weight = y[used], scores[used], weight[used]
     order = np.argsort(-scores, kind="stable")
     ordered, positive = scores[order], np.where(y, weight, 0.0)[order]
-    size = np.abs(ordered)
-    last = np.flatnonzero(ordered[:-1] - ordered[1:] > ROUNDING * np.maximum(size[:-1], size[1:]))
+    last = descents(ordered)
     if not len(last):
         return 0.0
     tp = np.cumsum(positive)
@@ -39,11 +39,18 @@ def place(measure: Measure, y: Labels, scores: Vector, sample_weight: Vector | N
     tp, fp = tp[last], fp[last]
     values = admitted(measure, tp, fp, n_pos, n_neg)
     best = float(np.max(values))
-    if value_at(measure, y, scores, weight) >= best - 1e-12:
+    trained = value_at(measure, y, scores, weight)
+    if trained >= best - 1e-12:
         return 0.0
     equals = last[values >= best - one_mistake_each(measure, n_pos, n_neg) - 1e-12]
-    places = (ordered[equals] + ordered[equals + 1]) / 2
-    return float(places.mean())
+    threshold = float(((ordered[equals] + ordered[equals + 1]) / 2).mean())
+    return threshold if value_at(measure, y, scores - threshold, weight) > trained else 0.0
+
+
+def descents(ordered: Vector) -> npt.NDArray[np.intp]:
+    """After which of the scores, in descending order, a lower one follows."""
+    size = np.abs(ordered)
+    return np.flatnonzero(ordered[:-1] - ordered[1:] > ROUNDING * np.maximum(size[:-1], size[1:]))
 
 
 def admitted(measure: ContingencyMeasure, tp: Vector, fp: Vector, n_pos: float, n_neg: float) -> Vector:

@@ -119,7 +119,7 @@ class DualCD(TaskSolver):
                 task.keep(history[-1], lambda: multipliers)
             # the end, or a round of more accuracy
             if now.gap <= tol * weight:
-                status = Status.TRIVIAL if at_zero - now.bound <= tol * weight else Status.CONVERGED
+                status = Status.reached(w)
             elif callback is not None and callback(history[-1]) in (True,):  # NumPy's True as well
                 status = Status.CALLBACK
             elif not late and passes < self.max_iter:

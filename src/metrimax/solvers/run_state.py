@@ -214,7 +214,7 @@ class Run:
         if self._keep is not None:
             self._keep(record, self._state)
         if gap <= self.tol:
-            self.status = self._reached
+            self.status = Status.CONVERGED
             return True
         if gap > (1 - 1e-6) * self._milestone:
             self._idle += 1
@@ -234,14 +234,18 @@ class Run:
         if (drifted or self.model.lost > LITTLE * self.tol) and w.any():
             yield from self._look_again(w)
         if self.status.missed and self.closed:  # by the last iteration of all
-            self.status = self._reached
+            self.status = Status.CONVERGED
         if self.status.ok and not self.closed:
             self.status = Status.STALLED
+        if self.status is Status.STALLED and self.gap <= self._given:  # a sum was to go on; floating point cannot
+            self.status = Status.CONVERGED
         held, value = self._held
         if value < self.best.value:
             w = np.zeros_like(w) if held is None else held
             if held is None:
                 self.best = self._origin()
+        if self.status is Status.CONVERGED:
+            self.status = Status.reached(w)
         return Solution(
             w=w,
             objective=self.weight * self.objective,
@@ -254,11 +258,6 @@ class Run:
             history=self.history,
             cuts=replace(self.model.cuts(), best=(self.best.point, self.best.risk)),
         )
-
-    @property
-    def _reached(self) -> Status:
-        """What a gap within the tolerance means."""
-        return Status.TRIVIAL if self._at_zero - self.model.bound <= self.tol else Status.CONVERGED
 
     def _origin(self) -> Best:
         n, p = self.design.shape

@@ -162,10 +162,11 @@ class SupervisedClustering(StructuredSVM):
     def _compared(self, outputs: list[Any]) -> list[Any]:
         return [same(clusters) for clusters in outputs]
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> Sequence[Any]:
         if self.method not in INFERENCE:
             raise ValueError(f"unknown method {self.method!r}: expected one of {', '.join(INFERENCE)}")
         self.problem_ = ClusteringProblem(self.method)
+        return self._inputs(X)
 
     def _inputs(self, X: Sequence[Any]) -> list[Vector]:
         inputs: list[Vector] = []

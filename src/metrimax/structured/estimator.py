@@ -158,8 +158,7 @@ class StructuredSVM(CertifiedEstimator):
             raise ValueError(f"unknown rescaling {self.rescaling!r}: expected one of margin, slack")
         self._check_lengths(X, y)
         fitted = self._unfitted()
-        fitted._learn(X, y)
-        inputs = fitted._inputs(X)
+        inputs = fitted._learn(X, y)
         outputs = fitted._outputs(y, inputs)
         own = fitted.problem_.losses(outputs, outputs)
         if own.any():
@@ -213,8 +212,8 @@ class StructuredSVM(CertifiedEstimator):
         predicted = self.problem_.outputs(inputs, self.coef_, n_jobs=self.n_jobs)
         return self.problem_.losses(self._outputs(y, inputs), self._compared(predicted))
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        """Set the attributes that are learnt before training, at least ``problem_``."""
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> Sequence[Any]:
+        """Set the attributes that are learnt before training, at least ``problem_``; return X as `_inputs` does."""
         if not isinstance(self.problem, StructuredProblem):
             raise TypeError(
                 f"expected problem as an instance of a subclass of metrimax.structured.StructuredProblem, "
@@ -226,6 +225,7 @@ class StructuredSVM(CertifiedEstimator):
                 f"got {self.problem.inference!r}"
             )
         self.problem_ = self.problem
+        return self._inputs(X)
 
     def _inputs(self, X: Sequence[Any]) -> Sequence[Any]:
         """X in the form that the problem expects."""

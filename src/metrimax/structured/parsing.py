@@ -332,7 +332,7 @@ class CFGParser(StructuredSVM):
         self._check_lengths(X, y)
         return float(np.mean([constituent_f1(tree, z) for tree, z in zip(y, self.predict(X), strict=True)]))
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> Sequence[Any]:
         grammar = self.grammar if self.grammar is not None else Grammar.from_trees(y)
         if not isinstance(grammar, Grammar):
             raise TypeError(f"expected grammar as a metrimax.structured.Grammar or None, got {type(grammar).__name__}")
@@ -348,6 +348,7 @@ class CFGParser(StructuredSVM):
             self.vectorizer_.fit(named for x in X for named in self._named(x))
             n_features = len(self.vectorizer_.feature_names_)
         self.problem_ = ParsingProblem(grammar, n_features, self.loss)
+        return self._inputs(X)
 
     def _inputs(self, X: Sequence[Any]) -> Sequence[Any]:
         if self.vectorizer_ is None:

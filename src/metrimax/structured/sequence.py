@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -19,6 +19,9 @@ from metrimax.structured.estimator import StructuredSVM
 from metrimax.structured.problem import Constraints, Rescaling, StructuredProblem
 
 Tags = npt.NDArray[np.int32]
+
+BLOCK = 20_000
+"""Wrong tags whose features are put together at a time, about: a bound of the memory that takes."""
 
 
 class Sequences(Sequence[Any]):
@@ -114,7 +117,10 @@ class SequenceProblem(StructuredProblem):
         paths = self._paths(X.rows, X.offsets, w, truth, effective_n_jobs(n_jobs))
         wrong = paths != truth
         losses = np.bincount(X.owner[wrong], minlength=len(X)).astype(np.float64)
-        return Constraints(losses, self._differences(X, truth, paths, wrong))
+        mistakes = np.cumsum(losses)
+        borders = np.unique([0, *np.searchsorted(mistakes, np.arange(BLOCK, mistakes[-1], BLOCK)), len(X)]).tolist()
+        blocks = [self._differences(X, truth, paths, *ends) for ends in pairwise(borders)]
+        return Constraints(losses, sparse.csr_array(sparse.vstack(blocks)))
 
     def outputs(self, X: Sequence[Any], w: Vector, *, n_jobs: int | None = None) -> list[Any]:
         if not isinstance(X, Sequences):
@@ -137,27 +143,24 @@ class SequenceProblem(StructuredProblem):
         paths: Tags = _kernels.viterbi(unary, transition, start, offsets, n_threads)
         return paths
 
-    def _differences(self, X: Sequences, truth: Tags, paths: Tags, wrong: npt.NDArray[np.bool_]) -> Any:
-        """``joint_feature(x, path) - joint_feature(x, truth)`` of all sequences, from the wrong tags only."""
-        K = self.n_tags
-        tokens = np.flatnonzero(wrong)
+    def _differences(self, X: Sequences, truth: Tags, paths: Tags, start: int, stop: int) -> Any:
+        """``joint_feature(x, path) - joint_feature(x, truth)`` of some sequences, from the wrong tags only."""
+        K, offsets = self.n_tags, X.offsets[start : stop + 1]
+        wrong = paths[offsets[0] : offsets[-1]] != truth[offsets[0] : offsets[-1]]
+        tokens = offsets[0] + np.flatnonzero(wrong)
         features = X.rows[tokens].tocoo()
         feature, token = features.col.astype(np.int64), tokens[features.row]
-        inside = np.ones(len(truth), dtype=bool)
-        inside[X.offsets[:-1][np.diff(X.offsets) > 0]] = False  # the first token of a sequence follows none
-        follow = np.flatnonzero(inside & (wrong | np.roll(wrong, 1)))
-        first = np.flatnonzero(~inside & wrong)
+        inside = np.ones(len(wrong), dtype=bool)
+        inside[offsets[:-1][np.diff(offsets) > 0] - offsets[0]] = False  # the first token of a sequence follows none
+        follow = offsets[0] + np.flatnonzero(inside & (wrong | np.roll(wrong, 1)))
+        first = offsets[0] + np.flatnonzero(~inside & wrong)
         rows, columns, values = [], [], []
         for tags, sign in ((paths.astype(np.int64), 1.0), (truth.astype(np.int64), -1.0)):
             rows += [X.owner[follow], X.owner[first], X.owner[token]]
-            columns += [
-                tags[follow - 1] * K + tags[follow],
-                K * K + tags[first],
-                K * K + K + feature * K + tags[token],
-            ]
+            columns += [tags[follow - 1] * K + tags[follow], K * K + tags[first], K * K + K + feature * K + tags[token]]
             values += [np.full(len(follow), sign), np.full(len(first), sign), sign * features.data]
-        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-        return sparse.csr_array(entries, shape=(len(X), self.size([], [])))
+        entries = (np.concatenate(values), (np.concatenate(rows) - start, np.concatenate(columns)))
+        return sparse.csr_array(entries, shape=(stop - start, self.size([], [])))
 
 
 class SequenceTagger(StructuredSVM):
@@ -277,7 +280,7 @@ class SequenceTagger(StructuredSVM):
         """
         return 1 - float(self._losses(X, y).sum()) / max(1, sum(len(tags) for tags in y))
 
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> Sequences:
         _check_sequences(y)
         tags = [tag for tags in y for tag in tags]
         if not tags:
@@ -288,12 +291,6 @@ class SequenceTagger(StructuredSVM):
                 f"expected at least one token, got empty sequences only, with {len(tags)} tag(s): "
                 "give the features of each token that has a tag"
             )
-        if _is_matrix(first):
-            vectorizer, n_features = None, int(first.shape[1])
-        else:
-            vectorizer = DictVectorizer()
-            vectorizer.fit(_check_token(token, i) for i, x in enumerate(X) for token in self._tokens(x))
-            n_features = len(vectorizer.feature_names_)
         try:
             classes = np.unique(tags)
         except TypeError as error:  # for example, None and strings have no order
@@ -302,34 +299,49 @@ class SequenceTagger(StructuredSVM):
                 f"in order ({error}); give all tags as strings, for instance"
             ) from error
         _check_tags(y, classes)
-        self.problem_ = SequenceProblem(len(classes), n_features)
-        self.classes_, self.vectorizer_ = classes, vectorizer
+        self.classes_ = classes
+        if _is_matrix(first):
+            self.vectorizer_ = None
+            self.problem_ = SequenceProblem(len(classes), int(first.shape[1]))
+            return self._inputs(X)
+        self.vectorizer_ = DictVectorizer()
+        inputs = self._of_dicts(X, self.vectorizer_.fit_transform)
+        self.problem_ = SequenceProblem(len(classes), inputs.rows.shape[1])
+        return inputs
 
     def _inputs(self, X: Sequence[Any]) -> Sequences:
-        sequences = [self._tokens(x) for x in X]
-        offsets = np.concatenate(([0], np.cumsum([_length(x) for x in sequences]))).astype(np.int64)
-        d = self.problem_.n_features
         if self.vectorizer_ is not None:
-            tokens = [_check_token(token, i) for i, x in enumerate(sequences) for token in x]
-            stacked = self.vectorizer_.transform(tokens) if tokens else sparse.csr_array((0, d))
-        else:
-            for i, x in enumerate(sequences):
-                if not _is_matrix(x) or x.shape[1] != d:
-                    came = f"shape {x.shape}" if hasattr(x, "shape") else type(x).__name__
-                    raise ValueError(f"sequence {i}: expected a matrix (length, {d}) like the first one, got {came}")
-            stacked = sparse.vstack([sparse.csr_array(x) for x in sequences]) if sequences else np.zeros((0, d))
-        rows = sparse.csr_array(stacked, dtype=np.float64)
-        if not np.isfinite(rows.data).all():
-            token = int(np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(rows.data))[0], side="right")) - 1
-            i = int(np.searchsorted(offsets, token, side="right")) - 1
-            raise ValueError(f"sequence {i}: expected finite features, got NaN or infinity")
-        return Sequences(rows, offsets)
+            return self._of_dicts(X, self.vectorizer_.transform)
+        d = self.problem_.n_features
+        sequences = [self._tokens(x) for x in X]
+        for i, x in enumerate(sequences):
+            if not _is_matrix(x) or x.shape[1] != d:
+                came = f"shape {x.shape}" if hasattr(x, "shape") else type(x).__name__
+                raise ValueError(f"sequence {i}: expected a matrix (length, {d}) like the first one, got {came}")
+        stacked = sparse.vstack([sparse.csr_array(x) for x in sequences]) if sequences else np.zeros((0, d))
+        return _stacked(stacked, [x.shape[0] for x in sequences])
 
-    def _outputs(self, y: Sequence[Any], inputs: Sequence[Any]) -> list[Tags]:
+    def _of_dicts(self, X: Sequence[Any], vectorise: Callable[[Any], Any]) -> Sequences:
+        """The sequences, if tokens are dicts: one sequence at a time, since dicts take more memory than rows."""
+        lengths: list[int] = []
+
+        def tokens() -> Iterator[Any]:
+            for i, x in enumerate(X):
+                own = self._tokens(x)
+                lengths.append(len(own))
+                yield from (_check_token(token, i) for token in own)
+
+        rest = tokens()
+        first = next(rest, None)
+        if first is None:
+            return _stacked(np.zeros((0, self.problem_.n_features)), lengths)
+        return _stacked(vectorise(chain([first], rest)), lengths)
+
+    def _outputs(self, y: Sequence[Any], inputs: Any) -> list[Tags]:
         _check_sequences(y)
         number = {tag: k for k, tag in enumerate(self.classes_.tolist())}
-        for i, (tags, x) in enumerate(zip(y, inputs, strict=True)):
-            if len(tags) != (length := x.shape[0]):
+        for i, (tags, length) in enumerate(zip(y, np.diff(inputs.offsets).tolist(), strict=True)):
+            if len(tags) != length:
                 raise ValueError(f"sequence {i}: expected one tag for each of its {length} tokens, got {len(tags)}")
         # a tag that training did not see is always wrong
         return [np.array([number.get(tag, -1) for tag in np.asarray(tags).tolist()], dtype=np.int32) for tags in y]
@@ -362,6 +374,8 @@ def word_features(words: Sequence[str], affix: int = 4) -> list[dict[str, Any]]:
     >>> word_features(["the", "dogs"], affix=1)[1]["suffix"]
     ['s']
     """
+    if isinstance(words, str):
+        raise TypeError(f"expected a list of words, got the string {words!r:.60}: split it into words")
     features = []
     for t, word in enumerate(words):
         lower = word.lower()
@@ -381,6 +395,19 @@ def word_features(words: Sequence[str], affix: int = 4) -> list[dict[str, Any]]:
             }
         )
     return features
+
+
+def _stacked(stacked: Any, lengths: list[int]) -> Sequences:
+    """Sequences of these lengths, from the rows of their tokens one below the other."""
+    rows, offsets = (
+        sparse.csr_array(stacked, dtype=np.float64),
+        np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
+    )
+    if not np.isfinite(rows.data).all():
+        token = int(np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(rows.data))[0], side="right")) - 1
+        i = int(np.searchsorted(offsets, token, side="right")) - 1
+        raise ValueError(f"sequence {i}: expected finite features, got NaN or infinity")
+    return Sequences(rows, offsets)
 
 
 def _ends(length: int) -> npt.NDArray[np.int64]:

@@ -2,9 +2,8 @@
 
 Two ways lead to the same optimum. With one slack for all examples, the risk is a function of w, and a cut is the mean
 of the most violated constraints of all examples (`StructuredRisk`, on the design `Weights`). Any solver that uses cuts
-can train it, with one argmax per example for every cut and every point of a line search. The other way stores the
-constraints found so far as rows of a sparse design. The mean over examples of the most violated stored constraint is an
-oracle of its scores (`CachedRisk`), and the bundle method minimises it without any argmax (`Cached`).
+can train it, with one argmax per example for every cut and every point of a line search. The other way keeps all
+constraints found so far, and solves the problem over them without any argmax (`Cached`).
 """
 
 from __future__ import annotations
@@ -15,18 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
 from metrimax import _kernels
-from metrimax.designs import as_design
 from metrimax.measure.sample import SampleOracle
-from metrimax.protocols import Callback, Cut, Cuts, Line, Record, Solution, Solver, Status, Vector
-from metrimax.solvers import Bundle
+from metrimax.protocols import Callback, Cut, Record, Solution, Solver, Status, Vector
+from metrimax.structured.cache import cache_of
 from metrimax.structured.problem import Constraints, Rescaling, StructuredProblem
 from metrimax.training.lockstep import run
-
-Indices = npt.NDArray[np.intp]
 
 SLOP = 1e-6
 """How far an argmax may stay below a value that is known to be reached, relative to its terms: rounding, and the
@@ -34,10 +28,6 @@ tolerance of a linear program."""
 
 ROUNDING = 1e-11
 """A constraint that exceeds the cached ones by less than this, relative to its value, counts as cached."""
-
-PRECISION = 0.2
-"""The problem over the cache is solved to this share of the gap. With a smaller share there are fewer passes over the
-examples, but more work between them."""
 
 
 class Weights:
@@ -95,10 +85,13 @@ class StructuredRisk(SampleOracle):
         found = self.problem.constraints(self._X, self._Y, w, rescaling=self._rescaling, n_jobs=self._n_jobs)
         self.n_passes += 1
         values = found.values(w)
-        missed = values < known - SLOP * (1 + found.losses + abs(found.rows) @ abs(w))
-        if self.problem.inference != "approximate" and missed.any():
-            i = int(np.flatnonzero(missed)[0])
-            known_i = float(np.broadcast_to(known, values.shape)[i])
+        known = np.broadcast_to(known, values.shape)
+        lower = np.flatnonzero(values < known)  # few, and only by rounding
+        terms = 1 + found.losses[lower] + abs(found.rows[lower]) @ abs(w)
+        missed = lower[values[lower] < known[lower] - SLOP * terms]
+        if self.problem.inference != "approximate" and len(missed):
+            i = int(missed[0])
+            known_i = float(known[i])
             which = "the true output has" if known_i == 0 else "an output it returned earlier has"
             raise self._wrong(f"example {i}: ", f"an output of value {values[i]:.6g}, although {which} {known_i:.6g}")
         return found, values
@@ -123,102 +116,13 @@ class StructuredRisk(SampleOracle):
         return Cut(float(share @ found.losses), np.append(share @ found.rows, 0.0))
 
 
-class CachedRisk(SampleOracle):
-    """The mean over n examples of ``max(0, losses[k] + scores[k])`` over the constraints k cached for them.
-
-    ``owner`` holds the example of each constraint.
-    """
-
-    def __init__(self, n: int, losses: Vector, owner: Indices) -> None:
-        super().__init__(n, len(losses))
-        self._losses = losses
-        self._order = np.argsort(owner, kind="stable")
-        self._owner = owner[self._order]
-        self._first = np.flatnonzero(np.diff(self._owner, prepend=-1))  # where the constraints of an example begin
-        self._group = np.cumsum(np.diff(self._owner, prepend=-1) > 0) - 1
-
-    def __call__(self, scores: Vector) -> Cut:
-        self.check(scores)
-        k, _ = self._highest(self._losses + scores)
-        slope = np.zeros(self.size)
-        slope[k] = 1 / self.n
-        return Cut(float(self._losses[k].sum() / self.n), slope)
-
-    def line(self, scores: Vector, move: Vector) -> Line:
-        """The risk on ``scores + t move``."""
-        start = self._losses + scores
-
-        def risk(t: float) -> tuple[float, float]:
-            k, values = self._highest(start + t * move)
-            return float(values.sum() / self.n), float(move[k].sum() / self.n)
-
-        return risk
-
-    def slacks(self, scores: Vector) -> Vector:
-        """The highest value of the cached constraints of every example."""
-        slacks = np.zeros(int(self.n))
-        if self.size:
-            values = (self._losses + scores)[self._order]
-            slacks[self._owner[self._first]] = np.maximum.reduceat(values, self._first)
-        return np.maximum(slacks, 0.0)
-
-    def _highest(self, values: Vector) -> tuple[Indices, Vector]:
-        """The highest constraint of every example that has one above zero, and its value."""
-        values = values[self._order]
-        highest = np.maximum.reduceat(values, self._first)
-        k = np.flatnonzero((values == highest[self._group]) & (values > 0))
-        k = k[np.diff(self._group[k], prepend=-1) > 0]  # of equals the first
-        return self._order[k], values[k]
-
-
-class Cache:
-    """The constraints found so far: the rows of a design, and a risk over its scores."""
-
-    def __init__(self, n: int, p: int) -> None:
-        self._n = n
-        self._losses, self._owner = np.empty(0), np.empty(0, dtype=np.intp)
-        self._rows = sparse.csr_array((0, p))
-        self._settle()
-
-    def __len__(self) -> int:
-        return len(self._losses)
-
-    def add(self, found: Constraints, chosen: Indices, cuts: Cuts | None = None) -> Cuts | None:
-        """Store the constraints of the chosen examples; return the cuts of the old risk as cuts of the new one.
-
-        They remain valid, because the new risk is at least the old one everywhere.
-        """
-        rows, before = found.rows[chosen], self.design
-        self._owner = np.concatenate((self._owner, chosen))
-        self._losses = np.concatenate((self._losses, found.losses[chosen]))
-        self._rows = sparse.csr_array(sparse.vstack((self._rows, rows)))
-        self._settle()
-        if cuts is None or len(cuts.rows) == 1:  # kept by weights
-            return cuts if cuts is None else replace(cuts, best=None)
-        slopes, scores = cuts.rows
-        pulled = before.rmatvec(np.ascontiguousarray(slopes.T))
-        n, p = self.design.shape
-        if n > p:
-            return Cuts(cuts.losses, cuts.gram, (np.ascontiguousarray(pulled.T),))
-        slopes = np.pad(slopes, ((0, 0), (0, len(chosen))))
-        return Cuts(cuts.losses, cuts.gram, (slopes, np.column_stack((scores, (rows @ pulled).T))))
-
-    def slacks(self, w: Vector) -> Vector:
-        """The slack of every example at w by the cached constraints."""
-        return self.risk.slacks(self._rows @ w)
-
-    def _settle(self) -> None:
-        self.risk = CachedRisk(self._n, self._losses, self._owner)
-        self.design = as_design(self._rows)
-
-
 @dataclass(frozen=True)
 class Cached:
     """Solves the problem over cached constraints until no argmax finds better ones.
 
-    Each iteration passes over the examples once and caches the constraints that it finds. The bundle method minimises
-    the risk over the cache. That is never above the true risk, so its bound holds for the true problem. The argmaxes of
-    the next iteration give the true risk at the minimiser, and so the gap.
+    Each iteration passes over the examples once and caches the constraints that it finds. The problem over the cache is
+    solved without any argmax. Its risk is never above the true one, so a bound of it holds for the true problem. The
+    argmaxes of the next iteration give the true risk at the w that was found, and so the gap.
 
     References
     ----------
@@ -231,21 +135,18 @@ class Cached:
     def solve(self, oracle: StructuredRisk, weight: float, *, tol: float, callback: Callback | None = None) -> Solution:
         """Minimise ``1/2 |w|^2 + weight R(w)``."""
         began = time.perf_counter()
-        lam = 1 / weight
-        cache = Cache(int(oracle.n), oracle.p)
+        cache = cache_of(int(oracle.n), oracle.p, weight)
         w = best_w = np.zeros(oracle.p)
-        best = at_zero = before = np.inf
+        best = before = np.inf
         bound = 0.0
-        cuts: Cuts | None = None
         history: list[Record] = []
         status = Status.MAX_ITER
-        n_support = 0
+        arrived = True
         for iteration in range(1, self.max_iter + 1):
             slacks = cache.slacks(w)
             found, values = oracle.constraints(w, slacks)
             values = np.maximum(values, slacks)
-            value = lam / 2 * _kernels.dot(w, w) + float(values.mean())
-            at_zero = value if iteration == 1 else at_zero
+            value = _kernels.dot(w, w) / (2 * weight) + float(values.mean())
             if value < best:
                 best, best_w = value, w
             gap = best - bound
@@ -258,20 +159,20 @@ class Cached:
                 break
             better = np.flatnonzero(values > slacks + ROUNDING * (1 + values))
             if len(better):
-                cuts = cache.add(found, better, cuts)
-            elif not gap < before:  # neither more constraints nor more precision help
+                cache.add(found, better)
+            elif arrived and not gap < before:  # neither more constraints nor more precision help
                 status = Status.STALLED
                 break
-            before, precision = gap, max(0.4 * tol, PRECISION * gap)  # the rest of tol is for what is not in the cache
-            steps = Bundle().steps(cache.risk, cache.design, weight, tol=precision, start=cuts)
-            inner = run(cache.design, [steps])[0]
-            cuts = inner.cuts
-            bound = max(bound, inner.bound / weight)
-            w, n_support = inner.w, inner.n_support
+            before = gap
+            # a part of tol is left for what is not in the cache
+            target, reached = cache.solve(max(0.4 * tol, cache.precision * gap))
+            bound = max(bound, reached)
+            arrived = not len(better)
+            w = target if arrived else w + cache.stride * (target - w)
         if status is Status.MAX_ITER and best - bound <= tol:  # by the last bound of all
             status = Status.CONVERGED
-        if status is Status.CONVERGED and at_zero - bound <= tol:
-            status = Status.TRIVIAL
+        if status is Status.CONVERGED:
+            status = Status.reached(best_w)
         return Solution(
             w=best_w,
             objective=weight * best,
@@ -279,7 +180,7 @@ class Cached:
             gap=best - bound,
             n_iter=len(history),
             n_passes=oracle.n_passes,
-            n_support=n_support,
+            n_support=cache.n_support,
             status=status,
             history=history,
             cuts=None,

@@ -192,8 +192,8 @@ def simplex_multipliers(Q: Vector, b: Vector, alpha: Vector, tol: float) -> Vect
     size = len(b)
     Q = np.block([[Q, np.zeros((size, 1))], [np.zeros((1, size + 1))]])  # the zero cut takes what is left of 1
     b = np.append(b, 0.0)
-    at = np.diag_indices(size)
-    Q[at] += RIDGE * (Q[at] + float(np.abs(b).max()))
+    squares = Q.diagonal()[:size]
+    Q[np.diag_indices(size)] += RIDGE * (squares + float(np.abs(b).max()))
     alpha = np.append(alpha, 1 - alpha.sum())
     # of rounding: a cut that is free by it alone may keep the one that should enter away
     alpha[alpha * np.maximum(Q.diagonal(), 1.0) < 1e-12] = 0.0

@@ -172,7 +172,7 @@ class _FewRows:
             last = self._history[-1]
             self._history[-1] = last._replace(objective=run.objective, bound=model.bound, n_passes=model.n_passes)
             if run.closed:
-                status = Status.CONVERGED if self._best.any() else Status.TRIVIAL
+                status = Status.reached(self._best)
                 break
             if self._is_stopped(found.status):
                 status = Status.CALLBACK
@@ -196,10 +196,7 @@ class _FewRows:
         )
 
     def _round(self) -> Solution:
-        """The solution on the rows in use, to a part of the gap on all rows.
-
-        Where no rows joined, what they miss is a part of that gap: the rest has to be less than it was.
-        """
+        """The solution on the rows in use, to a part of the gap on all rows."""
         task, run, model, history = self._task, self._run, self._run.model, self._history
         share, before = len(self._rows) / len(self._scores), history[-1].seconds if history else 0.0
 

@@ -63,7 +63,6 @@ class PairCD(TaskSolver):
         began, passes, weight, rows = time.perf_counter(), 0.0, task.weight, rows_of(task.design)
         history: list[Record] = []
         least = ROUNDING * float(problem.hinges.margin.max(initial=0.0))
-        at_zero = problem.point(np.zeros(len(alpha)), np.zeros(len(alpha)), 0.0).objective
         multipliers = Cuts(np.empty(0), np.empty((0, 0)), (alpha, problem.upper))
         status = Status.MAX_ITER
         while True:
@@ -74,7 +73,7 @@ class PairCD(TaskSolver):
             if task.keep is not None:
                 task.keep(history[-1], lambda: multipliers)
             if now.objective - now.bound <= task.tol * weight:
-                status = Status.TRIVIAL if at_zero - now.bound <= task.tol * weight else Status.CONVERGED
+                status = Status.reached(w[:-1])
             elif task.callback is not None and task.callback(history[-1]) in (True,):  # NumPy's True as well
                 status = Status.CALLBACK
             elif now.violation <= least:

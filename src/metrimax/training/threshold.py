@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrimax.measure.contingency import ContingencyMeasure
-from metrimax.measure.place import admitted
+from metrimax.measure.place import admitted, descents
 from metrimax.protocols import Labels, Measure, Vector
 
 PRIOR = 100.0
@@ -32,7 +32,7 @@ best threshold as it is: -0.5, -0.3, -0.8; 0.0, -0.1, 0.0; -0.1, 0.0, -0.1.
 """
 
 ROUNDING = 1e-12
-"""Scores that differ by no more than this share are equal."""
+"""Values of a measure that differ by no more are equal; so are steps of the curve that are no longer."""
 
 
 def choose_threshold(
@@ -69,8 +69,7 @@ def choose_threshold(
         raise ValueError("expected scores of examples with weight above zero to place a threshold, got none")
     order = np.argsort(-scores, kind="stable")
     positive, scores, weight = y[order].astype(np.float64), scores[order], weight[order]
-    size = np.abs(scores)
-    last = np.flatnonzero(scores[:-1] - scores[1:] > ROUNDING * np.maximum(size[:-1], size[1:]))
+    last = descents(scores)
     counts = tuple(_effective(weight[positive == label]) for label in (1.0, 0.0))
     if len(last) and min(counts) > 0:
         share = prior / (prior + min(counts))
