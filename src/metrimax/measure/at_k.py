@@ -378,8 +378,7 @@ class TopOracle(SampleOracle):
     def _called(self, merit: Vector) -> tuple[Rows, Vector]:
         """The rows of the greatest merit, and how much of the weight of each is called positive, k in all.
 
-        Where that may be many rows, each step compares half of those that are left with the others, and decides on one
-        of the halves.
+        As long as many rows are left, those above the middle are all called, or the others are not.
         """
         assert self._weight is not None
         rows, left = np.arange(self.size), self.k
@@ -389,10 +388,8 @@ class TopOracle(SampleOracle):
         while len(rows) > SORTED:
             own = merit[rows]
             middle = np.partition(own, len(own) // 2)[len(own) // 2]
-            upper = own > middle
-            if not upper.any():  # as many are equal
-                upper = own == middle
-            if upper.all():
+            upper = own > middle if own.max() > middle else own == middle
+            if upper.all():  # all are equal
                 break
             weight = float(self._weight[rows[upper]].sum())
             if weight <= left:
