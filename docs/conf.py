@@ -86,8 +86,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
-    "header_links_before_dropdown": 8,
-    "secondary_sidebar_items": {"**": ["page-toc"], "results/*": []},  # their tables need the room
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "github_url": dict(url.split(", ") for url in metadata("metrimax").get_all("Project-URL"))["Source"],
     "footer_start": ["copyright"],
@@ -175,6 +174,8 @@ def rewrite(app: object, docname: str, source: list[str]) -> None:
     """Links of Markdown pages as the site has them; the names in api.md lead to their pages."""
     if docname == "api":
         source[0] = NAMES.sub(lambda listed: linked_names(listed[1]), source[0])
+    if docname.startswith("results/"):  # the tables need the room of the list beside a page
+        source[0] = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n" + source[0]
     if docname == "results/README":
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     folder = (DOCS / docname).parent

@@ -199,9 +199,9 @@ the difference:
 * **The ensemble is better than what is estimated.** Each training row is unseen by the models of one fold only, so
   `report_` judges these ("a fold's models"). The ensemble is the mean over the folds: that gains most where the models
   of the folds differ much. So `report_` is low rather than high.
-* **The models of the folds share most of their rows.** The jackknife over the rows that are judged (what `std` was
-  until this was measured) takes the models as they are. `std` adds the chance in the training rows: with five folds
-  1.25 times that variance (Nadeau and Bengio, 2003), hence 1.5 times the jackknife. No constant in it was chosen.
+* **The models of the folds share most of their training rows.** A jackknife over the rows that are judged takes the
+  models as they are. `std` adds the chance in the training rows: with five folds 1.25 times that variance (Nadeau and
+  Bengio, 2003), hence 1.5 times the jackknife. No constant in it was chosen.
 
 "Error" is the root mean square of the difference from the ensemble on the test rows, in standard errors, those of the
 test rows included: 1 is honest. "Within two": how often it is at most two of them.

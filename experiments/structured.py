@@ -46,6 +46,8 @@ CS = tuple(STEP**k for k in range(-4, 1))
 SMALL = tuple(STEP**k for k in range(-6, -1))
 LARGE = tuple(STEP**k for k in range(0, 6))
 """Where the search for a setting begins; while the best is at an end, the grid is extended there."""
+SEARCHED = 3000
+"""Examples, the first ones, on which settings are chosen, at most: a search on all sentences takes hours."""
 SIZES = (1000, 4000)
 """Sentences, the first ones, on which the tagger is trained, too, at the C that was chosen for all of them."""
 SHORT = 10
@@ -173,7 +175,7 @@ def clustering() -> dict[str, Method]:
 
 
 def compare(method: Method, scores: Scores, data: Data, sizes: Sequence[int] = ()) -> Iterator[Row]:
-    """The method at the settings that are best on the last third of the training part, trained on all of it.
+    """The method at the settings that are best on the last third of what is searched, trained on all examples.
 
     And, in rows of their own, on the first so many examples of it.
     """
@@ -190,14 +192,15 @@ def compare(method: Method, scores: Scores, data: Data, sizes: Sequence[int] = (
 def chosen(method: Method, scores: Scores, data: Data) -> tuple[float, ...]:
     """The settings of what it stands beside, and its own; a grid whose end is best is extended, up to six times."""
     before = () if method.beside is None else chosen(method.beside, scores, data)
-    cut = 2 * len(data.X) // 3
+    end = min(len(data.X), SEARCHED)
+    cut = 2 * end // 3
     held: dict[float, float] = {}
     grid = list(method.grid)
     while True:
         for setting in grid:
             if setting not in held and len(grid) > 1:
                 model = method.make(method.rough, *before, setting).fit(data.X[:cut], data.y[:cut])
-                held[setting] = scores(data.y[cut:], model.predict(data.X[cut:]))[0]
+                held[setting] = scores(data.y[cut:end], model.predict(data.X[cut:end]))[0]
         best = max(grid, key=lambda setting: held.get(setting, 0.0))
         if best not in (grid[0], grid[-1]) or len(grid) in (1, len(method.grid) + 6):
             return (*before, best)

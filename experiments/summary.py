@@ -6,6 +6,7 @@ A collection or a comparison whose rows are not there yet is named as missing, n
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -84,7 +85,20 @@ def default_lines(rows: list[Row]) -> list[Line]:
     ]
 
 
-COSTS = ["program", "tasks", "CPU minutes", "minutes by the clock", "tasks recorded whole", "rows without a record"]
+COSTS = [
+    "program",
+    "tasks",
+    "CPU minutes",
+    "minutes by the clock",
+    "tasks recorded whole",
+    "rows without a record",
+    "versions",
+]
+
+
+def versions(rows: list[Row]) -> list[str]:
+    """The versions of metrimax that have computed the rows, as far as they say it."""
+    return sorted(set(re.findall(r"metrimax (\S+)", " ".join(row.get("versions") or "" for row in rows))))
 
 
 def costs(options: Options) -> list[list[str]]:
@@ -94,9 +108,10 @@ def costs(options: Options) -> list[list[str]]:
         if path.stem != "cpu" and (rows := Table(path).rows):
             took = spent(rows)
             minutes = [f"{seconds / 60:.1f}" for seconds in (took.seconds, took.clock)]
-            lines.append([path.stem, str(took.tasks), *minutes, str(took.whole), str(took.unknown)])
+            counts = [str(took.whole), str(took.unknown)]
+            lines.append([path.stem, str(took.tasks), *minutes, *counts, " ".join(versions(rows))])
     if lines:
-        head = ["program", "tasks", "cpu_minutes", "clock_minutes", "tasks_recorded_whole", "rows_without_a_record"]
+        head = [name.lower().replace(" ", "_") for name in COSTS]
         write(options.out / "cpu.csv", "\n".join(",".join(line) for line in [head, *lines]) + "\n")
     return lines
 
@@ -196,7 +211,8 @@ to the measure, and `kernel=` makes ours nonlinear.
 
 `python -m experiments all --data DIR` computes everything from nothing in {least} to {most} hours, one task after the
 other; what has its rows already is not computed again. The first number is the CPU time of one core that is on record.
-The second is the time by the clock, on two cores that were busy with other work.
+The second is the time by the clock, on two cores that were busy with other work. Rows of an earlier version stay until
+they are deleted.
 
 Every task that is run records its whole CPU time. Rows that are older have that of their own training alone, without
 the search for its parameters, or none. They have the minutes of their task by the clock, without reading the data. So

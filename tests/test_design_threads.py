@@ -53,6 +53,25 @@ def test_products_after_a_fork():
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_products_of_shards_after_a_fork(tmp_path):
+    """The threads of the parent are not there in the child, which would wait for them."""
+    for k in range(4):
+        np.save(tmp_path / f"{k}.X.npy", np.ones((10, 3)))
+    code = (
+        "import os, signal, sys, numpy as np\n"
+        "from metrimax import open_dataset\n"
+        "X = open_dataset(sys.argv[1], n_threads=2)\n"
+        "X.matvec(np.ones(3))\n"
+        "child = os.fork()\n"
+        "signal.alarm(20)\n"
+        "ok = X.matvec(np.ones(3))[0] == 3 and X.rmatvec(np.ones(40))[0] == 40\n"
+        "os._exit(0 if ok else 1) if child == 0 else None\n"
+        "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, tmp_path], timeout=60).returncode == 0
+
+
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer notes every 8 bytes of 26 GB")
 def test_more_than_2_31_non_zeros():
     """Offsets beyond 32 bits: a row of 2^31 zeros, never written, so that no memory is taken, and one behind it."""

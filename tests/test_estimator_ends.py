@@ -425,3 +425,15 @@ def test_warnings_point_at_the_line_that_called(binary):
         with pytest.warns(UserWarning, match=text) as caught:
             estimator.fit(X, labels)
         assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_a_gap_within_tol_is_not_said_to_be_above():
+    """The sum with a base loss is solved beyond tol, here as far as floating point allows."""
+    rng = np.random.default_rng(3)
+    y = rng.random(300) < 0.3
+    X = rng.normal(size=(300, 5)) + 0.3 * y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = MeasureSVC("f1", C=0.01, logistic=1, tol=1e-11).fit(X, y)
+    assert model.gap_ <= 1e-11
+    assert model.status_ is Status.CONVERGED

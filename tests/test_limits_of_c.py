@@ -40,7 +40,7 @@ def test_the_hard_margin_where_c_is_large():
     assert lengths[0] >= (SVC(kernel="linear", C=1e5).fit(X, y).coef_ ** 2).sum() * (1 - 1e-3)
 
 
-@pytest.mark.parametrize("zero_division", [0.0, 1.0])
+@pytest.mark.parametrize("zero_division", [0, 1, 0.0, 1.0])
 def test_zero_division_is_that_of_scikit_learn(zero_division):
     none, some = np.zeros(4, dtype=bool), np.array([False, True, False, False])
     for y, called in ((none, none), (none, some), (some, none), (some, some)):

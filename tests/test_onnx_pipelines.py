@@ -10,6 +10,7 @@ from skl2onnx import to_onnx
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -69,6 +70,18 @@ def test_a_frame_with_categories_converts_in_a_pipeline(model, dtype, kind):
     new.loc[:3, "town"] = "Delft"  # not in the rows of fit
     feed = {name: new[[name]].to_numpy(dtype=str if name == "town" else dtype) for name in new}
     agree(pipeline, session_of(pipeline, initial_types=types), feed, new)
+
+
+def test_a_frame_with_gaps_converts_in_float32():
+    """The runtime fills gaps of float32 only; docs/onnx.md says so."""
+    X, y = frame()
+    X.loc[::7, "weight"] = np.nan
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    table = ColumnTransformer([("numbers", numbers, ["height", "weight"]), ("towns", OneHotEncoder(), ["town"])])
+    pipeline = make_pipeline(table, MeasureSVC("f1", pos_label="no")).fit(X, y)
+    new = frame(150, seed=1)[0]
+    new.loc[::5, "height"] = np.nan
+    agree(pipeline, session_of(pipeline, X=new[:1]), columns(new), new)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -57,6 +57,18 @@ def test_sample_weight_is_repetition(queries):
         assert one.score(X, y, groups, times) == pytest.approx(one.score(X[many], y[many], groups[many]))
 
 
+@pytest.mark.parametrize(
+    ("share", "number"), [("precision@25%", "precision@3"), ("recall@budget=0.25", "recall@budget=3")]
+)
+def test_k_may_be_a_share_of_every_group(queries, share, number):
+    """All groups have 12 rows."""
+    X, y, groups = queries
+    one, other = (MeasureRanker(name).fit(X, y, groups) for name in (share, number))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert one.score(X, y, groups) == other.score(X, y, groups)
+    assert MeasureRanker("recall_at_budget").fit(X, y, groups).score(X, y, groups) > 0.15  # 10 % are one row
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_fit_has_a_certificate_and_beats_chance(name, queries):
     X, y, groups = queries

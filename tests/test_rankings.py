@@ -209,6 +209,8 @@ def test_fractional_weights_are_refused_where_examples_are_counted():
             measure.oracle(y, weight)
     with pytest.raises(ValueError, match="expected whole numbers as sample_weight"):
         NDCG().score(y, np.zeros(3), weight)
+    with pytest.raises(ValueError, match="expected whole numbers as sample_weight"):  # before memory for so many ranks
+        PrecisionAtK("20%", "rankings").oracle(y, 1e14 * np.array([1.0, 1 / 3, 1 / 7]))
 
 
 # --- values

@@ -12,11 +12,7 @@ from scipy import sparse
 from structured_reference import dense, highest, optimum
 
 from metrimax import _kernels
-from metrimax.structured import (
-    SequenceTagger,
-    StructuredProblem,
-    word_features,
-)
+from metrimax.structured import SequenceTagger, StructuredProblem, sequence, word_features
 from metrimax.structured.sequence import SequenceProblem, Sequences
 
 seeds = st.integers(0, 2**32 - 1)
@@ -77,6 +73,18 @@ def test_threads_change_no_path():
     one, three = (_kernels.viterbi(unary, transition, start, offsets, threads) for threads in (1, 3))
     np.testing.assert_array_equal(one, three)
     assert one.dtype == np.int32
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 1000])
+def test_constraints_are_put_together_in_blocks(block, monkeypatch):
+    rng = np.random.default_rng(block)
+    X, Y = random_sequences(rng, 30, 3, 4, 6)
+    problem = SequenceProblem(3, 4)
+    monkeypatch.setattr(sequence, "BLOCK", block)
+    for w in (np.zeros(problem.size(X, Y)), rng.normal(size=problem.size(X, Y))):
+        found, loops = problem.constraints(X, Y, w), StructuredProblem.constraints(problem, X, Y, w)
+        np.testing.assert_allclose(found.rows.toarray(), loops.rows.toarray(), atol=1e-12)
+        np.testing.assert_array_equal(found.losses, loops.losses)
 
 
 def test_of_equal_paths_each_tag_is_the_first_from_the_end():

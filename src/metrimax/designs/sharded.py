@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -87,7 +88,7 @@ class Sharded:
 
     def _fresh(self) -> None:
         self._open: dict[int, Design] = {}
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: tuple[int, ThreadPoolExecutor] | None = None  # and its process: a fork has no threads of the pool
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -146,9 +147,9 @@ class Sharded:
         if self._threads == 1:
             go(0)
             return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="metrimax-shards")
-        jobs = [self._pool.submit(go, thread) for thread in range(self._threads)]
+        if self._pool is None or self._pool[0] != os.getpid():
+            self._pool = os.getpid(), ThreadPoolExecutor(self._threads, thread_name_prefix="metrimax-shards")
+        jobs = [self._pool[1].submit(go, thread) for thread in range(self._threads)]
         try:
             wait(jobs, return_when=FIRST_EXCEPTION)
         finally:  # an error in one thread, or Ctrl-C in this one, stops the others after their shard

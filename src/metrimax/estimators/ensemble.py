@@ -110,9 +110,10 @@ class MeasureEnsemble(Documented, Refitted, ClassifierMixin, Composition):
     boosting if it is too large to be made dense. Each of several classes is judged against the rest, and the one with
     the highest score is predicted.
 
-    ``report_["score"]`` judges models of one fold. The ensemble takes the mean over all folds and does better: by half
-    a point of F1 and two points of average precision on average over 20 tables. This is not corrected: each training
-    row is unseen by the models of one fold only, so it cannot tell what the mean gains.
+    ``report_["score"]`` judges models of one fold. The ensemble is the mean over all folds and does better, by about a
+    point on average over 30 tables. This is not corrected: each training row is unseen by the models of one fold only,
+    so it cannot tell what the mean gains. ``report_["std"]`` allows for the rows that are judged, and for the training
+    rows that the folds share. On these tables, test scores were within two standard errors in 95 of 100 splits or more.
 
     Examples
     --------

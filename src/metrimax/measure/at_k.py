@@ -27,7 +27,7 @@ from metrimax.measure.sample import SampleOracle
 from metrimax.measure.smoothing import searched_smoothing, top_smoothing
 from metrimax.measure.table_oracle import ContingencyOracle
 from metrimax.measure.tables import Structure
-from metrimax.measure.top import TopRankingOracle
+from metrimax.measure.top import TopRankingOracle, whole_weights
 from metrimax.measure.units import split
 from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Measure, Oracle, Vector
 
@@ -86,6 +86,7 @@ class TopMeasure(ContingencyMeasure):
 
     def _ranking_oracle(self, y: Labels, sample_weight: Vector | None) -> Oracle:
         """The oracle for labellings="rankings": each positive in the first k ranks has the same gain."""
+        whole_weights(self.name, sample_weight, len(y))  # or k may be any number
         pos, neg = split(y, sample_weight)
         k = self.number(pos.total, neg.total)
         none, one = (of_one(self.table_loss, *_table(k, tp, pos.total, neg.total)) for tp in (0.0, 1.0))
@@ -148,19 +149,24 @@ class _AtK(TopMeasure):
         )
 
     def number(self, n_pos: float, n_neg: float) -> float:
-        k, unit = self._share()
-        n = n_pos + n_neg
-        if not unit and k > n:
+        k, n = self.wanted(n_pos, n_neg), n_pos + n_neg
+        if k > n and not self._share()[1]:
             raise ValueError(
                 f"{self.name}: k = {k:g} is more than the {n:g} examples given; choose a smaller k, or a share such as "
                 "'1%'"
             )
+        return min(k, n)
+
+    def wanted(self, n_pos: float, n_neg: float) -> float:
+        """The number that k stands for, which may be more than there are."""
+        k, unit = self._share()
+        n = n_pos + n_neg
         of = {"": k, "p": n_pos, "%": n}[unit]
         k = {"": k, "p": k * n_pos, "%": k * n / 100}[unit]
         slack = 1e-12 * of  # sums of weights are rounded: with balanced ones 2p is all of them, or a bit more
         if unit and abs(of - round(of)) <= slack:  # examples, not weights: take whole ones
             k = max(1.0, float(np.floor(k + slack)))
-        return min(k, n)
+        return k
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def ratio(numerator: Vector, denominator: Vector, undefined: float) -> Vector:
     if np.all(denominator):
         return numerator / denominator
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
-    out = np.full(numerator.shape, undefined)
+    out = np.full(numerator.shape, float(undefined))
     np.divide(numerator, denominator, out=out, where=denominator != 0)
     return out
 

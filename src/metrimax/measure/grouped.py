@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -131,7 +130,7 @@ class Grouped:
         if not isinstance(self.measure, (PrecisionAtK, RecallAtK)):
             return True
         n_pos, n_neg = _masses(own, weight)
-        return self.measure.number(n_pos, math.inf) < (n_pos + n_neg) * (1 - 1e-12)
+        return self.measure.wanted(n_pos, n_neg) < (n_pos + n_neg) * (1 - 1e-12)
 
 
 def _masses(own: npt.NDArray[Any], weight: Vector | None) -> tuple[float, float]:

@@ -237,6 +237,8 @@ class Run:
             self.status = Status.CONVERGED
         if self.status.ok and not self.closed:
             self.status = Status.STALLED
+        if self.status is Status.STALLED and self.gap <= self._given:  # a sum was to go on; floating point cannot
+            self.status = Status.CONVERGED
         held, value = self._held
         if value < self.best.value:
             w = np.zeros_like(w) if held is None else held

@@ -20,6 +20,9 @@ from metrimax.structured.problem import Constraints, Rescaling, StructuredProble
 
 Tags = npt.NDArray[np.int32]
 
+BLOCK = 20_000
+"""Wrong tags whose features are put together at a time, about: a bound of the memory that takes."""
+
 
 class Sequences(Sequence[Any]):
     """Sequences of tokens, each a sparse row of features, stacked: ``rows[offsets[i] : offsets[i + 1]]`` is one."""
@@ -114,7 +117,10 @@ class SequenceProblem(StructuredProblem):
         paths = self._paths(X.rows, X.offsets, w, truth, effective_n_jobs(n_jobs))
         wrong = paths != truth
         losses = np.bincount(X.owner[wrong], minlength=len(X)).astype(np.float64)
-        return Constraints(losses, self._differences(X, truth, paths, wrong))
+        mistakes = np.cumsum(losses)
+        borders = np.unique([0, *np.searchsorted(mistakes, np.arange(BLOCK, mistakes[-1], BLOCK)), len(X)]).tolist()
+        blocks = [self._differences(X, truth, paths, *ends) for ends in pairwise(borders)]
+        return Constraints(losses, sparse.csr_array(sparse.vstack(blocks)))
 
     def outputs(self, X: Sequence[Any], w: Vector, *, n_jobs: int | None = None) -> list[Any]:
         if not isinstance(X, Sequences):
@@ -137,27 +143,24 @@ class SequenceProblem(StructuredProblem):
         paths: Tags = _kernels.viterbi(unary, transition, start, offsets, n_threads)
         return paths
 
-    def _differences(self, X: Sequences, truth: Tags, paths: Tags, wrong: npt.NDArray[np.bool_]) -> Any:
-        """``joint_feature(x, path) - joint_feature(x, truth)`` of all sequences, from the wrong tags only."""
-        K = self.n_tags
-        tokens = np.flatnonzero(wrong)
+    def _differences(self, X: Sequences, truth: Tags, paths: Tags, start: int, stop: int) -> Any:
+        """``joint_feature(x, path) - joint_feature(x, truth)`` of some sequences, from the wrong tags only."""
+        K, offsets = self.n_tags, X.offsets[start : stop + 1]
+        wrong = paths[offsets[0] : offsets[-1]] != truth[offsets[0] : offsets[-1]]
+        tokens = offsets[0] + np.flatnonzero(wrong)
         features = X.rows[tokens].tocoo()
         feature, token = features.col.astype(np.int64), tokens[features.row]
-        inside = np.ones(len(truth), dtype=bool)
-        inside[X.offsets[:-1][np.diff(X.offsets) > 0]] = False  # the first token of a sequence follows none
-        follow = np.flatnonzero(inside & (wrong | np.roll(wrong, 1)))
-        first = np.flatnonzero(~inside & wrong)
+        inside = np.ones(len(wrong), dtype=bool)
+        inside[offsets[:-1][np.diff(offsets) > 0] - offsets[0]] = False  # the first token of a sequence follows none
+        follow = offsets[0] + np.flatnonzero(inside & (wrong | np.roll(wrong, 1)))
+        first = offsets[0] + np.flatnonzero(~inside & wrong)
         rows, columns, values = [], [], []
         for tags, sign in ((paths.astype(np.int64), 1.0), (truth.astype(np.int64), -1.0)):
             rows += [X.owner[follow], X.owner[first], X.owner[token]]
-            columns += [
-                tags[follow - 1] * K + tags[follow],
-                K * K + tags[first],
-                K * K + K + feature * K + tags[token],
-            ]
+            columns += [tags[follow - 1] * K + tags[follow], K * K + tags[first], K * K + K + feature * K + tags[token]]
             values += [np.full(len(follow), sign), np.full(len(first), sign), sign * features.data]
-        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-        return sparse.csr_array(entries, shape=(len(X), self.size([], [])))
+        entries = (np.concatenate(values), (np.concatenate(rows) - start, np.concatenate(columns)))
+        return sparse.csr_array(entries, shape=(stop - start, self.size([], [])))
 
 
 class SequenceTagger(StructuredSVM):

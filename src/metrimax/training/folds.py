@@ -28,6 +28,13 @@ candidate for a quarter of the 90 labels, and test macro-F1 was 64.62 instead of
 yeast 47.68 instead of 47.52; on ten tables F1 was 0.0 points higher in the mean (from -2.8 to +0.9).
 """
 
+SEVERAL = 3.0
+"""So many times looser still where there are several labels, of which the mean shows what single ones do not. CPU
+seconds 0.76 times on Reuters, 0.70 on bibtex; test macro-F1, the mean of three draws of the folds on Reuters, one draw
+elsewhere: Reuters 64.2 instead of 63.5, bibtex 42.3 and 42.3, enron 26.5 and 28.4, yeast 48.1 and 47.8. One label gains
+7 % of the seconds only, and on 20 tables F1 was 0.3 points lower.
+"""
+
 
 class Fold(NamedTuple):
     """The rows to train on, and those to test on."""
@@ -117,7 +124,7 @@ def _held_out(part: FoldData, label: int, losses: Sequence[Losses], Cs: Vector) 
     sample = prepare(part.training, part.design, part.labels[:, label], part.weight)
     slim, columns = [], []
     for own in losses:
-        beside = _compared(sample, own) if isinstance(sample, LabelSample) else sample
+        beside = _compared(sample, own, part.labels.shape[1] > 1) if isinstance(sample, LabelSample) else sample
         fitted = yield from fit_sample(beside, Cs)
         if part.outside is not None:
             columns.append(part.outside(np.column_stack([one.solution.w for one in fitted])))
@@ -129,11 +136,11 @@ def _held_out(part: FoldData, label: int, losses: Sequence[Losses], Cs: Vector) 
     return Held(slim, np.column_stack(columns))
 
 
-def _compared(sample: LabelSample, losses: Losses) -> LabelSample:
+def _compared(sample: LabelSample, losses: Losses, several: bool) -> LabelSample:
     """The sample with other losses, as loosely as candidates are compared."""
     beside = sample.beside(losses)
-    tol = beside.training.tol
-    looser = max(tol, min(LOOSER * tol, LOOSE)) if losses.base else tol
+    tol, times = beside.training.tol, SEVERAL if several else 1.0
+    looser = max(tol, times * min(LOOSER * tol, LOOSE)) if losses.base else tol
     return replace(beside, training=replace(beside.training, tol=looser))
 
 
