@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -127,6 +128,16 @@ def test_many_values_are_cut_and_said():
     with pytest.warns(UserWarning, match="the column 'name' has more than 254 different values"):
         model = MeasureEnsemble(estimators="fast", cv=2, random_state=0).fit(X, y)
     assert model.report_["score"] > 0.6
+
+
+def test_a_column_that_names_the_rows_of_a_small_table_is_said():
+    X, _ = table(80)
+    X["name"] = [f"row {k}" for k in range(len(X))]
+    with pytest.warns(UserWarning, match="the column 'name' has another value in every row: drop a column that only"):
+        Views(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Views(X.assign(name="row 1"))
 
 
 def test_dates_and_times_are_days():

@@ -72,6 +72,9 @@ def preset(name: str, X: Any, categorical: Labels) -> list[Member]:
     Tried one by one in place of a member, on eight tables: trees with at least 2, 3 or 5 rows in a leaf; boosting with
     8 or 15 leaves, with half of the features for each split, or with balanced classes. Balanced accuracy changes by
     -0.5 to +0.3 points, ROC area by -0.1 to +0.1, average precision by -0.7 to +0.3.
+
+    Half or twice as many trees of either forest; a kernel four times as wide or as narrow, of 100 or 600 features, with
+    C = 1 or 10,000: none of these gains more than 0.1 points of any of five measures on both halves of 20 tables.
     """
     n, is_sparse = X.shape[0], sparse.issparse(X)
     mask = categorical if categorical.any() else None

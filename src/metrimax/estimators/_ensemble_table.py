@@ -25,7 +25,9 @@ scikit-learn's boosting takes up to 255.
 """
 
 MOST_COLUMNS = 30
-"""How many categories of a column, the most frequent ones, have a column of their own in the matrix."""
+"""How many categories of a column, the most frequent ones, have a column of their own in the matrix: a bound for its
+memory. Boosting and the forests see the others, too.
+"""
 
 DENSE_ENTRIES = 2e7
 """A sparse X with at most this many entries, zeros included (160 MB), is made dense for members that need it."""
@@ -73,6 +75,8 @@ class Table:
                     f"{MOST_CATEGORIES} most frequent ones are one category; drop a column that only names the rows, "
                     "and convert dates with pandas.to_datetime"
                 )
+            elif values is not None and 1 < len(values) == len(frame):
+                warn(f"the column {name!r} has another value in every row: drop a column that only names the rows")
 
     @property
     def categorical(self) -> Labels:
