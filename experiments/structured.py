@@ -90,7 +90,7 @@ def tasks(options: Options) -> Iterator[Task]:
             for name, method in methods.items():
                 chosen = method.quick() if options.quick else method
                 growing = task in _texts() and name == "structural SVM"
-                sizes = (10,) if options.quick else SIZES
+                sizes = (5,) if options.quick else SIZES
                 run_task = partial(compare, chosen, scores, sizes=sizes if growing else ())
                 yield Task({"task": task, "method": name, "run": run}, run_task, prepare)
     solved = {"solvers, trees": (CFGParser, 0.1, partial(trees, options, 0, 20), bracket_scores)}
@@ -180,12 +180,13 @@ def compare(method: Method, scores: Scores, data: Data, sizes: Sequence[int] = (
     And, in rows of their own, on the first so many examples of it.
     """
     settings = chosen(method, scores, data)
-    for size in (len(data.X), *sizes):
+    n = len(data.X)
+    for size in (n, *sizes):
         part = data._replace(X=data.X[:size], y=data.y[:size])
         began = time.process_time()
         model = method.make(TOL, *settings).fit(part.X, part.y)
         row = measured(model, scores, part, time.process_time() - began)
-        part_of_it = "yes" if size < len(data.X) else ""
+        part_of_it = "yes" if size < n else ""
         yield row | {"setting": f"{settings[-1]:.3g}", "examples": size, "part": part_of_it}
 
 

@@ -58,7 +58,8 @@ TAIL = """
 * **Tagging.** The slides' figure for part-of-speech tagging is not in their text. Their features (all prefixes and
   suffixes, length, capitals) are used here, and the words before and after. Chunks have words and parts of speech up to
   two places away, pairs of words, pairs and triples of parts of speech. "Each token by itself" has the same features
-  and no transitions.
+  and no transitions. The best system of the shared task with this division had 93.48 F1 of chunks (Tjong Kim Sang and
+  Buchholz 2000).
 * The gap is in units of the mean loss: wrong tags per sequence, 1 - F1, share of wrong pairs. With greedy clustering no
   gap is proven; with relaxed clustering it is that of the relaxed problem.
 * The solvers reach the same optimum to the same gap: caching saves passes over the examples, which is what counts where

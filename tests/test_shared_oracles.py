@@ -115,6 +115,11 @@ def test_what_belongs_to_one_run_refuses_a_second_thread(impatient):
     assert answered(ask) == 50 * THREADS
     matrix, one = _kernels.QuasiNewton(1.0, 5), rng.normal(size=200_000)
     assert answered(lambda: matrix.direction(one, full(0), one, full(0))) == 50 * THREADS
+    sets, n, p = _kernels.WorkingSets(400, 50, 1.0), 400, 50
+    entries = np.arange(n + 1) * p, np.tile(np.arange(p), n), rng.normal(size=n * p)
+    sets.append(np.arange(n), np.ones(n), *entries)
+    assert answered(lambda: sets.ascend(1e-12, 3)) == 50 * THREADS
+    assert np.isfinite(sets.settle())
 
 
 def test_an_oracle_cannot_ask_the_steps_that_ask_it():

@@ -39,11 +39,11 @@ class StructuredSVM(CertifiedEstimator):
     max_iter : int, default=1000
         Largest number of iterations.
     solver : {"cached", "bundle", "cutting_plane"}, default="cached"
-        "cached" stores every constraint that it finds. The bundle method solves the problem over the stored constraints
-        before the argmax is called again. So there is one pass over the examples per iteration, and there are few
-        iterations. The other two only keep one cut of each pass, the mean of the most violated constraints.
-        "cutting_plane" is the 1-slack algorithm of Joachims, Finley and Yu (2009). "bundle" adds a line search, each
-        point of which is one more pass.
+        "cached" stores the constraints that it finds, and where there are more weights than examples it drops those
+        that no longer matter. The problem over the stored constraints is solved before the argmax is called again. So
+        there is one pass over the examples per iteration, and there are few iterations. The other two only keep one cut
+        of each pass, the mean of the most violated constraints. "cutting_plane" is the 1-slack algorithm of Joachims,
+        Finley and Yu (2009). "bundle" adds a line search, each point of which is one more pass.
     rescaling : {"margin", "slack"}, default="margin"
         "slack" multiplies the margin violation by the loss instead of adding the loss to it; the problem must define
         `slack_rescaled_argmax`.
