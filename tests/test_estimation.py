@@ -318,7 +318,7 @@ def test_a_radius_that_is_too_small_proves_nothing():
     X = rng.normal(size=(100, 3)) + y[:, None]
     for model in (SVC(kernel="rbf").fit(X, y), MeasureSVC("error", solver="dual_cd").fit(X, y)):
         radius = xi_alpha(model, X, y, rho=2).R2
-        given = {factor: xi_alpha(model, X, y, rho=2, R2=factor * radius) for factor in (0.0, 0.1, 1.0, 2.0)}
+        given = {factor: xi_alpha(model, X, y, rho=2, R2=factor * radius) for factor in (0.0, 0.01, 1.0, 2.0)}
         assert [estimate.proven for estimate in given.values()] == [False, False, True, True]
 
 

@@ -421,6 +421,10 @@ def test_features_that_some_rows_have_not_are_left_out_and_rows_must_exist():
     assert set(X[[7]].indices) <= set(features.tolist())
     _, features = rows.some(np.array([], dtype=np.intp))
     assert len(features) == 0
+    alike = as_design(sparse.csr_matrix(np.eye(1, 100, 40).repeat(50, axis=0))).rows  # of one feature, and still wide
+    part, features = alike.some(np.arange(30))
+    assert len(set(features.tolist())) == len(features) == 30
+    assert part.products("scores", [np.where(features == 40, 2.0, 0.0)])[0].tolist() == [2.0] * 30
     for wrong in (-1, 50):
         with pytest.raises(ValueError, match="expected rows of the matrix"):
             rows.some(np.array([wrong]))

@@ -16,7 +16,7 @@ from metrimax import CAPOClassifier, CostModel, MeasureSVC, MeasureSVCCV, _kerne
 from metrimax.designs import as_design
 from metrimax.estimates.dual_view import dual_view
 from metrimax.measure import get_measure
-from metrimax.protocols import Cuts, Status
+from metrimax.protocols import Cuts, Hinges, Status
 from metrimax.solvers.run_state import Task
 from metrimax.training.free_intercept import FreeHinges, PairCD
 from metrimax.training.lockstep import run
@@ -174,6 +174,15 @@ def test_pairs_keep_their_sum_and_never_lower_the_dual():
     sums = _kernels.HingeSum(squares=one, sign=sign, margin=one, upper=one)
     with pytest.raises(ValueError, match="expected a square matrix"):
         _kernels.pair_cd(as_design(X)._compiled, sums, alpha, one, np.arange(80), tol=1.0, max_visits=1, gram=True)
+
+
+def test_a_step_along_a_pair_of_rows_that_are_nearly_alike_is_exact():
+    """``2 a - (0.05 a)^2 / 2`` is greatest at a = 800."""
+    hinges = Hinges(np.array([1.0, -1.0]), np.ones(2), np.full(2, 2000.0))
+    alpha, w = np.zeros(2), np.zeros(1)
+    as_design(np.array([[1.0], [1.05]])).rows.pair_epochs(hinges, alpha, w, np.arange(2), tol=1e-9, max_passes=2)
+    assert alpha.tolist() == pytest.approx([800.0, 800.0])
+    assert w[0] == pytest.approx(-40.0)
 
 
 def test_repeated_columns_within_a_row_add_up():

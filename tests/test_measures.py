@@ -296,7 +296,7 @@ def test_get_measure_refuses():
         "roc_auc_score": "'roc_area'",
         "accuracy_score": "'error'",
         "pr_auc": "'average_precision'",
-        "precision": "'precision_at_k'",
+        "precision": "'precision@recall=0.8'",
         "f1_score": "'f1'",
         "average-precision": "'average_precision'",
         "jacard": "'jaccard'",

@@ -228,3 +228,30 @@ def test_weights_too_unlike_for_one_unit_are_scanned(monkeypatch):
     y = np.arange(20) < 8
     oracle = get_measure("mcc").oracle(y, np.where(y, 1e9 / 7, 1 / 7))
     assert oracle.structure == "scan"
+
+
+@pytest.mark.parametrize("weights", ["even", "balanced", "some", "wide", "one"])
+@pytest.mark.parametrize("measure", [PrecisionAtK(7), PrecisionAtK(400), RecallAtK("2p"), get_measure("prbep")])
+def test_a_weighted_top_is_that_of_all_rows_sorted(measure, weights):
+    rng = np.random.default_rng(3)
+    n = 6000
+    y = np.arange(n) < 700
+    weight = {
+        "even": rng.random(n) + 0.5,
+        "balanced": np.where(y, 4.0, 4 / 7),
+        "some": rng.integers(0, 3, n) * 1.0,
+        "wide": np.exp(3 * rng.normal(size=n)),
+        "one": np.where(np.arange(n) == 60, 100.0, 1.0),
+    }[weights]
+    oracle = measure.oracle(y, weight)
+    for scores in (np.zeros(n), rng.normal(size=n), np.round(30 * rng.normal(size=n)), 300 * rng.normal(size=n)):
+        order = np.argsort(-(scores / oracle.n + oracle._v * y), kind="stable")
+        called = np.zeros(n)
+        called[order] = np.clip(oracle.k - (np.cumsum(weight[order]) - weight[order]), 0, weight[order])
+        loss, slope = oracle._u + oracle._v * called[y].sum(), (called - y * weight) / oracle.n
+        cut, move = oracle(scores), rng.normal(size=n)
+        assert value(cut, scores) == pytest.approx(max(0.0, loss + slope @ scores), abs=1e-9)
+        for t in (0.0, 0.7, 20.0):
+            there, (risk, rise) = oracle(scores + t * move), oracle.line(scores, move)(t)
+            assert risk == pytest.approx(value(there, scores + t * move), abs=1e-9)
+            assert rise == pytest.approx(there.slope @ move, abs=1e-9)

@@ -59,6 +59,21 @@ def test_weights_and_base_losses(name, losses):
         assert own.loss + own.slope @ scores == pytest.approx(plain.risk(scores), abs=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-9, 0.3, 1e6])
+@pytest.mark.parametrize("name", ["f1", "gmean", "prbep", "jaccard", "precision_at_recall"])
+def test_weights_of_any_size(name, size):
+    """What flips of an example is 0, all of its weight or a part: none of them is taken for another."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        y = np.arange(30) < 9
+        weight = size * rng.uniform(0.1, 1.0, size=30)
+        plain, search = PlainOracle(get_measure(name), y, weight), get_measure(name).oracle(y, weight)
+        for spread in (0.1, 3.0, 100.0):
+            scores = spread * rng.normal(size=30)
+            cut = search(scores)
+            assert plain.risk(scores) == pytest.approx(cut.loss + cut.slope @ scores, abs=1e-11 * spread)
+
+
 @pytest.mark.parametrize("name", ["roc_area", "average_precision", "ndcg", "precision_at_k"])
 def test_groups(name):
     rng = np.random.default_rng(2)

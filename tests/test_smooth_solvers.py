@@ -264,6 +264,24 @@ def test_the_objective_is_that_of_the_weights_where_scores_are_put_together_from
         assert solution.status.ok == (solution.gap <= 1e-6)
 
 
+@pytest.mark.parametrize("solver", [LBFGS, AGM])
+def test_a_run_that_goes_on_has_the_mu_of_the_one_before(solver):
+    X, y = problem(n=400, seed=3)
+
+    def last(start, max_iter, mu=None):
+        states = []
+        keep = lambda _, state: states.append(state())  # noqa: E731
+        solve(solver(max_iter, mu), X, y, tol=1e-9, start=start, keep=keep)
+        return states[-1]
+
+    state = last(None, 40)
+    [mu] = state.schedule["mu"]
+    assert mu < 0.1
+    assert last(state, 1).schedule["mu"] == [mu]
+    assert last(state.elsewhere(), 1).schedule["mu"] == [0.1]  # at another C it begins anew
+    assert last(state, 1, 0.05).schedule["mu"] == [0.05]
+
+
 def test_a_gap_that_closes_as_mu_gets_to_its_least_is_closed():
     X, y = np.array([[0.4], [1.3]]), np.array([True, False])
     for C in (10.0, 30.0, 100.0, 1000.0):

@@ -4,8 +4,7 @@
 // Input    the bytes below the header, in pieces of whole lines
 // Output   the numbers by rows and the cells of text; or "not plain", where quotes, gaps or names need another reader
 //
-// Spaces around a number do not count. Blank lines are plain at the end alone. Threads read consecutive pieces, as in
-// svmlight.hpp.
+// Spaces around a number do not count, nor do blank lines. Threads read consecutive pieces, as in svmlight.hpp.
 #pragma once
 
 #include "growing.hpp"
@@ -24,7 +23,6 @@ struct NumberRows {
     std::vector<std::uint8_t> text; // the cells of text, one behind the other
     std::vector<std::int64_t> text_sizes;
     std::size_t rows = 0, bytes = 0;
-    bool blank_end = false, blank_begin = false; // whether blank lines end the piece, and whether it begins with one
     bool plain = true;
 };
 
@@ -41,13 +39,9 @@ inline NumberRows read_numbers(const char *p, const char *end, const std::vector
         if (eol > p && eol[-1] == '\r')
             --eol;
         if (p == eol) {
-            out.blank_begin = out.blank_begin || out.rows == 0;
-            out.blank_end = true;
             p = next;
             continue;
         }
-        out.plain = out.plain && !(out.blank_end && out.rows > 0);
-        out.blank_end = false;
         for (std::size_t k = 0; k < width && out.plain; ++k) {
             if (is_text[k]) {
                 const char *from = p;
@@ -92,9 +86,8 @@ class NumberTable {
         run_parts(pieces.size(),
                   [&](std::size_t part) { pieces[part] = read_numbers(borders[part], borders[part + 1], is_text); });
         for (const NumberRows &piece : pieces) {
-            if (!piece.plain || (piece.rows > 0 && (blank_end || piece.blank_begin)))
+            if (!piece.plain)
                 return false;
-            blank_end = blank_end || piece.blank_end;
             text_read += piece.bytes;
             const double share =
                 static_cast<double>(text_size) / static_cast<double>(std::max<std::size_t>(text_read, 1));
@@ -117,7 +110,6 @@ class NumberTable {
 
   private:
     std::size_t text_size, text_read = 0;
-    bool blank_end = false;
 };
 
 } // namespace metrimax

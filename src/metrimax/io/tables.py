@@ -87,7 +87,7 @@ def _read_plain(path: Name, wanted: Wanted, pieces: Iterator[Bytes]) -> Table | 
         head = first.tobytes().partition(b"\n")[0]
         row = next(csv.reader([head.decode("utf-8-sig").removesuffix("\r")], strict=True))
         named = _surely_header(row, wanted.target, wanted.names)
-        if not row or (not named and not all(map(is_number, row))):
+        if not row or b"\0" in head or (not named and not all(map(is_number, row))):
             return None
         columns = row if named else [str(k) for k in range(len(row))]
         _check_names(path, columns)

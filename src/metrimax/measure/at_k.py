@@ -29,7 +29,10 @@ from metrimax.measure.table_oracle import ContingencyOracle
 from metrimax.measure.tables import Structure
 from metrimax.measure.top import TopRankingOracle, whole_weights
 from metrimax.measure.units import split
-from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Measure, Oracle, Vector
+from metrimax.protocols import Capabilities, Cut, Hinges, Kink, Labels, Line, Measure, Oracle, Rows, Vector
+
+SORTED = 2000
+"""Rows that are sorted; of more, halves are compared. With 200: 1.7 times the seconds of fits on 20,000 rows."""
 
 
 class TopMeasure(ContingencyMeasure):
@@ -303,8 +306,7 @@ class TopOracle(SampleOracle):
     """The most violated labelling with exactly k positives, for a loss linear in tp.
 
     With ``D = u + v tp`` and s the scores, the best labelling calls positive the k examples with the highest
-    ``s_i / n + v [y_i = +1]``: a selection, O(n), without weights. With weights the examples are sorted, and
-    the last one counts in part.
+    ``s_i / n + v [y_i = +1]``: a selection, O(n). With weights the last one counts in part.
     """
 
     def __init__(self, measure: TopMeasure, y: Labels, sample_weight: Vector | None = None) -> None:
@@ -325,6 +327,11 @@ class TopOracle(SampleOracle):
         if sample_weight is None:
             self.compiled = _kernels.TopSearch(self._y, round(k), self._u, self._v)
             self.smooth = searched_smoothing(self.compiled, truth=k == pos.total)
+        else:
+            used = sample_weight > 0
+            self._merit = np.where(used, self._v * self._y, -np.inf)  # where the scores are 0
+            reached = np.cumsum(np.sort(sample_weight[used]))
+            self._most = min(int(np.searchsorted(reached, k)) + 1, len(reached))  # so many weigh k for sure
 
     @property
     def can(self) -> Capabilities:
@@ -344,16 +351,58 @@ class TopOracle(SampleOracle):
         self.check(scores)
         if self.compiled is not None:
             return Cut(*self.compiled.cut(scores, mu))
-        assert self._weight is not None
-        order = np.argsort(-(scores / self.n + self._v * self._y), kind="stable")
-        weight = self._weight[order]
+        rows, shares = self._called(scores / self.n + self._merit)
         called = np.zeros(self.size)
-        called[order] = np.clip(self.k - (np.cumsum(weight) - weight), 0, weight)
+        called[rows] = shares
         slope = (called - self._y * self._weight) / self.n
         loss = self._u + self._v * float(called[self._y].sum())
         if loss + _kernels.dot(slope, scores) <= 0:
             return Cut(0.0, np.zeros_like(slope))
         return Cut(loss, slope)
+
+    def line(self, scores: Vector, move: Vector) -> Line:
+        if self._weight is None:
+            return super().line(scores, move)
+        start, step, truth = scores / self.n + self._merit, move / self.n, self._y * self._weight
+        of_truth = _kernels.dot(truth, scores), _kernels.dot(truth, move)
+
+        def risk(t: float) -> tuple[float, float]:
+            rows, shares = self._called(start + t * step)
+            rise = (float(shares @ move[rows]) - of_truth[1]) / self.n
+            height = (float(shares @ scores[rows]) - of_truth[0]) / self.n + t * rise
+            value = self._u + self._v * float(shares[self._y[rows]].sum()) + height
+            return (value, rise) if value > 0 else (0.0, 0.0)
+
+        return risk
+
+    def _called(self, merit: Vector) -> tuple[Rows, Vector]:
+        """The rows of the greatest merit, and how much of the weight of each is called positive, k in all.
+
+        As long as many rows are left, those above the middle are all called, or the others are not.
+        """
+        assert self._weight is not None
+        rows, left = np.arange(self.size), self.k
+        if 2 * self._most < self.size:
+            rows = np.flatnonzero(merit >= np.partition(merit, -self._most)[-self._most])
+        sure: list[Rows] = []
+        while len(rows) > SORTED:
+            own = merit[rows]
+            middle = np.partition(own, len(own) // 2)[len(own) // 2]
+            upper = own > middle if own.max() > middle else own == middle
+            if upper.all():  # all are equal
+                break
+            weight = float(self._weight[rows[upper]].sum())
+            if weight <= left:
+                sure.append(rows[upper])
+                left -= weight
+                rows = rows[~upper]
+            else:
+                rows = rows[upper]
+        rows = rows[np.argsort(-merit[rows], kind="stable")]
+        weights = self._weight[rows]
+        shares = np.clip(left - (np.cumsum(weights) - weights), 0, weights)
+        every = np.concatenate([*sure, rows])
+        return every, np.concatenate([self._weight[every[: len(every) - len(rows)]], shares])
 
     def mistakes(self) -> Hinges:
         """The error rate as hinges, from which a solver may start."""

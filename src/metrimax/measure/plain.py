@@ -19,6 +19,9 @@ from metrimax.protocols import Array, Cut, Measure, Oracle, Vector
 MOST_TABLES = 2**24
 """Tables are scanned one by one up to this number: seconds."""
 
+ROUNDING = 1e-12
+"""The share of its weight by which what flips of an example may be off."""
+
 
 class PlainOracle:
     """An oracle whose answers are cuts by definition; ``losses`` says what stands beside the measure's risk.
@@ -140,8 +143,9 @@ class PlainOracle:
         """The cut of the labelling that a slope stands for; the zero cut if it is none that is admissible."""
         positive = self._y > 0
         flipped = np.clip(np.abs(cut.slope) * self.n, 0.0, self._weight)
-        whole = np.rint(flipped)
-        flipped = np.where(np.abs(flipped - whole) <= 1e-9 * np.maximum(1.0, whole), whole, flipped)
+        copies = np.where(self._weight % 1 == 0, np.rint(flipped), 0.0)
+        for exact in (copies, self._weight):  # but for rounding, of which a loss such as a root may make much
+            flipped = np.where(np.abs(flipped - exact) <= ROUNDING * self._weight, exact, flipped)
         fn, fp = float(flipped[positive].sum()), float(flipped[~positive].sum())
         if not (fn or fp):
             return Cut(0.0, np.zeros(len(flipped)))

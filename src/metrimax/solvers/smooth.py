@@ -34,6 +34,10 @@ class _Smooth:
     def __init__(self, run: Run, mu: float | None) -> None:
         self.run, self.fixed = run, mu is not None
         self._mu = START if mu is None else mu
+        kept = run.schedule.get("mu", np.empty(0))  # of the run that this one goes on from
+        if mu is None and kept.shape == (1,) and 0 < kept[0] < START:
+            self._mu = float(kept[0])
+        run.scheduled = lambda: {"mu": np.array([self._mu])}
         self._smooth = required(
             made(run.oracle.can.smooth),
             f"{type(run.oracle).__name__} offers no smoothed risk for this sample (fractional weights, or a loss of "

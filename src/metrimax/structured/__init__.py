@@ -6,7 +6,8 @@ from metrimax.structured.estimator import StructuredSVM
 from metrimax.structured.grammar import Grammar, binarise, constituent_f1, constituents, unbinarise
 from metrimax.structured.parsing import CFGParser
 from metrimax.structured.problem import StructuredProblem
-from metrimax.structured.sequence import SequenceTagger, word_features
+from metrimax.structured.sequence import SequenceTagger
+from metrimax.structured.words import word_features
 
 __all__ = [
     "AdaptedProblem",

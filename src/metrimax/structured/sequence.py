@@ -17,6 +17,7 @@ from metrimax.designs import as_design
 from metrimax.protocols import Callback, Vector
 from metrimax.structured.estimator import StructuredSVM
 from metrimax.structured.problem import Constraints, Rescaling, StructuredProblem
+from metrimax.structured.words import word_features as word_features  # pickled taggers look for it here
 
 Tags = npt.NDArray[np.int32]
 
@@ -351,50 +352,6 @@ class SequenceTagger(StructuredSVM):
 
     def _tokens(self, x: Any) -> Any:
         return x if self.features is None else self.features(x)
-
-
-def word_features(words: Sequence[str], affix: int = 4) -> list[dict[str, Any]]:
-    """Features of words for tagging: the word, its prefixes and suffixes, its shape, its neighbours.
-
-    Parameters
-    ----------
-    words : list of str
-        One sentence.
-    affix : int
-        Length of the longest prefix and suffix.
-
-    Returns
-    -------
-    list of dict
-        The features of each word, by name.
-
-    Examples
-    --------
-    >>> from metrimax.structured import word_features
-    >>> word_features(["the", "dogs"], affix=1)[1]["suffix"]
-    ['s']
-    """
-    if isinstance(words, str):
-        raise TypeError(f"expected a list of words, got the string {words!r:.60}: split it into words")
-    features = []
-    for t, word in enumerate(words):
-        lower = word.lower()
-        features.append(
-            {
-                "": 1.0,
-                "word": lower,
-                "before": words[t - 1].lower() if t else "<",
-                "after": words[t + 1].lower() if t + 1 < len(words) else ">",
-                "prefix": [lower[:k] for k in range(1, min(affix, len(lower)) + 1)],
-                "suffix": [lower[-k:] for k in range(1, min(affix, len(lower)) + 1)],
-                "length": str(min(len(word), 10)),
-                "capital": word[:1].isupper(),
-                "capitals": word.isupper(),
-                "digit": any(c.isdigit() for c in word),
-                "hyphen": "-" in word,
-            }
-        )
-    return features
 
 
 def _stacked(stacked: Any, lengths: list[int]) -> Sequences:

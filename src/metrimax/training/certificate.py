@@ -29,7 +29,7 @@ STRIDES = (0.05, 0.3, 1.0)
 ASIDE = 1e-9
 """How far points are moved, relative to the greatest weight: far beyond rounding, and negligible otherwise."""
 
-RIDGE = 1e-13
+RIDGE = 1e-15
 """Added to the squared lengths of cuts, relative to each of them and to the greatest loss: cuts that are alike, or have
 no length, leave the system regular.
 """
