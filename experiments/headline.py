@@ -84,7 +84,7 @@ def sentences(methods: list[Method], pairs: dict[str, tuple[float, float]]) -> s
         f"{chosen.f1:.1f} in {chosen.seconds:.0f} ([measured](docs/results/linear.md)). `LinearSVC` and "
         f"`LogisticRegression` reach {plain[0].f1:.1f} at best as they are trained. With thresholds, C and costs tuned "
         f"for every label they reach {tuned[0].f1:.1f} at best, in {cost[0]:.0f} to {cost[-1]:.0f} seconds "
-        "([measured](docs/results/baselines.md)).\n"
+        "([measured](docs/results/baselines.md), in other runs: take the seconds as orders of magnitude).\n"
         f'* **Tables.** On {len(pairs)} imbalanced tables `MeasureEnsemble("f1")` has a mean F1 of {ensemble:.1f}, and '
         f"gradient boosting with a tuned threshold {boosting:.1f}; it is ahead on {int((gain > 0).sum())} of them "
         "([measured](docs/results/ensemble.md)).\n"
