@@ -335,8 +335,8 @@ CASES: dict[str, tuple[list[Callable[[], Any]], list[Callable[[], Any]]]] = {
         ],
     ),
     "NumberReader": (
-        [lambda text=text: table_of_numbers(text) for text in (b"", b"\n", b"1,a", b"1,\n2,b\r\n\n")],
-        [lambda text=text: table_of_numbers(text) for text in (b"1", b"1,2,3", b"x,1", b"1,a\n\n2,b")],
+        [lambda text=text: table_of_numbers(text) for text in (b"", b"\n", b"1,a", b"1,\n\n2,b\r\n\n")],
+        [lambda text=text: table_of_numbers(text) for text in (b"1", b"1,2,3", b"x,1", b"1,a\n2")],
     ),
     "SvmlightReader": (
         [lambda text=text: svmlight(text) for text in (b"", b"\n", b"1 2:3")],

@@ -61,7 +61,7 @@ def test_chosen_by_folds(measure, threshold):
 
 def test_a_threshold_was_placed():
     """Otherwise nothing above shows anything."""
-    for model in (MeasureSVC("f1", **PLACED), MeasureSVC("roc_area"), MeasureSVCCV("f1", threshold="placed")):
+    for model in (MeasureSVC("f1", **PLACED), MeasureSVC("roc_area"), MeasureSVCCV("mcc", threshold="placed")):
         assert model.fit(X, y).threshold_.all()
 
 

@@ -135,9 +135,11 @@ def test_ensembles_with_gaps_and_regressors_agree():
     members = [("ridge", Ridge()), ("bayes", GaussianNB())]
     model = MeasureEnsemble("f1", members, cv=2, random_state=0).fit(X, y)
     new = sample("names", 100, seed=1)[0].astype(np.float32)
-    new[::5, 1] = np.nan
+    new[::5, 1], new[::4, 2] = np.nan, np.nan  # where there were gaps, and where there were none
     _, scores = run(model, new, np.float32)
     np.testing.assert_allclose(scores[:, 0], model.decision_function(new), atol=1e-3)
+    whole = MeasureEnsemble("f1", members, cv=2, random_state=0).fit(np.nan_to_num(X), y)
+    np.testing.assert_allclose(run(whole, new, np.float32)[1][:, 0], whole.decision_function(new), atol=1e-3)
     forest = MeasureEnsemble("f1", [MEMBERS[1]], cv=2, random_state=0).fit(X, y)
     with pytest.raises(NotImplementedError, match="'forest' was trained on gaps"):
         to_onnx(forest, new[:1])

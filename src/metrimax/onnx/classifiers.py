@@ -78,7 +78,7 @@ ENCODE = (
 def feature_scores(model: Any, X: Any, dtype: Type, version: int) -> Any:
     """The scores of a linear function or of a kernel, without the intercept."""
     if model._expansion is None:
-        features, W = X, model.coef_.T
+        features, W = X, dense(model.coef_).T
     else:
         expansion, W = model._expansion, model._expansion.coefficients
         features, W = kernel_values(X, expansion.kernel, expansion.basis, dtype, version), W.reshape(len(W), -1)

@@ -94,12 +94,13 @@ def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
         )
     X, dtype = rows_of(operator, version)
     given = Graph(X, dtype, version)
-    matrix = _matrix(given, model._views._encoder)
+    encoder = model._views._encoder
+    matrix, gaps = _matrix(given, encoder), encoder is not None and len(encoder._gapped) > 0
     total: Any = None
     for m, member in enumerate(model._members):
         for models in model.estimators_[m]:
             graph = matrix if member.view == "matrix" else given
-            if matrix is not given and graph is given and not isinstance(models[0], HistGradientBoostingClassifier):
+            if gaps and graph is given and not isinstance(models[0], HistGradientBoostingClassifier):
                 raise NotImplementedError(
                     f"{member.name!r} was trained on gaps (NaN), and skl2onnx does not pass them on: put a "
                     "SimpleImputer in front of the ensemble"
@@ -114,13 +115,13 @@ def convert_ensemble(scope: Any, operator: Any, container: Any) -> None:
 
 def _matrix(graph: Graph, encoder: Any) -> Graph:
     """The view for members that take no gaps, as in `metrimax.estimators._ensemble_table.MatrixEncoder`."""
-    if encoder is None or not len(encoder._gapped):
+    if encoder is None:
         return graph
-    fill = np.zeros(len(encoder._categorical))
-    fill[encoder._gapped] = encoder._medians
-    filled = graph("Where", graph("IsNaN", graph.X), graph.constant(fill), graph.X)
-    gaps = graph.floats(graph("IsNaN", graph.columns(encoder._gapped)))
-    return Graph(graph("Concat", filled, gaps, axis=1), graph.dtype, graph.version)
+    matrix = graph("Where", graph("IsNaN", graph.X), graph.constant(encoder._medians), graph.X)  # all are numbers
+    if len(encoder._gapped):
+        gaps = graph.floats(graph("IsNaN", graph.columns(encoder._gapped)))
+        matrix = graph("Concat", matrix, gaps, axis=1)
+    return Graph(matrix, graph.dtype, graph.version)
 
 
 def _log_odds(graph: Graph, name: str, models: list[Any], reader: Any) -> Any:
