@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from metrimax._validation import is_whole
+from metrimax._validation import dense, is_whole
 from metrimax.display._scores import chosen, labels_and_scores, last_step, new_axes, positive_class
 
 
@@ -74,7 +74,7 @@ class CoefficientDisplay:
                 f"expected a linear model, with coef_, got {type(last).__name__}: train with kernel='linear', or see "
                 "sklearn.inspection.permutation_importance, which is for any model"
             )
-        rows = np.atleast_2d(last.coef_)
+        rows = np.atleast_2d(dense(last.coef_))
         if not (is_whole(label) and 0 <= label < len(rows)):
             raise ValueError(f"expected label as a row of coef_, from 0 to {len(rows) - 1}, got {label!r}")
         coefficients = rows[label]
@@ -115,9 +115,8 @@ class CoefficientDisplay:
 def _towards(model: Any, label: int) -> str:
     """The class that positive coefficients speak for; those of two classes are for the second, whatever `pos_label`."""
     classes = np.asarray(getattr(model, "classes_", []))
-    return (
-        str(classes[1 if len(classes) == 2 and len(np.atleast_2d(model.coef_)) == 1 else label]) if len(classes) else ""
-    )
+    single = len(classes) == 2 and len(np.atleast_2d(dense(model.coef_))) == 1
+    return str(classes[1 if single else label]) if len(classes) else ""
 
 
 class ReliabilityDisplay:

@@ -106,7 +106,7 @@ def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -
     """Raise unless the model's objective, computed on this sample, is the one that the model states."""
     bias = 0.0 if model._is_free else float(model.trained_intercept_[0]) / (_bias(model) or 1.0)
     if model._expansion is None:
-        square = float(np.sum(model.coef_**2))
+        square = float(np.sum(dense(model.coef_) ** 2))
     else:
         if model.support_.max(initial=-1) >= len(scores):
             raise _other_sample(model.support_.max() + 1, len(scores))

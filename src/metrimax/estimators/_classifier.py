@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from metrimax._validation import dense
 from metrimax.designs import as_design, is_design
 from metrimax.designs.kernel import Expansion, Gram, LowRank
 from metrimax.estimators._base import CertifiedEstimator, labels_of
 from metrimax.estimators._remarks import warn_of_positive
+from metrimax.estimators._sparse import SparseWeights
 from metrimax.estimators._targets import called, called_top_k, check_truth, judge, on_batch, turned
 from metrimax.measure import get_measure
 from metrimax.protocols import Array, Design, Labels, Measure, Vector
@@ -22,6 +25,7 @@ _PROBABILITIES = "scores are not probabilities; fit CalibratedClassifierCV(this 
 ELSEWHERE = {
     "best_estimator_": "the estimator itself is trained on all rows, with what it chose",
     "best_params_": "C_ and trained_with_ are what was chosen, cv_results_ is the table of all",
+    "dropped_": "sparsify sets it",
     "feature_importances_": "coef_ are the weights; sklearn.inspection.permutation_importance is for any model",
     "partial_fit": "fit trains on rows beyond memory with metrimax.open_dataset, and goes on with checkpoint=",
     "plot": "metrimax.display has the plots, such as ThresholdDisplay.from_estimator(this estimator, X, y)",
@@ -36,7 +40,7 @@ FITTED = ("C_", "classes_", "coef_", "cv_results_", "gap_", "history_", "interce
 """Attributes that `fit` sets."""
 
 
-class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
+class CertifiedClassifier(ClassifierMixin, SparseWeights, CertifiedEstimator):
     """A linear classifier or one with a kernel, for two classes, several classes, or several labels."""
 
     _learnt = ("_target", "_expansion", "_size")
@@ -75,7 +79,10 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator):
         """Scores (n, L) without the intercept."""
         if self._expansion is not None:
             return self._expansion.scores(X)
-        return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(self.coef_.T))
+        if sparse.issparse(self.coef_) and not is_design(X):
+            scores: Vector = dense(X @ self.coef_.T)
+            return scores
+        return as_design(X, n_threads=self.n_threads).matvec(np.ascontiguousarray(dense(self.coef_).T))
 
     def predict(self, X: Any) -> Array:
         """Labels, for each example by itself; with several labels a matrix (n, L) of 0 and 1.

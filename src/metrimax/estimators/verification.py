@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from metrimax._validation import dense
 from metrimax.designs import as_design
 from metrimax.designs.kernel import Gram, LowRank
 from metrimax.estimators._base import labels_of
@@ -77,6 +78,11 @@ def verify(
             "expected a linear or an exact kernel, got one approximated by Nystroem features, which are not "
             "stored: raise cache_size, or train on the features (sklearn's Nystroem)"
         )
+    if np.any(vars(estimator).get("dropped_", 0.0)):
+        raise TypeError(
+            "expected a model with all its weights, got one from which sparsify has dropped some: what it states is "
+            "that of all weights; verify it before, or fit it again"
+        )
     (scaling,) = {own["intercept_scaling"] for own in _settings(estimator, 1)}
     if scaling == "free":
         raise TypeError(
@@ -97,7 +103,7 @@ def _claims(model: MeasureSVC, features: Design) -> list[Claim]:
     """What a fitted model states, label by label."""
     stated = [np.atleast_1d(values) for values in (model.price_, model.objective_, model.dual_bound_, model.gap_)]
     statuses = model.status_ if isinstance(model.status_, list) else [model.status_]
-    W = model._turn * (model.coef_ if model._expansion is None else _coefficients(model, features))
+    W = model._turn * (dense(model.coef_) if model._expansion is None else _coefficients(model, features))
     certificates = model.certificate_ or [None] * len(W)
     claims = []
     for k, (own, with_) in enumerate(zip(W, _settings(model, len(W)), strict=True)):
