@@ -97,5 +97,8 @@ def test_a_share_is_expected(text, below):
 
 def test_kernels_have_no_weights(text):
     X, Y = text
-    with pytest.raises(ValueError, match="expected kernel='linear'"):
-        MeasureSVC("f1", kernel="rbf").fit(X, Y[:, 0]).sparsify()
+    model = MeasureSVC("f1", kernel="rbf").fit(X, Y[:, 0])
+    with pytest.raises(AttributeError, match="a kernel has no weights of features; choose kernel='linear'"):
+        model.sparsify()
+    with pytest.raises(AttributeError, match="a kernel has no weights of features; kernel_coef_"):
+        model.set_params(kernel="linear").sparsify()

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "predict_log_proba": _PROBABILITIES,
     "predict_proba": _PROBABILITIES,
     "save": "joblib.dump(this estimator, file) stores it",
+    "sparsify": "a kernel has no weights of features; choose kernel='linear'",
     "set_callbacks": "set verbose=1 for progress, or callback=, a function of a record that stops the fit by True",
 }
 """What people look for on a classifier, and where it is."""

@@ -6,19 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from metrimax._validation import dense, is_number
-from metrimax.designs.kernel import Expansion
 from metrimax.protocols import Vector
+
+
+def _is_linear(model: SparseWeights) -> bool:
+    return isinstance(model.kernel, str) and model.kernel == "linear"
 
 
 class SparseWeights:
     """Mixin: ``coef_`` as a CSR matrix, without small weights."""
 
+    kernel: Any
     coef_: Any
-    _expansion: Expansion | None
 
+    @available_if(_is_linear)  # type: ignore[untyped-decorator]
     def sparsify(self, below: float = 0.0) -> Self:
         """Keep ``coef_`` as a CSR matrix, without weights that are small.
 
@@ -46,8 +51,6 @@ class SparseWeights:
         True
         """
         check_is_fitted(self)
-        if self._expansion is not None:
-            raise ValueError("expected kernel='linear' to make coef_ sparse, got a kernel, which has no weights")
         if not is_number(below) or not 0 <= below < 1:
             raise ValueError(f"expected below as a share of the largest weight, from 0 to less than 1, got {below!r}")
         W = sparse.csr_array(self.coef_)
@@ -62,6 +65,7 @@ class SparseWeights:
         self.coef_ = W
         return self
 
+    @available_if(_is_linear)  # type: ignore[untyped-decorator]
     def densify(self) -> Self:
         """Keep ``coef_`` as an array again; weights that `sparsify` has dropped stay zero.
 
