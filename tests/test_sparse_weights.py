@@ -1,5 +1,6 @@
 """Weights as a sparse matrix: `sparsify` and `densify`."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -64,8 +65,11 @@ def test_what_was_dropped_adds_up_until_the_next_fit(text):
     W = model.coef_
     model.sparsify(below=0.1).sparsify(below=0.3)
     np.testing.assert_allclose(model.dropped_, np.linalg.norm(W - model.coef_.toarray(), axis=1))
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+    shallow, kept = copy.copy(model), model.coef_.toarray()
+    assert shallow.sparsify(below=0.9).coef_.nnz < model.coef_.nnz
+    np.testing.assert_array_equal(model.coef_.toarray(), kept)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
     with pytest.raises(TypeError, match=r"sparsify has dropped some.*fit it again"):
         metrimax.verify(model, X, Y[:, 0])
     model.fit(X, Y[:, 0])

@@ -53,7 +53,7 @@ class SparseWeights:
         check_is_fitted(self)
         if not is_number(below) or not 0 <= below < 1:
             raise ValueError(f"expected below as a share of the largest weight, from 0 to less than 1, got {below!r}")
-        W = sparse.csr_array(self.coef_)
+        W = sparse.csr_array(self.coef_, copy=True)  # a shallow copy of the model may share it
         W.eliminate_zeros()
         largest = abs(W).max(axis=1).toarray().ravel()
         small = np.abs(W.data) < below * np.repeat(largest, np.diff(W.indptr))
