@@ -118,7 +118,7 @@ def _refuse_other_objective(model: MeasureSVC, hinges: Hinges, scores: Vector) -
         raise ValueError(
             "expected the sample, weights and parameters that the model was trained with, got others: "
             f"its objective on them is {objective:g}, and was {model.objective_:g} in training; give the same X, y "
-            "and sample_weight, or train on these"
+            "and sample_weight, or train on these; if sparsify has dropped weights, fit again"
         )
 
 
