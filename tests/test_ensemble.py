@@ -421,7 +421,8 @@ def test_an_error_of_a_member_names_it(n_jobs):
     members = [("linear", LogisticRegression()), ("wrong", DecisionTreeClassifier(max_depth=-3))]
     with pytest.raises(ValueError, match="max_depth") as raised:
         few(estimators=members, n_jobs=n_jobs).fit(X, y)
-    assert raised.value.__notes__ == ["raised by the member 'wrong' in fold 1"]
+    folds = range(1, 2) if n_jobs == 1 else range(1, 4)  # side by side, any of them may be the first to fail
+    assert raised.value.__notes__[0] in [f"raised by the member 'wrong' in fold {k}" for k in folds]
 
 
 @pytest.mark.parametrize("seed", range(8))
